@@ -1,0 +1,34 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+SEED ?= 0
+
+.PHONY: demo test test-slow bench lint format clean
+
+demo: $(READY)  ## train, take apart, date, and report: about three minutes
+	$(BIN)/headway demo --seed $(SEED)
+
+test: $(READY)  ## style, types and the default tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	OMP_NUM_THREADS=1 $(BIN)/pytest
+
+test-slow: $(READY)  ## the tests that take minutes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
+
+bench: $(READY)  ## ratios, side by side on this machine
+	$(BIN)/python benchmarks/training_step.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,23 @@
+"""Circuits: a mechanism for every head, the evidence for it, and when it was born."""
+
+from headway.circuits.ablation import Bench, attention_along
+from headway.circuits.discovery import Discovery, Necessity, discover
+from headway.circuits.emergence import PathHistory, Timeline, emergence
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
+
+__all__ = [
+    "Bench",
+    "Circuit",
+    "Discovery",
+    "Head",
+    "Identity",
+    "Mechanism",
+    "Necessity",
+    "PathHistory",
+    "Paths",
+    "Timeline",
+    "Uniform",
+    "attention_along",
+    "discover",
+    "emergence",
+]

@@ -1,0 +1,308 @@
+"""Discovery: from a trained model to its circuit (Musat 2024, section 8 and appendix E).
+
+The paper took its circuits apart by hand: look at a head's attention, guess a mechanism, keep the
+simplest guess that leaves the loss small, until every head has one. Here the guesses come from
+the attention along relations, and the same rule decides.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from headway.circuits.ablation import Bench, attention_along
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
+from headway.errors import HeadwayError, require
+from headway.models import Transformer, attention_patterns
+from headway.tasks import Task
+from headway.training.data import held_out
+from headway.training.run import Run
+
+ABLATION = "one-hot paths; rows without a path are zero"
+
+
+@dataclass(frozen=True)
+class Necessity:
+    """What happens to the circuit when one of its paths is cut.
+
+    Attributes:
+        path: layer, head and relation.
+        attention: the model's own mean attention along the relation.
+        loss: with the whole circuit in place but this path.
+        uniform: with this path's head uniform instead, as the paper tests its first layer.
+    """
+
+    path: tuple[int, int, str]
+    attention: float
+    loss: float
+    uniform: float
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """A circuit and the evidence for it. All losses are mean squared errors on held-out data.
+
+    Attributes:
+        circuit: a mechanism for every head.
+        threshold: the loss that the circuit was to stay below.
+        intact: the partial losses of the model as it is.
+        replaced: the partial losses with every head replaced by its mechanism.
+        necessity: for every path, the loss when it alone is cut.
+        attention: mean attention along every relation, [layer][head], by relation.
+        sequences: how many held-out sequences the losses are over.
+        forwards: forward passes over these sequences that the search took.
+        seconds: wall time that the search took.
+    """
+
+    circuit: Circuit
+    threshold: float
+    intact: dict[str, float]
+    replaced: dict[str, float]
+    necessity: list[Necessity]
+    attention: dict[str, list[list[float]]]
+    sequences: int
+    forwards: int
+    seconds: float
+
+    @property
+    def intact_loss(self) -> float:
+        """The loss of the model as it is."""
+        return sum(self.intact.values()) / len(self.intact)
+
+    @property
+    def replaced_loss(self) -> float:
+        """The loss with every head replaced."""
+        return sum(self.replaced.values()) / len(self.replaced)
+
+    @property
+    def faithful(self) -> bool:
+        """Whether the circuit alone does what the model does, at the threshold."""
+        return self.replaced_loss < self.threshold
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in `circuit.json`."""
+        return {
+            "threshold": self.threshold,
+            "ablation": ABLATION,
+            "sequences": self.sequences,
+            "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
+            "partial": {"intact": self.intact, "replaced": self.replaced},
+            "faithful": self.faithful,
+            "useful_heads": len(self.circuit.useful_heads),
+            "useful_layers": len(self.circuit.useful_layers),
+            "heads": self.circuit.to_json(),
+            "necessity": [
+                {
+                    "layer": n.path[0],
+                    "head": n.path[1],
+                    "relation": n.path[2],
+                    "attention": n.attention,
+                    "loss_without": n.loss,
+                    "rise": n.loss - self.replaced_loss,
+                    "loss_uniform": n.uniform,
+                }
+                for n in self.necessity
+            ],
+            "attention": self.attention,
+            "forwards": self.forwards,
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Discovery":
+        """What `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing.
+        """
+        try:
+            return cls(
+                circuit=Circuit.from_json(data["heads"]),
+                threshold=data["threshold"],
+                intact=data["partial"]["intact"],
+                replaced=data["partial"]["replaced"],
+                necessity=[
+                    Necessity(
+                        (n["layer"], n["head"], n["relation"]),
+                        n["attention"],
+                        n["loss_without"],
+                        n["loss_uniform"],
+                    )
+                    for n in data["necessity"]
+                ],
+                attention=data["attention"],
+                sequences=data["sequences"],
+                forwards=data["forwards"],
+                seconds=data["seconds"],
+            )
+        except KeyError as error:
+            raise HeadwayError(f"circuit.json: the field {error} is missing") from None
+
+
+def discover(
+    run: Run | Transformer,
+    task: Task | None = None,
+    *,
+    threshold: float = 0.05,
+    sequences: int = 256,
+    candidate_attention: float = 0.1,
+    seed: int | None = None,
+) -> Discovery:
+    """Finds a mechanism for every head of a trained model.
+
+    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`.
+
+    Args:
+        run: a run, or a model together with its task.
+        task: the model's task, if a model is given.
+        threshold: the loss that the model must stay below with every head replaced (the paper's
+            0.05).
+        sequences: how many held-out sequences to judge on.
+        candidate_attention: a head may use the paths along which it sends at least this much of
+            its attention on average.
+        seed: of the held-out sequences; none means the run's.
+
+    Raises:
+        HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
+            the task well enough for there to be a circuit to find; or if an argument is out of
+            range.
+    """
+    require(0 < threshold < float("inf"), "threshold", threshold, "a positive number")
+    require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
+    if isinstance(run, Run):
+        seed = run.config.seed if seed is None else seed
+        with run.writing():
+            found = _discover(
+                run.model(), run.task, threshold, sequences, candidate_attention, seed
+            )
+            run.write("circuit.json", found.to_json())
+        return found
+    if task is None:
+        raise HeadwayError("task = None is not allowed: a model is studied together with its task")
+    return _discover(run, task, threshold, sequences, candidate_attention, seed or 0)
+
+
+def _discover(
+    model: Transformer,
+    task: Task,
+    threshold: float,
+    sequences: int,
+    candidate_attention: float,
+    seed: int,
+) -> Discovery:
+    started = time.perf_counter()
+    device = str(next(model.parameters()).device)
+    bench = Bench(model, task, held_out(task, sequences, seed, device, "circuit"))
+    intact = bench.losses()
+    if not intact.mean() < threshold:
+        partial = ", ".join(
+            f"{hop} {x:.3f}" for hop, x in zip(task.hop_names, intact.tolist(), strict=True)
+        )
+        raise HeadwayError(
+            f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
+            f" {intact.mean():.3f} ({partial})"
+        )
+    attention = relation_attention(bench)
+    candidates = {
+        head: [
+            name
+            for name, along in sorted(
+                ((name, attention[name][head[0]][head[1]]) for name in task.path_names),
+                key=lambda item: -item[1],
+            )
+            if along >= candidate_attention
+        ]
+        for head in bench.heads
+    }
+    circuit = simplify(bench, propose(bench, candidates, threshold), threshold)
+    replaced = bench.losses(circuit)
+    necessity = [
+        Necessity(
+            path,
+            attention[path[2]][path[0]][path[1]],
+            bench.loss(circuit.without(path)),
+            bench.loss(circuit.replacing(path[:2], Uniform())),
+        )
+        for path in circuit.paths
+    ]
+    return Discovery(
+        circuit=circuit,
+        threshold=threshold,
+        intact=dict(zip(task.hop_names, intact.tolist(), strict=True)),
+        replaced=dict(zip(task.hop_names, replaced.tolist(), strict=True)),
+        necessity=necessity,
+        attention=attention,
+        sequences=sequences,
+        forwards=bench.forwards,
+        seconds=time.perf_counter() - started,
+    )
+
+
+@torch.no_grad()
+def relation_attention(bench: Bench) -> dict[str, list[list[float]]]:
+    """Mean attention along every relation of the task, [layer][head], by relation."""
+    patterns = attention_patterns(bench.model, bench.batch.inputs)
+    relations = bench.task.relations(bench.batch)
+    return {
+        name: attention_along(patterns, relation).tolist() for name, relation in relations.items()
+    }
+
+
+def propose(bench: Bench, candidates: dict[Head, list[str]], threshold: float) -> Circuit:
+    """A mechanism for every head, the least needed heads first, each the simplest that serves.
+
+    Simple means uniform, then identity, then ever more paths in order of their attention. A
+    mechanism serves if the loss with it and all mechanisms chosen before it stays within the
+    head's share of what may be lost: after n of N heads, n/N of the way from the model's own loss
+    to the threshold. Where none serves, the one with the least loss is taken.
+    """
+    own = bench.loss()
+    damage = {head: bench.loss({head: Uniform()}) for head in bench.heads}
+    chosen: dict[Head, Mechanism] = {}
+    for n, head in enumerate(sorted(bench.heads, key=lambda h: damage[h]), start=1):
+        allowed = own + (threshold - own) * n / len(bench.heads)
+        names = candidates[head]
+        best: tuple[float, Mechanism] | None = None
+        for mechanism in (
+            Uniform(),
+            Identity(),
+            *(Paths(frozenset(names[:count])) for count in range(1, len(names) + 1)),
+        ):
+            loss = bench.loss({**chosen, head: mechanism})
+            if best is None or loss < best[0]:
+                best = loss, mechanism
+            if loss < allowed:
+                break
+        assert best is not None
+        chosen[head] = best[1]
+    return Circuit(chosen)
+
+
+def simplify(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
+    """Takes away all that can be taken away below the threshold, the least missed first.
+
+    A head with paths may become uniform or identity, or lose one path. Ends when nothing more can
+    go: then every path is necessary, given all the others.
+    """
+    while True:
+        trials = sorted(
+            ((bench.loss(simpler), i, simpler) for i, simpler in enumerate(_simpler(circuit))),
+            key=lambda trial: trial[:2],
+        )
+        if not trials or trials[0][0] >= threshold:
+            return circuit
+        circuit = trials[0][2]
+
+
+def _simpler(circuit: Circuit) -> list[Circuit]:
+    steps = []
+    for head, mechanism in circuit.mechanisms.items():
+        if isinstance(mechanism, Paths):
+            steps += [circuit.replacing(head, plain) for plain in (Uniform(), Identity())]
+            if len(mechanism) > 1:
+                steps += [
+                    circuit.replacing(head, mechanism.without(name))
+                    for name in sorted(mechanism.relations)
+                ]
+    return steps

@@ -1,0 +1,175 @@
+"""Emergence: when each path of a circuit was born (Musat 2024, section 9 and appendix D)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from headway.circuits.ablation import attention_along
+from headway.circuits.discovery import Discovery
+from headway.circuits.mechanism import Circuit
+from headway.errors import HeadwayError, require
+from headway.models import attention_patterns
+from headway.training.data import held_out
+from headway.training.run import Run
+
+BIRTH = 0.5
+"""The attention at which a path counts as born, and the partial loss at which a hop is learnt."""
+
+
+@dataclass(frozen=True)
+class PathHistory:
+    """The mean attention along one path at every checkpoint.
+
+    Attributes:
+        path: layer, head and relation.
+        attention: at every checkpoint, averaged over chains and held-out sequences.
+        born: the step at which it first passes 0.5, interpolated between checkpoints; none if it
+            never does.
+    """
+
+    path: tuple[int, int, str]
+    attention: list[float]
+    born: float | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When every path of a circuit was born and every hop was learnt.
+
+    Attributes:
+        steps: of the checkpoints.
+        paths: one history a path, in the order in which information flows.
+        hops: the step at which each partial loss first passes below 0.5, interpolated between
+            evaluations; none if it never does.
+        sequences: how many held-out sequences the attention is averaged over.
+    """
+
+    steps: list[int]
+    paths: list[PathHistory]
+    hops: dict[str, float | None]
+    sequences: int
+
+    @property
+    def in_chain_order(self) -> bool:
+        """Whether the hops that were learnt were learnt one after another, as the chain goes."""
+        learnt = list(self.hops.values())
+        while learnt and learnt[-1] is None:
+            learnt.pop()
+        steps = [step for step in learnt if step is not None]
+        return len(steps) == len(learnt) and steps == sorted(steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in `emergence.json`."""
+        return {
+            "birth": BIRTH,
+            "sequences": self.sequences,
+            "steps": self.steps,
+            "paths": [
+                {
+                    "layer": history.path[0],
+                    "head": history.path[1],
+                    "relation": history.path[2],
+                    "born": history.born,
+                    "attention": history.attention,
+                }
+                for history in self.paths
+            ],
+            "hops": self.hops,
+            "in_chain_order": self.in_chain_order,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Timeline":
+        """What `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing.
+        """
+        try:
+            paths = [
+                PathHistory((p["layer"], p["head"], p["relation"]), p["attention"], p["born"])
+                for p in data["paths"]
+            ]
+            return cls(data["steps"], paths, data["hops"], data["sequences"])
+        except KeyError as error:
+            raise HeadwayError(f"emergence.json: the field {error} is missing") from None
+
+
+@torch.no_grad()
+def emergence(
+    run: Run,
+    circuit: Circuit | Discovery,
+    *,
+    sequences: int = 32,
+    watch: Callable[[int, int], None] | None = None,
+) -> Timeline:
+    """Dates every path of a circuit over the checkpoints of its run.
+
+    Leaves the timeline in the run's `emergence.json`.
+
+    Args:
+        run: the run that the circuit was found in.
+        circuit: the circuit, or what `discover` returned.
+        sequences: how many held-out sequences to average over (the paper's 32).
+        watch: told how many checkpoints are done, of how many.
+
+    Raises:
+        HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
+    """
+    require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
+    if isinstance(circuit, Discovery):
+        circuit = circuit.circuit
+    config = run.config
+    with run.writing():
+        batch = held_out(run.task, sequences, config.seed, config.device, "emergence")
+        relations = run.task.paths(batch)
+        for layer, head, name in circuit.paths:
+            fits = layer < config.model.n_layers and head < config.model.n_heads
+            fits = fits and name in relations
+            require(fits, "circuit: path", (layer, head, name), "a path of this run's model")
+        steps = run.checkpoint_steps()
+        curves: list[list[float]] = [[] for _ in circuit.paths]
+        for done, step in enumerate(steps, start=1):
+            patterns = attention_patterns(run.model(step), batch.inputs)
+            for curve, (layer, head, name) in zip(curves, circuit.paths, strict=True):
+                along = attention_along(patterns, relations[name])
+                curve.append(along[layer, head].item())
+            if watch is not None:
+                watch(done, len(steps))
+        timeline = Timeline(
+            steps=steps,
+            paths=[
+                PathHistory(path, curve, crossing(steps, curve, BIRTH))
+                for path, curve in zip(circuit.paths, curves, strict=True)
+            ],
+            hops=hop_steps(run.metrics(), run.task.hop_names),
+            sequences=sequences,
+        )
+        run.write("emergence.json", timeline.to_json())
+    return timeline
+
+
+def hop_steps(
+    metrics: list[dict[str, Any]], hop_names: Sequence[str]
+) -> dict[str, float | None]:
+    """The step at which every partial loss first passes below 0.5."""
+    steps = [line["step"] for line in metrics]
+    return {
+        hop: crossing(steps, [-line["partial"][hop] for line in metrics], -BIRTH)
+        for hop in hop_names
+    }
+
+
+def crossing(steps: Sequence[float], values: Sequence[float], level: float) -> float | None:
+    """Where a curve first rises above a level, by linear interpolation; none if it never does."""
+    previous: tuple[float, float] | None = None
+    for step, value in zip(steps, values, strict=True):
+        if value > level:
+            if previous is None:
+                return float(step)
+            before, low = previous
+            return before + (step - before) * (level - low) / (value - low)
+        previous = step, value
+    return None

@@ -1,0 +1,35 @@
+"""What is learned: tasks whose answer lies several attention hops away."""
+
+from headway.tasks.base import Batch, Relation, Task, path_name
+from headway.tasks.conditional import Conditional, ConditionalConfig
+from headway.tasks.retrieval import Retrieval, RetrievalConfig
+
+TaskConfig = RetrievalConfig | ConditionalConfig
+
+TASKS = {"retrieval": (RetrievalConfig, Retrieval), "conditional": (ConditionalConfig, Conditional)}
+
+
+def make_task(config: TaskConfig, device: str = "cpu") -> Task:
+    """Builds the task that a config describes, with its tables on `device`."""
+    return next(task for kind, task in TASKS.values() if isinstance(config, kind))(config, device)
+
+
+def task_kind(config: TaskConfig) -> str:
+    """The name of a config's task, as written in `config.json`."""
+    return next(name for name, (kind, _) in TASKS.items() if isinstance(config, kind))
+
+
+__all__ = [
+    "TASKS",
+    "Batch",
+    "Conditional",
+    "ConditionalConfig",
+    "Relation",
+    "Retrieval",
+    "RetrievalConfig",
+    "Task",
+    "TaskConfig",
+    "make_task",
+    "path_name",
+    "task_kind",
+]

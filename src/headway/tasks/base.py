@@ -1,0 +1,158 @@
+"""What every task shares: a batch, the roles of its positions, and relations between them."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Order = Literal["deep-first", "shallow-first"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences, what must be predicted at their queries, and where every role stands.
+
+    Attributes:
+        inputs: token and position code of every position, side by side.
+        targets: for every query position in order, one vector per hop.
+        roles: the position at which each chain plays each role (names: `Task.role_names`).
+    """
+
+    inputs: Float[Tensor, "batch position feature"]
+    targets: Float[Tensor, "batch query hop token"]
+    roles: Int[Tensor, "batch role chain"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A named set of (query position, key position) pairs in every sequence of a batch.
+
+    Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`.
+    """
+
+    name: str
+    queries: Int[Tensor, "batch row"]
+    keys: Int[Tensor, "batch row key"]
+
+
+def path_name(query_role: str, key_role: str) -> str:
+    """The name of the relation in which a role attends to another role of its own chain."""
+    return f"{query_role}→{key_role}"
+
+
+class Task(ABC):
+    """A sampler of batches that names the relations between their positions.
+
+    Subclasses set the attributes and say how random draws become a batch.
+
+    Attributes:
+        length: positions in a sequence.
+        n_chains: chains, and so queries, in a sequence. The queries are the last positions.
+        d_token: numbers in a token.
+        d_input: numbers that the model reads at a position.
+        hop_names: what a query must predict, in chain order.
+        role_names: the roles that positions play in a chain, the query first.
+    """
+
+    length: int
+    n_chains: int
+    d_token: int
+    d_input: int
+    hop_names: tuple[str, ...]
+    role_names: tuple[str, ...]
+
+    @abstractmethod
+    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Draws all that is random about `count` sequences, on the generator's device."""
+
+    @abstractmethod
+    def assemble(self, *draws: Tensor) -> Batch:
+        """Lays draws out as sequences."""
+
+    @abstractmethod
+    def reference_losses(self) -> dict[str, float]:
+        """Losses of predictors that follow no chain, to read a loss curve against."""
+
+    def sample(self, count: int, generator: torch.Generator) -> Batch:
+        """Samples `count` fresh sequences on the generator's device."""
+        return self.assemble(*self.draw(count, generator))
+
+    @property
+    def n_hops(self) -> int:
+        """Vectors that a query must predict."""
+        return len(self.hop_names)
+
+    @property
+    def d_target(self) -> int:
+        """Numbers that a query must predict."""
+        return self.n_hops * self.d_token
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """Names of the relations between two roles of one chain: the paths a circuit may use."""
+        names = self.role_names
+        return tuple(path_name(query, key) for query in names for key in names if query != key)
+
+    def paths(self, batch: Batch) -> dict[str, Relation]:
+        """The relation of every ordered pair of roles within one chain, by name."""
+        relations = {}
+        for i, query in enumerate(self.role_names):
+            for j, key in enumerate(self.role_names):
+                if i != j:
+                    name = path_name(query, key)
+                    keys = batch.roles[:, j, :, None]
+                    relations[name] = Relation(name, batch.roles[:, i], keys)
+        return relations
+
+    def relations(self, batch: Batch) -> dict[str, Relation]:
+        """Every relation that attention is measured along, by name.
+
+        The paths within a chain; `previous token`; and for every pair of roles
+        `s_i→s_j (other chains)`, from a role to that role of all the other chains.
+        """
+        relations = self.paths(batch)
+        relations["previous token"] = previous_token(batch)
+        if self.n_chains > 1:
+            for i, query in enumerate(self.role_names):
+                for j, key in enumerate(self.role_names):
+                    name = f"{path_name(query, key)} (other chains)"
+                    relations[name] = Relation(
+                        name, batch.roles[:, i], _other_columns(batch.roles[:, j])
+                    )
+        return relations
+
+
+def previous_token(batch: Batch) -> Relation:
+    """Every position but the first, related to the one before it."""
+    size, length, _ = batch.inputs.shape
+    queries = torch.arange(1, length, device=batch.roles.device).expand(size, -1)
+    return Relation("previous token", queries, queries[..., None] - 1)
+
+
+def sinusoid(
+    positions: Int[Tensor, " position"], d_code: int, base: float | None
+) -> Float[Tensor, "position {d_code}"]:
+    """The sine/cosine position code, sines first (Vaswani et al. 2017, section 3.5).
+
+    Frequencies are base^(-2i/d_code) for i = 0 .. d_code/2 - 1; `d_code` must be even. Without a
+    base, the longest wave is 1.25 times the number of positions: short enough to tell neighbours
+    apart, long enough to tell the ends apart.
+    """
+    if base is None:
+        longest = 1.25 * (int(positions.max()) + 1) / (2 * math.pi)
+        base = max(longest, 1.0) ** (d_code / max(d_code - 2, 1))
+    exponents = torch.arange(0, d_code, 2, dtype=torch.float32) / d_code
+    angles = positions[:, None].float() * torch.exp(-math.log(base) * exponents)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def _other_columns(positions: Int[Tensor, "batch chain"]) -> Int[Tensor, "batch chain other"]:
+    """For every column of a row, the values in all the other columns of that row."""
+    n = positions.shape[1]
+    others = torch.arange(n - 1, device=positions.device).expand(n, -1)
+    others = others + (others >= torch.arange(n, device=positions.device)[:, None])
+    return positions[:, others]

@@ -1,0 +1,132 @@
+"""The retrieval problem: follow a chain of D facts (Musat 2024, sections 3 and 6)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from headway.errors import require, require_types
+from headway.tasks.base import Batch, Order, Task, sinusoid
+
+
+@dataclass(frozen=True)
+class RetrievalConfig:
+    """The retrieval problem's parameters; in the paper N = 4 and K = 4 throughout.
+
+    Attributes:
+        depth: D, retrieval steps in a chain.
+        n_chains: N, interleaved chains.
+        d_token: K, dimensions of a token and of the position code; even.
+        curriculum: the implicit curriculum (IC): predict x_1 .. x_D rather than x_D alone.
+        position_code: a code for every token, or one for both tokens of a pair.
+        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
+            the base whose longest wave is 1.25 sequences.
+        order: the order of the blocks: deepest pairs first, or shallowest.
+    """
+
+    depth: int = 3
+    n_chains: int = 4
+    d_token: int = 4
+    curriculum: bool = True
+    position_code: Literal["token", "pair"] = "token"
+    position_base: float | None = 10_000.0
+    order: Order = "deep-first"
+
+    def __post_init__(self):
+        require_types(self, "task.")
+        require(self.depth >= 1, "task.depth", self.depth, "a whole number of at least 1")
+        require(self.n_chains >= 1, "task.n_chains", self.n_chains, "a whole number of at least 1")
+        require(
+            self.d_token >= 2 and self.d_token % 2 == 0,
+            "task.d_token",
+            self.d_token,
+            "an even whole number of at least 2 (the position code is made of sine, cosine pairs)",
+        )
+        require(
+            self.position_base is None or 1 < self.position_base < float("inf"),
+            "task.position_base",
+            self.position_base,
+            "greater than 1, or none to fit the sequence's length",
+        )
+
+
+class Retrieval(Task):
+    """Samples sequences of interleaved chains x_0 → x_1 → … → x_D; asks for what follows x_0.
+
+    With D = 2 and the chains a b c and p q r, one sequence, deepest pairs first, reads
+
+        b c   q r   p q   a b   a   p
+        └ block 2 ┘ └ block 1 ┘ └ queries
+
+    and its targets are (b, c) at the query a and (q, r) at the query p. Chains are shuffled
+    within every block and among the queries. Every symbol is a vector drawn from N(0, I) afresh
+    for every sequence, so nothing can be memorised: the chain must be followed.
+
+    Roles (appendix B, definition 1): s0 is the query; s1, s2 are the two tokens of the pair
+    (x_0, x_1), s3, s4 those of (x_1, x_2), and so on. So s2 and s3 hold the same symbol x_1.
+    """
+
+    def __init__(self, config: RetrievalConfig | None = None, device: str = "cpu"):
+        self.config = config = config or RetrievalConfig()
+        depth, n, k = config.depth, config.n_chains, config.d_token
+        self.length = n * (2 * depth + 1)
+        self.n_chains, self.d_token, self.d_input = n, k, 2 * k
+        self.role_names = tuple(f"s{i}" for i in range(2 * depth + 1))
+        hops = range(1, depth + 1) if config.curriculum else [depth]
+        self.hop_names = tuple(f"x_{j}" for j in hops)
+
+        # Where each role of the chain in slot 0 stands, and how far apart slots are.
+        blocks = [depth - 1 - j if config.order == "deep-first" else j for j in range(depth)]
+        starts = [2 * n * depth] + [2 * n * blocks[j] + i for j in range(depth) for i in (0, 1)]
+        self._role_start = torch.tensor(starts, device=device)[:, None]
+        role_block = [0] + [j + 1 for j in range(depth) for _ in (0, 1)]
+        self._role_block = torch.tensor(role_block, device=device)
+        self._role_stride = torch.tensor([1] + [2] * (2 * depth), device=device)[:, None]
+        self._role_symbol = torch.arange(2 * depth + 1, device=device) // 2
+
+        positions = torch.arange(self.length)
+        if config.position_code == "pair":
+            pairs = n * depth
+            positions = torch.cat([torch.arange(pairs).repeat_interleave(2), pairs + positions[:n]])
+        self.position_code: Float[Tensor, "position token"] = sinusoid(
+            positions, k, config.position_base
+        ).to(device)
+
+    def draw(
+        self, count: int, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "batch chain symbol token"], Integer[Tensor, "batch block chain"]]:
+        """Draws the symbols of every chain and its slot in the queries and in every block.
+
+        Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays small.
+        """
+        n, steps = self.n_chains, self.config.depth + 1
+        device = generator.device
+        symbols = torch.randn(count, n, steps, self.d_token, generator=generator, device=device)
+        slots = torch.rand(count, steps, n, generator=generator, device=device).argsort(-1)
+        return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
+
+    def assemble(
+        self,
+        symbols: Float[Tensor, "batch chain symbol token"],
+        slots: Integer[Tensor, "batch block chain"],
+    ) -> Batch:
+        """Puts every chain's symbols at the slots drawn for it."""
+        count, _, _, k = symbols.shape
+        slots = slots.long()
+        roles = self._role_start + self._role_stride * slots[:, self._role_block]
+
+        inputs = symbols.new_empty(count, self.length, 2 * k)
+        inputs[..., k:] = self.position_code
+        tokens = symbols[:, :, self._role_symbol].transpose(1, 2).reshape(count, self.length, k)
+        where = roles.reshape(count, self.length, 1).expand(-1, -1, k)
+        inputs[..., :k].scatter_(1, where, tokens)
+
+        asked = symbols[:, :, 1:] if self.config.curriculum else symbols[:, :, -1:]
+        at_query = slots[:, 0, :, None, None].expand_as(asked)
+        return Batch(inputs, torch.zeros_like(asked).scatter_(1, at_query, asked), roles)
+
+    def reference_losses(self) -> dict[str, float]:
+        """Predicting zero, and predicting the mean of the N candidates at a depth."""
+        return {"zero": 1.0, "mean of the candidates": 1 - 1 / self.n_chains}

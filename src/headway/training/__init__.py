@@ -1,0 +1,26 @@
+"""Training: one readable loop, exact resume, and the run as a folder."""
+
+from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dict
+from headway.training.data import Stream, generator_for, held_out
+from headway.training.loop import evaluate, partial_losses, resume, train
+from headway.training.recipes import RECIPES, fast, paper
+from headway.training.run import Run, find_runs
+
+__all__ = [
+    "RECIPES",
+    "Run",
+    "RunConfig",
+    "Stream",
+    "TrainingConfig",
+    "evaluate",
+    "fast",
+    "find_runs",
+    "from_dict",
+    "generator_for",
+    "held_out",
+    "paper",
+    "partial_losses",
+    "resume",
+    "to_dict",
+    "train",
+]

@@ -1,0 +1,165 @@
+"""Everything that decides a run, as data."""
+
+import dataclasses
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from headway.errors import HeadwayError, require, require_types
+from headway.models import TransformerConfig
+from headway.tasks import TASKS, RetrievalConfig, TaskConfig, task_kind
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train.
+
+    Attributes:
+        steps: at most so many optimiser steps.
+        batch_size: sequences in a step.
+        train_examples: size of the fixed training set, reshuffled every epoch; none means fresh
+            sequences at every step.
+        optimizer: `adam`, or `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on
+            the rest.
+        learning_rate: Adam's.
+        matrix_learning_rate: Muon's.
+        betas: Adam's.
+        momentum: Muon's.
+        weight_decay: decoupled from the gradient (Loshchilov & Hutter 2017).
+        decay_on: which weights decay.
+        warmup_steps: steps over which the rates rise linearly.
+        cooldown_steps: steps over which the rates fall linearly to zero at the end; 0 keeps them.
+        cooldown_below: start to cool down as soon as the validation loss is below this, and stop
+            when cool; 0 means only to cool down before `steps`.
+        eval_every: steps between evaluations.
+        eval_examples: held-out sequences.
+        checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).
+        checkpoint_every: steps between checkpoints, if linear; 0 keeps only the first and the last.
+        save_every: steps between saves of the state from which a killed run resumes.
+    """
+
+    steps: int = 24_000
+    batch_size: int = 128
+    train_examples: int | None = 262_144
+    optimizer: Literal["adam", "muon"] = "adam"
+    learning_rate: float = 1e-3
+    matrix_learning_rate: float = 0.02
+    betas: tuple[float, float] = (0.9, 0.999)
+    momentum: float = 0.95
+    weight_decay: float = 0.1
+    decay_on: Literal["matrices", "all"] = "matrices"
+    warmup_steps: int = 0
+    cooldown_steps: int = 0
+    cooldown_below: float = 0.0
+    eval_every: int = 100
+    eval_examples: int = 1024
+    checkpoints: Literal["linear", "log"] = "linear"
+    checkpoint_every: int = 400
+    save_every: int = 200
+
+    def __post_init__(self):
+        require_types(self, "training.")
+        for name in ("steps", "batch_size", "eval_every", "eval_examples", "save_every"):
+            value = getattr(self, name)
+            require(value >= 1, f"training.{name}", value, "a whole number of at least 1")
+        for name in ("warmup_steps", "cooldown_steps", "cooldown_below", "checkpoint_every"):
+            require(getattr(self, name) >= 0, f"training.{name}", getattr(self, name), "0 or more")
+        for name in ("learning_rate", "matrix_learning_rate"):
+            value = getattr(self, name)
+            require(0 < value < float("inf"), f"training.{name}", value, "a positive number")
+        require(
+            self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more"
+        )
+        for value in (*self.betas, self.momentum):
+            name = "momentum" if value == self.momentum else "betas"
+            require(0 <= value < 1, f"training.{name}", value, "at least 0 and below 1")
+        if self.train_examples is not None:
+            require(
+                self.train_examples >= self.batch_size,
+                "training.train_examples",
+                self.train_examples,
+                f"at least training.batch_size = {self.batch_size}, or none for fresh data",
+            )
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run: what is learned, by what, how, and from which seed.
+
+    Attributes:
+        task: what is learned.
+        model: what learns it.
+        training: how.
+        seed: of the initial weights and of all data.
+        device: cpu, cuda, cuda:N or mps.
+        threads: threads that compute on a CPU. With another process busy, two threads can be far
+            slower than one. The last bits of the result depend on it.
+    """
+
+    task: TaskConfig = field(default_factory=RetrievalConfig)
+    model: TransformerConfig = field(default_factory=TransformerConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    seed: int = 0
+    device: str = "cpu"
+    threads: int = 1
+
+    def __post_init__(self):
+        require_types(self, "")
+        require(self.threads >= 1, "threads", self.threads, "a whole number of at least 1")
+        require(0 <= self.seed < 2**31, "seed", self.seed, "a whole number from 0 to 2147483647")
+        require(
+            self.device == "cpu" or self.device.split(":")[0] in ("cuda", "mps"),
+            "device",
+            self.device,
+            "cpu, cuda, cuda:N or mps",
+        )
+
+
+def to_dict(config: RunConfig) -> dict[str, Any]:
+    """The config as plain JSON data; the task's kind is written beside its fields."""
+    data = dataclasses.asdict(config)
+    data["task"] = {"kind": task_kind(config.task), **data["task"]}
+    return data
+
+
+def from_dict(data: dict[str, Any]) -> RunConfig:
+    """The config that `to_dict` wrote.
+
+    Raises:
+        HeadwayError: if a field is unknown or missing, or a value is not allowed.
+    """
+    data = dict(data)
+    task = dict(_section(data, "task"))
+    kind = task.pop("kind", None)
+    require(kind in TASKS, "task.kind", kind, "one of " + ", ".join(TASKS))
+    return _build(
+        RunConfig,
+        "",
+        {
+            **data,
+            "task": _build(TASKS[kind][0], "task.", task),
+            "model": _build(TransformerConfig, "model.", _section(data, "model")),
+            "training": _build(TrainingConfig, "training.", _section(data, "training")),
+        },
+    )
+
+
+def _section(data: dict[str, Any], name: str) -> dict[str, Any]:
+    section = data.get(name)
+    require(isinstance(section, dict), name, section, "an object of fields")
+    return typing.cast(dict[str, Any], section)
+
+
+def _build(cls: type, prefix: str, values: dict[str, Any]) -> Any:
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    for name in values:
+        if name not in fields:
+            raise HeadwayError(
+                f"{prefix}{name} is not a field: the fields are {', '.join(fields)}"
+            )
+    hints = typing.get_type_hints(cls)
+    values = {
+        name: tuple(value) if typing.get_origin(hints[name]) is tuple else value
+        for name, value in values.items()
+    }
+    return cls(**values)

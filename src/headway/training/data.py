@@ -1,0 +1,56 @@
+"""The data of a run: every batch is a pure function of the seed and the step."""
+
+import hashlib
+
+import torch
+from torch import Tensor
+
+from headway.tasks import Batch, Task
+from headway.training.config import TrainingConfig
+
+
+def generator_for(device: str, *purpose: object) -> torch.Generator:
+    """A generator on `device` whose stream depends on every word of `purpose` and nothing else."""
+    words = "/".join(map(str, purpose)).encode()
+    seed = int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "big") >> 1
+    return torch.Generator(device).manual_seed(seed)
+
+
+def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "held-out") -> Batch:
+    """`count` sequences that no training step of the run with this seed sees.
+
+    Different purposes give independent samples, so that what was tuned on one can be checked on
+    another.
+    """
+    return task.sample(count, generator_for(device, seed, purpose))
+
+
+class Stream:
+    """The training batches of a run, reachable by step in any order, so resuming needs no state.
+
+    Either fresh sequences at every step, or a fixed set walked through in an order that is
+    shuffled anew every epoch (the last, incomplete batch of an epoch is left out).
+    """
+
+    def __init__(self, task: Task, config: TrainingConfig, seed: int, device: str):
+        self.task, self.size, self.seed, self.device = task, config.batch_size, seed, device
+        self._set: tuple[Tensor, ...] | None = None
+        if config.train_examples is not None:
+            self._set = task.draw(config.train_examples, generator_for(device, seed, "set"))
+            self._per_epoch = config.train_examples // config.batch_size
+            self._epoch, self._shuffle = -1, torch.empty(0)
+
+    def batch(self, step: int) -> Batch:
+        """The batch of a step (from 1)."""
+        if self._set is None:
+            return self.task.sample(
+                self.size, generator_for(self.device, self.seed, "step", step)
+            )
+        epoch, index = divmod(step - 1, self._per_epoch)
+        if epoch != self._epoch:
+            shuffle = generator_for(self.device, self.seed, "epoch", epoch)
+            count = len(self._set[0])
+            self._shuffle = torch.randperm(count, generator=shuffle, device=self.device)
+            self._epoch = epoch
+        rows = self._shuffle[index * self.size : (index + 1) * self.size]
+        return self.task.assemble(*(drawn[rows] for drawn in self._set))

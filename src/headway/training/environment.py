@@ -1,0 +1,60 @@
+"""Where a run's numbers come from: versions, machine, threads, and the command that made them."""
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def describe_environment(device: str) -> dict[str, Any]:
+    """What one would need to know to get the same numbers again, as JSON data."""
+    return {
+        "headway": metadata.version("headway"),
+        "git": git_state(Path(__file__).parent),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def git_state(folder: Path) -> str | None:
+    """The commit that the code in `folder` is at, with `+changes` if it was edited since.
+
+    None if the code does not live in a git checkout of its own.
+    """
+
+    def git(*words: str) -> str | None:
+        try:
+            return subprocess.run(
+                ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True
+            ).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return None
+
+    if not git("ls-files", "--", "."):
+        return None
+    changes = git("status", "--porcelain", "--", ".")
+    commit = git("rev-parse", "HEAD")
+    return None if commit is None else commit + ("+changes" if changes else "")
+
+
+def processor() -> str:
+    """The processor's name, as far as the system tells."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

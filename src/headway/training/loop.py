@@ -1,0 +1,245 @@
+"""The training loop. There is one."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.errors import HeadwayError
+from headway.models import Transformer
+from headway.tasks import Batch, RetrievalConfig, task_kind
+from headway.training.config import RunConfig, TrainingConfig
+from headway.training.data import Stream, held_out
+from headway.training.environment import describe_environment
+from headway.training.optimisers import flatten_state, make_optimisers, restore_state
+from headway.training.run import Run
+
+Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
+"""Called after every step with the run, the step, the last step as planned now, and the metrics
+if the step was evaluated."""
+
+
+def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None) -> Run:
+    """Trains a model from scratch in a new run folder.
+
+    Args:
+        config: what decides the run.
+        folder: of the run; must not exist. None means `runs/` and a name made from the config.
+        watch: told of every step, to show progress.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        HeadwayError: if the folder exists, the disk does not take the files, or the loss stops
+            being a number; all checkpoints until then are kept.
+    """
+    run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
+    return _continue(run, watch)
+
+
+def resume(folder: str | Path, watch: Watch | None = None) -> Run:
+    """Continues a run that was killed, interrupted or failed, as if it had never stopped.
+
+    On the same machine with the same number of threads the final weights are the same to the
+    last bit. A run that is done is returned as it is.
+    """
+    run = Run.open(folder)
+    if run.status == "done":
+        return run
+    return _continue(run, watch)
+
+
+def _continue(run: Run, watch: Watch | None) -> Run:
+    with run.writing():
+        before = torch.get_num_threads()
+        torch.set_num_threads(run.config.threads)
+        try:
+            _Trainer(run).train(watch)
+        finally:
+            torch.set_num_threads(before)
+    return run
+
+
+def partial_losses(
+    predicted: Float[Tensor, "batch query target"], targets: Float[Tensor, "batch query hop token"]
+) -> Float[Tensor, " hop"]:
+    """The mean squared error of every hop alone; their mean is the loss."""
+    return (predicted.unflatten(-1, targets.shape[2:]) - targets).square().mean((0, 1, 3))
+
+
+@torch.no_grad()
+def evaluate(model: Transformer, batch: Batch, chunk: int = 512) -> Float[Tensor, " hop"]:
+    """The partial losses on a batch, computed so many sequences at a time."""
+    predicted = torch.cat([model(inputs) for inputs in batch.inputs.split(chunk)])
+    return partial_losses(predicted, batch.targets)
+
+
+def rate_scale(config: TrainingConfig, step: int, cooling_from: int) -> float:
+    """The factor on the learning rates at a step: linear warm-up, constant, linear cool-down."""
+    warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
+    if not config.cooldown_steps:
+        return warm
+    left = cooling_from + config.cooldown_steps - step + 1
+    return warm * min(1.0, max(0.0, left / config.cooldown_steps))
+
+
+def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
+    """Whether the weights after a step are kept. The first and the last always are."""
+    if step in (0, end):
+        return True
+    if config.checkpoints == "log":
+        return step & (step - 1) == 0
+    return config.checkpoint_every > 0 and step % config.checkpoint_every == 0
+
+
+@dataclass
+class _Progress:
+    """What changes in a run beside its tensors."""
+
+    step: int = 0
+    cooling_from: int = 0
+    cooling: bool = False
+    seconds: float = 0.0
+    losses: list[float] = field(default_factory=list)
+
+
+class _Trainer:
+    """The moving parts of a run that is being trained."""
+
+    def __init__(self, run: Run):
+        config = run.config
+        self.run, self.config = run, config.training
+        self.model = run.new_model()
+        self.optimisers = make_optimisers(self.model, config.training)
+        self.base_rates = [[g["lr"] for g in o.param_groups] for o in self.optimisers]
+        self.stream = Stream(run.task, config.training, config.seed, config.device)
+        self.held_out = held_out(
+            run.task, config.training.eval_examples, config.seed, config.device
+        )
+        self.now = _Progress(cooling_from=config.training.steps - config.training.cooldown_steps)
+        self._restore()
+
+    @property
+    def end(self) -> int:
+        """The last step, as far as is known now."""
+        return min(self.config.steps, self.now.cooling_from + self.config.cooldown_steps)
+
+    def train(self, watch: Watch | None) -> None:
+        started = time.perf_counter() - self.now.seconds
+        if self.now.step == 0:
+            self.run.save_checkpoint(0, self.model)
+        while self.now.step < self.end:
+            self._step()
+            step, metrics = self.now.step, None
+            self.now.seconds = time.perf_counter() - started
+            if step % self.config.eval_every == 0 or step == self.end:
+                metrics = self._evaluate()
+            if is_checkpoint(self.config, step, self.end):
+                self.run.save_checkpoint(step, self.model)
+            if step % self.config.save_every == 0 or step == self.end:
+                self._save()
+            if watch is not None:
+                watch(self.run, step, self.end, metrics)
+        self._finish("done", None)
+
+    def _step(self) -> None:
+        step = self.now.step + 1
+        batch = self.stream.batch(step)
+        loss = F.mse_loss(self.model(batch.inputs), batch.targets.flatten(2))
+        for optimiser in self.optimisers:
+            optimiser.zero_grad()
+        loss.backward()
+        value = loss.item()
+        if not math.isfinite(value):
+            self._fail(step, value)
+        scale = rate_scale(self.config, step, self.now.cooling_from)
+        for optimiser, rates in zip(self.optimisers, self.base_rates, strict=True):
+            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = rate * scale
+            optimiser.step()
+        self.now.step = step
+        self.now.losses.append(value)
+
+    def _evaluate(self) -> dict[str, Any]:
+        now, hops = self.now, evaluate(self.model, self.held_out).tolist()
+        loss = sum(hops) / len(hops)
+        if not math.isfinite(loss):
+            self._fail(now.step, loss)
+        metrics = {
+            "step": now.step,
+            "train_loss": sum(now.losses) / len(now.losses),
+            "val_loss": loss,
+            "partial": dict(zip(self.run.task.hop_names, hops, strict=True)),
+            "rate_scale": rate_scale(self.config, now.step, now.cooling_from),
+            "seconds": round(now.seconds, 3),
+            "examples_per_second": round(now.step * self.config.batch_size / now.seconds, 1),
+        }
+        now.losses = []
+        self.run.append_metrics(metrics)
+        if not now.cooling and loss < self.config.cooldown_below:
+            now.cooling = True
+            now.cooling_from = min(now.cooling_from, now.step)
+        return metrics
+
+    def _save(self) -> None:
+        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        self.run.save_state({**tensors, **flatten_state(self.optimisers)}, vars(self.now))
+
+    def _restore(self) -> None:
+        saved = self.run.load_state()
+        if saved is not None:
+            tensors, about = saved
+            prefix = "model."
+            weights = {
+                name.removeprefix(prefix): value
+                for name, value in tensors.items()
+                if name.startswith(prefix)
+            }
+            self.model.load_state_dict(weights)
+            restore_state(self.optimisers, tensors)
+            self.now = _Progress(**about)
+        self.run.rewind(self.now.step, describe_environment(self.run.config.device))
+
+    def _fail(self, step: int, value: float) -> None:
+        kept = self.run.checkpoint_steps()
+        message = (
+            f"the loss is {value} at step {step}: lower training.learning_rate;"
+            f" the last good checkpoint is step {kept[-1] if kept else 0} in {self.run.folder}"
+        )
+        self._finish("failed", message)
+        raise HeadwayError(message)
+
+    def _finish(self, status: str, message: str | None) -> None:
+        metrics = self.run.metrics()
+        last = metrics[-1] if metrics else {}
+        self.run.write(
+            "outcome.json",
+            {
+                "status": status,
+                "message": message,
+                "step": self.now.step,
+                "val_loss": last.get("val_loss"),
+                "partial": last.get("partial"),
+                "seconds": round(self.now.seconds, 3),
+            },
+        )
+
+
+def free_folder(config: RunConfig) -> Path:
+    """A folder in `runs/` that is not taken, named after the task, its depth and the seed."""
+    task = config.task
+    size = f"D{task.depth}" if isinstance(task, RetrievalConfig) else f"M{task.n_values}"
+    name = f"{task_kind(task)}-{size}-L{config.model.n_layers}-s{config.seed}"
+    folder, attempt = Path("runs") / name, 1
+    while folder.exists():
+        attempt += 1
+        folder = Path("runs") / f"{name}-{attempt}"
+    return folder

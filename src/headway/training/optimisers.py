@@ -1,0 +1,122 @@
+"""The optimisers of a run: Adam with decoupled decay, and Muon for the matrices inside blocks."""
+
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.models import Transformer
+from headway.training.config import TrainingConfig
+
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum, orthogonalised: every singular value of an update is about 1 (Jordan et al. 2024).
+
+    All matrices of one shape are orthogonalised in one batch, over layers and over the query, key
+    and value maps that attention keeps stacked in one weight: the updates are those of
+    `torch.optim.Muon` on each matrix alone, in single precision, for a fraction of its time.
+
+    Args:
+        groups: parameter groups; `parts` says how many matrices are stacked in each weight.
+        lr: step size; multiplied by sqrt(max(1, rows / columns)) for a matrix.
+        momentum: of the running mean of gradients (Nesterov).
+        weight_decay: decoupled.
+    """
+
+    def __init__(self, groups: Iterable[dict], lr: float, momentum: float, weight_decay: float):
+        defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
+        super().__init__(groups, defaults)
+
+    @torch.no_grad()
+    def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Updates every weight from its gradient."""
+        by_shape: dict[tuple[int, int], list[tuple[Tensor, Tensor, dict]]] = {}
+        for group in self.param_groups:
+            for weight in group["params"]:
+                mean = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
+                mean.lerp_(weight.grad, 1 - group["momentum"])
+                update = weight.grad.lerp(mean, group["momentum"])
+                for w, u in zip(
+                    weight.chunk(group["parts"]), update.chunk(group["parts"]), strict=True
+                ):
+                    u = u if u.shape[0] <= u.shape[1] else u.mT
+                    by_shape.setdefault(tuple(u.shape), []).append((w, u, group))
+        for same in by_shape.values():
+            for (w, _, group), u in zip(
+                same, orthogonalised(torch.stack([u for _, u, _ in same])), strict=True
+            ):
+                rows, columns = w.shape
+                w.mul_(1 - group["lr"] * group["weight_decay"])
+                scale = max(1.0, rows / columns) ** 0.5
+                w.add_(u if rows <= columns else u.mT, alpha=-group["lr"] * scale)
+
+
+def orthogonalised(
+    matrices: Float[Tensor, "batch rows columns"], steps: int = 5
+) -> Float[Tensor, "batch rows columns"]:
+    """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz iteration.
+
+    Cheapest if there are no more rows than columns.
+    """
+    a, b, c = NEWTON_SCHULZ
+    x = matrices / (matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(steps):
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x
+
+
+def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """The optimisers that a config asks for, together covering every weight once.
+
+    With Muon, the matrices inside the blocks are its own; embedding, read-out, norms and biases
+    are Adam's.
+    """
+    named = dict(model.named_parameters())
+    decay, optimisers = config.weight_decay, []
+    if config.optimizer == "muon":
+        inner = {n: w for n, w in named.items() if n.startswith("blocks.") and w.ndim == 2}
+        stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
+        single = [w for n, w in inner.items() if not n.endswith("attn.qkv.weight")]
+        groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
+        optimisers.append(
+            Muon(groups, config.matrix_learning_rate, config.momentum, weight_decay=decay)
+        )
+        named = {n: w for n, w in named.items() if n not in inner}
+    decaying = {n: w for n, w in named.items() if w.ndim == 2 or config.decay_on == "all"}
+    rest = {n: w for n, w in named.items() if n not in decaying}
+    groups = [
+        {"params": list(decaying.values()), "weight_decay": decay},
+        {"params": list(rest.values()), "weight_decay": 0.0},
+    ]
+    optimisers.append(
+        torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
+    )
+    return optimisers
+
+
+def flatten_state(optimisers: list[torch.optim.Optimizer]) -> dict[str, Tensor]:
+    """All state of the optimisers as named tensors."""
+    return {
+        f"optimizer.{i}.{index}.{key}": value
+        for i, optimiser in enumerate(optimisers)
+        for index, state in optimiser.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+
+
+def restore_state(
+    optimisers: list[torch.optim.Optimizer], tensors: dict[str, Tensor]
+) -> None:
+    """Puts back what `flatten_state` took."""
+    for i, optimiser in enumerate(optimisers):
+        saved: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            if name.startswith(f"optimizer.{i}."):
+                _, _, index, key = name.split(".")
+                saved.setdefault(int(index), {})[key] = value
+        state = optimiser.state_dict()
+        optimiser.load_state_dict({"state": saved, "param_groups": state["param_groups"]})

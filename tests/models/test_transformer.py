@@ -1,0 +1,245 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.models import Transformer, TransformerConfig, attention_patterns
+
+D_INPUT, D_TARGET, LENGTH = 6, 5, 7
+
+quick = settings(max_examples=25, deadline=None)
+seeds = st.integers(0, 2**31)
+configs = st.builds(
+    TransformerConfig,
+    n_layers=st.integers(1, 3),
+    d_model=st.sampled_from([4, 8, 12]),
+    n_heads=st.sampled_from([1, 2, 4]),
+    d_head=st.sampled_from([None, 1, 3]),
+    d_mlp=st.sampled_from([None, 0, 5]),
+    act_fn=st.sampled_from(["gelu", "relu"]),
+    causal=st.booleans(),
+    init=st.sampled_from(["gpt2", "fan_in"]),
+)
+
+
+def build(config, n_read=LENGTH, seed=0):
+    """A double-precision model in which no weight, bias or norm is left at a plain 0 or 1."""
+    model = Transformer(config, D_INPUT, D_TARGET, LENGTH, n_read, seed).double()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.3 * torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+    return model
+
+
+def random_inputs(seed=0, batch=2):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(batch, LENGTH, D_INPUT, generator=generator, dtype=torch.float64)
+
+
+def normed(x, norm):
+    centred = x - x.mean(-1, keepdim=True)
+    variance = (centred**2).mean(-1, keepdim=True)
+    return centred / torch.sqrt(variance + 1e-5) * norm.weight + norm.bias
+
+
+def plain_forward(model, inputs, edit=lambda layer, head, pattern: pattern):
+    """The model as one would write it on a blackboard: one sequence, head and row at a time."""
+    config = model.config
+    width = config.head_width
+    outputs = []
+    for sequence in inputs:
+        x = sequence @ model.embed.weight.T + model.embed.bias
+        for layer, block in enumerate(model.blocks):
+            attention = block.attn
+            seen = normed(x, block.ln1) @ attention.qkv.weight.T + attention.qkv.bias
+            queries, keys, values = seen.chunk(3, dim=-1)
+            mixed = []
+            for head in range(config.n_heads):
+                own = slice(head * width, (head + 1) * width)
+                pattern = torch.zeros(LENGTH, LENGTH, dtype=torch.float64)
+                for row in range(LENGTH):
+                    visible = row + 1 if config.causal else LENGTH
+                    scores = [queries[row, own] @ keys[key, own] for key in range(visible)]
+                    weights = (torch.stack(scores) / math.sqrt(width)).exp()
+                    pattern[row, :visible] = weights / weights.sum()
+                mixed.append(edit(layer, head, pattern) @ values[:, own])
+            x = x + torch.cat(mixed, -1) @ attention.out.weight.T + attention.out.bias
+            if config.mlp_width:
+                hidden = normed(x, block.ln2) @ block.mlp.up.weight.T + block.mlp.up.bias
+                if config.act_fn == "relu":
+                    hidden = hidden.clamp(min=0)
+                else:
+                    hidden = hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2
+                x = x + hidden @ block.mlp.down.weight.T + block.mlp.down.bias
+        read = normed(x, model.ln_final)[-model.n_read :]
+        outputs.append(read @ model.unembed.weight.T + model.unembed.bias)
+    return torch.stack(outputs)
+
+
+@given(config=configs, n_read=st.integers(1, LENGTH), seed=seeds)
+@quick
+def test_forward_equals_the_plain_one(config, n_read, seed):
+    model, inputs = build(config, n_read, seed), random_inputs(seed)
+    outputs = model(inputs)
+    assert outputs.shape == (2, n_read, D_TARGET)
+    torch.testing.assert_close(outputs, plain_forward(model, inputs))
+
+
+@given(config=configs, n_read=st.integers(1, LENGTH), seed=seeds)
+@quick
+def test_a_tap_that_changes_nothing_changes_nothing(config, n_read, seed):
+    model, inputs = build(config, n_read, seed), random_inputs(seed)
+    layers = []
+
+    def look(layer, pattern):
+        layers.append(layer)
+        assert pattern.shape == (2, config.n_heads, LENGTH, LENGTH)
+        return pattern
+
+    torch.testing.assert_close(model(inputs, look), model(inputs))
+    assert layers == list(range(config.n_layers))
+
+
+@given(config=configs, n_read=st.integers(1, LENGTH), seed=seeds, data=st.data())
+@quick
+def test_an_edit_of_one_head_equals_the_same_edit_of_the_plain_model(config, n_read, seed, data):
+    model, inputs = build(config, n_read, seed), random_inputs(seed)
+    edited = (
+        data.draw(st.integers(0, config.n_layers - 1)),
+        data.draw(st.integers(0, config.n_heads - 1)),
+    )
+    first = torch.zeros(LENGTH, LENGTH, dtype=torch.float64)
+    first[:, 0] = 1.0
+
+    def attend_to_the_first(layer, pattern):
+        if layer == edited[0]:
+            pattern = pattern.clone()
+            pattern[:, edited[1]] = first
+        return pattern
+
+    outputs = model(inputs, attend_to_the_first)
+    expected = plain_forward(
+        model,
+        inputs,
+        lambda layer, head, pattern: first if (layer, head) == edited else pattern,
+    )
+    torch.testing.assert_close(outputs, expected)
+    assert not torch.allclose(outputs, model(inputs))
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_patterns_are_distributions_over_what_may_be_seen(config, seed):
+    model = build(config, n_read=2, seed=seed)
+    patterns = attention_patterns(model, random_inputs(seed))
+    assert patterns.shape == (2, config.n_layers, config.n_heads, LENGTH, LENGTH)
+    assert (patterns >= 0).all()
+    torch.testing.assert_close(patterns.sum(-1), torch.ones_like(patterns[..., 0]))
+    future = patterns[..., torch.ones(LENGTH, LENGTH).triu(1).bool()]
+    assert (future == 0).all() if config.causal else (future > 0).all()
+
+
+@given(config=configs, seed=seeds, changed=st.integers(1, LENGTH - 1))
+@quick
+def test_only_an_unmasked_model_lets_the_future_reach_the_past(config, seed, changed):
+    model, inputs = build(config, seed=seed), random_inputs(seed)
+    other = inputs.clone()
+    other[:, changed] += 1.0
+    before, after = model(inputs), model(other)
+    earlier, later = (attention_patterns(model, x)[..., :changed, :] for x in (inputs, other))
+    assert not torch.allclose(before[:, changed:], after[:, changed:])
+    if config.causal:
+        torch.testing.assert_close(before[:, :changed], after[:, :changed])
+        torch.testing.assert_close(earlier, later)
+    else:
+        assert not torch.allclose(before[:, :changed], after[:, :changed], rtol=1e-9, atol=1e-12)
+
+
+def test_gradients_reach_every_weight_and_ignore_a_read_only_tap():
+    model, inputs = build(TransformerConfig(n_layers=2, d_model=8, n_heads=2), n_read=2), None
+    inputs = random_inputs()
+    gradients = []
+    for tap in (None, lambda _, pattern: pattern):
+        model.zero_grad()
+        model(inputs, tap).square().mean().backward()
+        gradients.append([weight.grad.clone() for weight in model.parameters()])
+    for plain, tapped in zip(*gradients, strict=True):
+        torch.testing.assert_close(plain, tapped)
+        assert plain.abs().sum() > 0
+
+
+@pytest.mark.parametrize("d_mlp", [0, 7, None])
+def test_attention_only_models_have_no_mlp(d_mlp):
+    config = TransformerConfig(n_layers=2, d_model=8, d_mlp=d_mlp)
+    model = Transformer(config, D_INPUT, D_TARGET, LENGTH, 1)
+    widths = {w.shape[0] for name, w in model.named_parameters() if name.endswith("up.weight")}
+    assert config.attn_only == (d_mlp == 0)
+    assert widths == {0: set(), 7: {7}, None: {32}}[d_mlp]
+    assert any("ln2" in name for name in model.state_dict()) != config.attn_only
+
+
+@pytest.mark.parametrize(("d_head", "width"), [(None, 4), (3, 3), (16, 16)])
+def test_head_width_is_given_or_derived(d_head, width):
+    config = TransformerConfig(d_model=8, n_heads=2, d_head=d_head)
+    model = Transformer(config, D_INPUT, D_TARGET, LENGTH, 1)
+    assert config.head_width == width
+    assert model.layers[0].attn.qkv.weight.shape == (3 * 2 * width, 8)
+    assert model.layers[0].attn.out.weight.shape == (8, 2 * width)
+
+
+@pytest.mark.parametrize("init", ["gpt2", "fan_in"])
+def test_initial_weights_have_the_spread_asked_for(init):
+    config = TransformerConfig(n_layers=3, d_model=48, n_heads=2, d_head=16, init=init)
+    model = Transformer(config, D_INPUT, D_TARGET, LENGTH, 1, seed=3)
+    for name, weight in model.named_parameters():
+        if weight.ndim < 2:
+            is_norm_scale = ".ln" in f".{name}" and name.endswith("weight")
+            assert (weight == (1.0 if is_norm_scale else 0.0)).all(), name
+            continue
+        expected = weight.shape[1] ** -0.5
+        if init == "gpt2":
+            writes = name.endswith(("attn.out.weight", "mlp.down.weight"))
+            expected = 0.02 / math.sqrt(2 * 3) if writes else 0.02
+        n = weight.numel()
+        assert abs(weight.mean()) < 5 * expected / math.sqrt(n), name
+        assert abs(weight.std() / expected - 1) < 5 / math.sqrt(2 * n), name
+
+
+@pytest.mark.parametrize("init", ["gpt2", "fan_in"])
+def test_weights_depend_on_the_seed_alone(init):
+    config = TransformerConfig(n_layers=2, d_model=8, init=init)
+
+    def weights(seed, global_seed):
+        torch.manual_seed(global_seed)
+        return Transformer(config, D_INPUT, D_TARGET, LENGTH, 1, seed).state_dict()
+
+    once, again, other = weights(1, 10), weights(1, 11), weights(2, 10)
+    assert all(torch.equal(once[name], again[name]) for name in once)
+    assert not torch.equal(once["embed.weight"], other["embed.weight"])
+    assert "mask" not in once
+
+
+@pytest.mark.parametrize(
+    ("fields", "named", "allowed"),
+    [
+        ({"n_layers": 0}, "model.n_layers = 0", "a whole number of at least 1"),
+        ({"d_model": 0}, "model.d_model = 0", "a whole number of at least 1"),
+        ({"n_heads": 0}, "model.n_heads = 0", "a whole number of at least 1"),
+        ({"d_head": 0}, "model.d_head = 0", "a whole number of at least 1"),
+        ({"d_mlp": -1}, "model.d_mlp = -1", "0 (attention only) or more"),
+        ({"d_model": 64, "n_heads": 3}, "model.n_heads = 3", "a divisor of model.d_model = 64"),
+    ],
+)
+def test_bad_configs_are_refused_by_name(fields, named, allowed):
+    with pytest.raises(HeadwayError) as refusal:
+        TransformerConfig(**fields)
+    assert named in str(refusal.value)
+    assert allowed in str(refusal.value)
+
+
+def test_heads_that_do_not_divide_are_fine_with_a_width():
+    assert TransformerConfig(d_model=64, n_heads=3, d_head=5).head_width == 5

@@ -1,0 +1,235 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.tasks import RetrievalConfig, make_task
+
+quick = settings(max_examples=25, deadline=None)
+seeds = st.integers(0, 2**31)
+configs = st.builds(
+    RetrievalConfig,
+    depth=st.integers(1, 5),
+    n_chains=st.integers(1, 5),
+    d_token=st.sampled_from([2, 4, 6]),
+    curriculum=st.booleans(),
+    position_code=st.sampled_from(["token", "pair"]),
+    position_base=st.sampled_from([2.0, 100.0, 10_000.0, None]),
+    order=st.sampled_from(["deep-first", "shallow-first"]),
+)
+
+
+def sample(config, count=3, seed=0):
+    task = make_task(config)
+    return task, task.sample(count, torch.Generator().manual_seed(seed))
+
+
+def tokens_of(batch, d_token):
+    return [[tuple(token) for token in row] for row in batch.inputs[..., :d_token].tolist()]
+
+
+def chi_square_p(counts):
+    """The chance that equally likely cells give counts at least as uneven as these."""
+    expected = counts.sum() / counts.numel()
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    return torch.special.gammaincc(torch.tensor((counts.numel() - 1) / 2.0), statistic / 2).item()
+
+
+def fitting_base(codes, d_token):
+    """The base at which the longest wave spans 1.25 times the codes, or 2π if that is longer."""
+    if d_token == 2:
+        return 1.0
+    return max(1.0, 1.25 * codes / (2 * math.pi)) ** (d_token / (d_token - 2))
+
+
+def hops_followed(tokens, query):
+    """Finds the query's token as the first of a pair, steps to its partner, and so on."""
+    partner = dict(zip(tokens[::2], tokens[1::2], strict=False))
+    hops = []
+    while query in partner:
+        query = partner[query]
+        hops.append(query)
+    return hops
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_following_the_tokens_gives_the_targets(config, seed):
+    task, batch = sample(config, seed=seed)
+    first_query = task.length - task.n_chains
+    for tokens, targets in zip(tokens_of(batch, config.d_token), batch.targets, strict=True):
+        pairs, queries = tokens[:first_query], tokens[first_query:]
+        for query, target in zip(queries, targets.tolist(), strict=True):
+            hops = hops_followed(pairs, query)
+            assert len(hops) == config.depth
+            assert [tuple(vector) for vector in target] == hops[-task.n_hops :]
+    assert task.n_hops == (config.depth if config.curriculum else 1)
+    assert task.d_target == batch.targets[0, 0].numel()
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_roles_are_those_of_definition_1(config, seed):
+    task, batch = sample(config, seed=seed)
+    last = 2 * config.depth
+    assert task.role_names == tuple(f"s{i}" for i in range(last + 1))
+    for tokens, roles in zip(tokens_of(batch, config.d_token), batch.roles.tolist(), strict=True):
+        for chain in range(config.n_chains):
+            s = [role[chain] for role in roles]
+            assert s[0] >= task.length - config.n_chains
+            for even in range(0, last, 2):
+                assert tokens[s[even]] == tokens[s[even + 1]]
+            for odd in range(1, last, 2):
+                assert s[odd + 1] == s[odd] + 1
+                assert s[odd] % 2 == 0
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_every_position_has_exactly_one_role(config, seed):
+    task, batch = sample(config, seed=seed)
+    everywhere = torch.arange(task.length).expand(len(batch.roles), -1)
+    assert torch.equal(batch.roles.flatten(1).sort(dim=1).values, everywhere)
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_relations_point_at_the_positions_they_name(config, seed):
+    task, batch = sample(config, seed=seed)
+    relations = task.relations(batch)
+    role = dict(zip(task.role_names, batch.roles.unbind(1), strict=True))
+    for query in task.role_names:
+        for key in task.role_names:
+            if query != key:
+                path = relations[f"{query}→{key}"]
+                assert torch.equal(path.queries, role[query])
+                assert torch.equal(path.keys, role[key][..., None])
+            if config.n_chains == 1:
+                assert f"{query}→{key} (other chains)" not in relations
+                continue
+            others = relations[f"{query}→{key} (other chains)"]
+            assert torch.equal(others.queries, role[query])
+            own_and_others = torch.cat([role[key][..., None], others.keys], dim=-1)
+            all_chains = role[key].sort(dim=-1).values[:, None].expand_as(own_and_others)
+            assert torch.equal(own_and_others.sort(dim=-1).values, all_chains)
+
+    previous = relations["previous token"]
+    assert torch.equal(previous.keys[..., 0], previous.queries - 1)
+    assert previous.queries[0].tolist() == list(range(1, task.length))
+    assert all(relation.name == name for name, relation in relations.items())
+    assert set(task.path_names) == set(task.paths(batch))
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_blocks_stand_in_the_order_asked_for(config, seed):
+    task, batch = sample(config, seed=seed)
+    block = batch.roles // (2 * config.n_chains)
+    for k in range(1, config.depth + 1):
+        expected = config.depth - k if config.order == "deep-first" else k - 1
+        assert (block[:, 2 * k - 1 : 2 * k + 1] == expected).all()
+    if config.order == "deep-first":
+        first_block = tokens_of(batch, config.d_token)[0][: 2 * config.n_chains]
+        queries = tokens_of(batch, config.d_token)[0][-config.n_chains :]
+        pairs = tokens_of(batch, config.d_token)[0][: -config.n_chains]
+        assert set(first_block[1::2]) == {hops_followed(pairs, query)[-1] for query in queries}
+    assert task.length == config.n_chains * (2 * config.depth + 1)
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_position_code_is_sines_then_cosines(config, seed):
+    task, batch = sample(config, seed=seed)
+    k, pairs = config.d_token, config.n_chains * config.depth
+    codes = task.length if config.position_code == "token" else pairs + config.n_chains
+    base = config.position_base or fitting_base(codes, k)
+    for position in range(task.length):
+        coded = position
+        if config.position_code == "pair":
+            coded = position // 2 if position < 2 * pairs else position - pairs
+        angles = [coded * base ** (-2 * i / k) for i in range(k // 2)]
+        expected = torch.tensor([math.sin(a) for a in angles] + [math.cos(a) for a in angles])
+        here = batch.inputs[:, position, k:]
+        torch.testing.assert_close(here, expected.expand_as(here), atol=1e-5, rtol=0)
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_the_same_seed_gives_the_same_batch(config, seed):
+    (_, once), (_, again), (_, other) = (sample(config, seed=s) for s in (seed, seed, seed + 1))
+    for field in ("inputs", "targets", "roles"):
+        assert torch.equal(getattr(once, field), getattr(again, field))
+    assert not torch.equal(once.targets, other.targets)
+
+
+@pytest.mark.parametrize("order", ["deep-first", "shallow-first"])
+def test_shuffles_are_uniform_and_independent(order):
+    config = RetrievalConfig(depth=2, n_chains=3, d_token=2, order=order)
+    _, batch = sample(config, count=20_000)
+    codes = []
+    for role in (0, 1, 3):
+        slots = batch.roles[:, role].argsort(dim=-1)
+        codes.append((slots * torch.tensor([9, 3, 1])).sum(-1).unique(return_inverse=True)[1])
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        counts = torch.bincount(6 * codes[one] + codes[other], minlength=36).float()
+        assert chi_square_p(counts) > 1e-4
+
+
+def test_the_chi_square_notices_an_uneven_shuffle():
+    assert chi_square_p(torch.tensor([1000.0] * 5 + [1200.0])) < 1e-4
+
+
+def test_symbols_are_independent_and_standard_normal():
+    count = 20_000
+    _, batch = sample(RetrievalConfig(depth=2, n_chains=2, d_token=2), count=count)
+    places = batch.roles[:, [0, 2, 4]].flatten(1)[..., None].expand(-1, -1, 2)
+    symbols = batch.inputs[..., :2].gather(1, places).flatten(1).double()
+    standard_error = count**-0.5
+    n_symbols = symbols.shape[1]
+    assert symbols.mean(0).abs().max() < 5 * standard_error
+    covariance = symbols.T @ symbols / count
+    assert (covariance - torch.eye(n_symbols)).abs().max() < 5 * math.sqrt(2) * standard_error
+    kurtosis_error = (symbols**4).mean() - 3
+    assert abs(kurtosis_error) < 5 * math.sqrt(96 / symbols.numel())
+
+
+@pytest.mark.parametrize("curriculum", [True, False])
+@pytest.mark.parametrize("n_chains", [1, 2, 4])
+def test_reference_losses_come_out(n_chains, curriculum):
+    config = RetrievalConfig(depth=2, n_chains=n_chains, curriculum=curriculum)
+    task, batch = sample(config, count=4000)
+    expected = task.reference_losses()
+    assert expected == {"zero": 1.0, "mean of the candidates": 1 - 1 / n_chains}
+
+    hop_roles = [2 * int(name.removeprefix("x_")) for name in task.hop_names]
+    places = batch.roles[:, hop_roles].flatten(1)[..., None].expand(-1, -1, config.d_token)
+    candidates = batch.inputs[..., : config.d_token].gather(1, places)
+    candidates = candidates.unflatten(1, (task.n_hops, n_chains))
+    predictions = {"zero": torch.zeros(()), "mean of the candidates": candidates.mean(2)[:, None]}
+    for name, prediction in predictions.items():
+        losses = ((batch.targets - prediction) ** 2).mean((1, 2, 3))
+        standard_error = losses.std() / math.sqrt(len(losses))
+        assert abs(losses.mean() - expected[name]) <= 4.5 * standard_error + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("depth", 0, "a whole number of at least 1"),
+        ("n_chains", 0, "a whole number of at least 1"),
+        ("d_token", 3, "an even whole number"),
+        ("d_token", 0, "an even whole number"),
+        ("position_base", 1.0, "greater than 1"),
+        ("position_base", math.inf, "greater than 1"),
+        ("position_base", math.nan, "greater than 1"),
+        ("position_base", 0.5, "greater than 1"),
+    ],
+)
+def test_bad_configs_are_refused_by_name(field, value, allowed):
+    with pytest.raises(HeadwayError) as refusal:
+        RetrievalConfig(**{field: value})
+    assert f"task.{field} = {value}" in str(refusal.value)
+    assert allowed in str(refusal.value)

@@ -1,0 +1,210 @@
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.tasks import ConditionalConfig, RetrievalConfig, make_task
+from headway.theory import (
+    closed_form,
+    conditional_flow,
+    holdings,
+    minimum_layers,
+    proven_minimum,
+    theorem_1_bound,
+)
+
+DEPTHS = [*range(1, 17), 24, 32, 64]
+ORDERS = ["deep-first", "shallow-first"]
+
+quick = settings(max_examples=25, deadline=None)
+orders = st.sampled_from(ORDERS)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_simulation_equals_the_closed_form(depth, causal, order):
+    assert minimum_layers(depth, causal=causal, order=order) == closed_form(depth, causal)
+
+
+@pytest.mark.parametrize(
+    ("depth", "causal", "unmasked", "theorem"),
+    [(1, 2, 2, 1), (2, 3, 2, 2), (3, 3, 3, 2), (4, 4, 3, 2), (8, 5, 4, 3), (64, 8, 6, 5)],
+)
+def test_values_worked_out_by_hand(depth, causal, unmasked, theorem):
+    assert closed_form(depth, causal=True) == causal
+    assert closed_form(depth, causal=False) == unmasked
+    assert theorem_1_bound(depth) == theorem
+
+
+def test_three_layers_do_for_three_steps():
+    assert minimum_layers(3, causal=True) == 3
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_theorem_1_never_exceeds_the_exact_minimum(causal):
+    assert all(theorem_1_bound(d) <= closed_form(d, causal) for d in range(1, 3000))
+
+
+@given(power=st.integers(0, 200), offset=st.sampled_from([-1, 0, 1]))
+@quick
+def test_formulas_stay_exact_where_floats_would_not(power, offset):
+    depth = max(1, 2**power + offset)
+    layers = closed_form(depth, causal=True)
+    assert 2 ** (layers - 2) <= depth < 2 ** (layers - 1)
+    depth = max(1, 3**power + offset)
+    assert 3 ** (closed_form(depth, causal=False) - 1) < 4 * depth + 1
+    assert 3 ** closed_form(depth, causal=False) >= 4 * depth + 1
+    assert 3 ** theorem_1_bound(depth) >= 2 * depth > 3 ** (theorem_1_bound(depth) - 1)
+
+
+def test_one_step_by_hand():
+    assert holdings(1, 2, causal=True) == [
+        {"s1": {"x_0", "p_1"}, "s2": {"p_1", "x_1"}, "s0": {"x_0", "p_0"}},
+        {"s1": {"x_0", "p_1"}, "s2": {"x_0", "p_1", "x_1"}, "s0": {"x_0", "p_0", "p_1"}},
+        {
+            "s1": {"x_0", "p_1"},
+            "s2": {"x_0", "p_1", "x_1"},
+            "s0": {"x_0", "p_0", "p_1", "x_1"},
+        },
+    ]
+
+
+def test_two_steps_deep_first_by_hand():
+    first, second, third = holdings(2, 3, causal=True)[1:]
+    assert first["s3"] == {"x_1", "p_2"}
+    assert first["s4"] == {"x_1", "p_2", "x_2"}
+    assert first["s1"] == {"x_0", "p_1"}
+    assert first["s2"] == {"x_0", "p_1", "x_1", "p_2"}
+    assert first["s0"] == {"p_0", "x_0", "p_1"}
+    assert second["s2"] == {"x_0", "p_1", "x_1", "p_2", "x_2"}
+    assert second["s0"] == {"p_0", "x_0", "p_1", "x_1", "p_2"}
+    assert third["s0"] == {"p_0", "x_0", "p_1", "x_1", "p_2", "x_2"}
+
+
+def test_two_steps_without_a_mask_by_hand():
+    first, second = holdings(2, 2, causal=False)[1:]
+    assert first["s1"] == {"p_0", "x_0", "p_1", "x_1"}
+    assert first["s2"] == {"x_0", "p_1", "x_1", "p_2"}
+    assert first["s3"] == {"p_1", "x_1", "p_2", "x_2"}
+    assert first["s0"] == {"p_0", "x_0", "p_1"}
+    assert "x_2" in second["s0"]
+
+
+@given(depth=st.integers(1, 12), layers=st.integers(0, 6), causal=st.booleans(), order=orders)
+@quick
+def test_what_a_role_holds_is_one_stretch_that_only_grows(depth, layers, causal, order):
+    stages = holdings(depth, layers, causal=causal, order=order)
+    assert len(stages) == layers + 1
+    line = ["p_0", *(name for k in range(depth) for name in (f"x_{k}", f"p_{k + 1}"))]
+    line.append(f"x_{depth}")
+    for before, after in pairwise(stages):
+        assert all(before[role] <= after[role] for role in before)
+    for stage in stages:
+        assert set(stage) == {f"s{i}" for i in range(2 * depth + 1)}
+        for held in stage.values():
+            places = [line.index(piece) for piece in held]
+            assert max(places) - min(places) == len(places) - 1
+
+
+@given(depth=st.integers(1, 20), layers=st.integers(1, 6), order=orders)
+@quick
+def test_the_stretches_are_those_of_the_causal_proof(depth, layers, order):
+    stage = holdings(depth, layers, causal=True, order=order)[layers]
+    reach = 2 ** (layers - 1)
+
+    def symbols_and_codes(first_symbol, last_symbol, first_code, last_code):
+        return {f"x_{k}" for k in range(max(0, first_symbol), min(depth, last_symbol) + 1)} | {
+            f"p_{k}" for k in range(max(1, first_code), min(depth, last_code) + 1)
+        }
+
+    for k in range(1, depth + 1):
+        if order == "deep-first":
+            odd = {f"x_{k - 1}", f"p_{k}"}
+            even = symbols_and_codes(k - 1, k + reach - 1, k, k + reach)
+        else:
+            odd = symbols_and_codes(k - reach, k - 1, k - reach, k)
+            even = symbols_and_codes(k - reach, k, k - reach + 1, k)
+        assert stage[f"s{2 * k - 1}"] == odd
+        assert stage[f"s{2 * k}"] == even
+    assert stage["s0"] == {"p_0"} | symbols_and_codes(0, reach - 1, 1, reach)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_conditional_by_hand(order):
+    flow = conditional_flow(order)
+    assert flow.minimum_layers(causal=True) == 3
+    assert flow.minimum_layers(causal=False) == 2
+    final = flow.holdings(3, causal=True)[-1]
+    assert {"x", "y", "z"} <= final["a"]
+
+
+def layers_until_answered(config, causal, seed):
+    """The flow on a whole sampled sequence, every chain and row included, as sets of pieces."""
+    task = make_task(config)
+    batch = task.sample(1, torch.Generator().manual_seed(seed))
+    tokens = [tuple(token) for token in batch.inputs[0, :, : config.d_token].tolist()]
+    code = [tuple(numbers) for numbers in batch.inputs[0, :, config.d_token :].tolist()]
+    held = [{("symbol", t), ("code", c)} for t, c in zip(tokens, code, strict=True)]
+    queries = range(task.length - task.n_chains, task.length)
+    goals = [("symbol", tuple(hops[-1])) for hops in batch.targets[0].tolist()]
+    answered_after = {}
+    layer = 0
+    while len(answered_after) < len(goals):
+        for query, goal in zip(queries, goals, strict=True):
+            if goal in held[query]:
+                answered_after.setdefault(query, layer)
+        held = [
+            set().union(
+                *(
+                    other
+                    for key, other in enumerate(held)
+                    if (not causal or key <= query) and own & other
+                )
+            )
+            for query, own in enumerate(held)
+        ]
+        layer += 1
+    return set(answered_after.values())
+
+
+@given(
+    config=st.one_of(
+        st.builds(
+            RetrievalConfig,
+            depth=st.integers(1, 5),
+            n_chains=st.integers(1, 3),
+            position_code=st.just("pair"),
+            order=orders,
+        ),
+        st.builds(
+            ConditionalConfig,
+            n_values=st.integers(2, 3),
+            n_chains=st.integers(1, 4),
+            position_code=st.just("pair"),
+            order=orders,
+        ),
+    ),
+    causal=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+@quick
+def test_the_proven_minimum_is_that_of_whole_sampled_sequences(config, causal, seed):
+    assert layers_until_answered(config, causal, seed) == {proven_minimum(config, causal)}
+
+
+@pytest.mark.parametrize("function", [minimum_layers, closed_form, theorem_1_bound])
+@pytest.mark.parametrize("depth", [0, -1])
+def test_a_depth_below_1_is_refused(function, depth):
+    with pytest.raises(HeadwayError, match=rf"depth = {depth} .*at least 1"):
+        function(depth)
+
+
+def test_holdings_refuses_bad_arguments():
+    with pytest.raises(HeadwayError, match=r"depth = 0 .*at least 1"):
+        holdings(0, 1)
+    with pytest.raises(HeadwayError, match=r"layers = -1 .*at least 0"):
+        holdings(1, -1)
