@@ -1,7 +1,7 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
 from headway.circuits.ablation import Bench, attention_along
-from headway.circuits.discovery import Discovery, Necessity, discover
+from headway.circuits.discovery import Discovery, Necessity, discover, saved_discovery
 from headway.circuits.emergence import PathHistory, Timeline, emergence
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
 
@@ -20,4 +20,5 @@ __all__ = [
     "attention_along",
     "discover",
     "emergence",
+    "saved_discovery",
 ]

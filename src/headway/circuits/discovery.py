@@ -3,6 +3,12 @@
 The paper took its circuits apart by hand: look at a head's attention, guess a mechanism, keep the
 simplest guess that leaves the loss small, until every head has one. Here the guesses come from
 the attention along relations, and the same rule decides.
+
+One trap is built into replacing all heads at once. A head that joins the tokens of a pair serves
+the heads above it: it lets them find where to attend. Once their attention is replaced as well,
+they no longer look, and the head below seems useless (the paper sees it too: made uniform, its
+first layer costs only 0.05 to 0.10). So a mechanism must serve twice: with every head replaced,
+and with the heads of the layers above it attending freely.
 """
 
 import time
@@ -30,12 +36,14 @@ class Necessity:
         path: layer, head and relation.
         attention: the model's own mean attention along the relation.
         loss: with the whole circuit in place but this path.
+        free: the same, with the useful heads of the layers above attending freely.
         uniform: with this path's head uniform instead, as the paper tests its first layer.
     """
 
     path: tuple[int, int, str]
     attention: float
     loss: float
+    free: float
     uniform: float
 
 
@@ -100,6 +108,7 @@ class Discovery:
                     "attention": n.attention,
                     "loss_without": n.loss,
                     "rise": n.loss - self.replaced_loss,
+                    "loss_without_free_above": n.free,
                     "loss_uniform": n.uniform,
                 }
                 for n in self.necessity
@@ -127,6 +136,7 @@ class Discovery:
                         (n["layer"], n["head"], n["relation"]),
                         n["attention"],
                         n["loss_without"],
+                        n["loss_without_free_above"],
                         n["loss_uniform"],
                     )
                     for n in data["necessity"]
@@ -183,6 +193,18 @@ def discover(
     return _discover(run, task, threshold, sequences, candidate_attention, seed or 0)
 
 
+def saved_discovery(run: Run) -> Discovery:
+    """The discovery that was left in a run's `circuit.json`.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    data = run.read("circuit.json")
+    if data is None:
+        raise HeadwayError(f"{run.folder}: no circuit yet; find it with: headway circuit {run.folder}")
+    return Discovery.from_json(data)
+
+
 def _discover(
     model: Transformer,
     task: Task,
@@ -222,6 +244,7 @@ def _discover(
             path,
             attention[path[2]][path[0]][path[1]],
             bench.loss(circuit.without(path)),
+            bench.loss(free_above(circuit.without(path), path[0])),
             bench.loss(circuit.replacing(path[:2], Uniform())),
         )
         for path in circuit.paths
@@ -249,60 +272,75 @@ def relation_attention(bench: Bench) -> dict[str, list[list[float]]]:
     }
 
 
-def propose(bench: Bench, candidates: dict[Head, list[str]], threshold: float) -> Circuit:
-    """A mechanism for every head, the least needed heads first, each the simplest that serves.
+def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
+    """The mechanisms of a circuit without those of useful heads in the layers above `layer`."""
+    return {
+        head: mechanism
+        for head, mechanism in circuit.mechanisms.items()
+        if head[0] <= layer or not isinstance(mechanism, Paths)
+    }
 
-    Simple means uniform, then identity, then ever more paths in order of their attention. A
-    mechanism serves if the loss with it and all mechanisms chosen before it stays within the
-    head's share of what may be lost: after n of N heads, n/N of the way from the model's own loss
-    to the threshold. Where none serves, the one with the least loss is taken.
+
+def propose(bench: Bench, candidates: dict[Head, list[str]], threshold: float) -> Circuit:
+    """A mechanism for every head, each the simplest that serves.
+
+    First the heads without use, those whose loss does the least damage first: a head stays
+    uniform, or else identity, if the others, attending freely, keep the loss within the head's
+    share. Then the useful heads, from the first layer up, each with the fewest paths, in order of
+    their attention, that keep the loss within its share while the heads above attend freely.
+
+    The n-th of N heads may spend n/N of the way from the model's own loss to the threshold. Where
+    no number of paths is within that, the one with the least loss is taken.
     """
-    own = bench.loss()
+    own, total = bench.loss(), len(bench.heads)
     damage = {head: bench.loss({head: Uniform()}) for head in bench.heads}
     chosen: dict[Head, Mechanism] = {}
-    for n, head in enumerate(sorted(bench.heads, key=lambda h: damage[h]), start=1):
-        allowed = own + (threshold - own) * n / len(bench.heads)
-        names = candidates[head]
-        best: tuple[float, Mechanism] | None = None
-        for mechanism in (
-            Uniform(),
-            Identity(),
-            *(Paths(frozenset(names[:count])) for count in range(1, len(names) + 1)),
-        ):
-            loss = bench.loss({**chosen, head: mechanism})
-            if best is None or loss < best[0]:
-                best = loss, mechanism
-            if loss < allowed:
+
+    def share() -> float:
+        return own + (threshold - own) * (len(chosen) + 1) / total
+
+    for head in sorted(bench.heads, key=lambda h: damage[h]):
+        for idle in (Uniform(), Identity()):
+            if bench.loss({**chosen, head: idle}) < share():
+                chosen[head] = idle
                 break
-        assert best is not None
-        chosen[head] = best[1]
+    for head in (h for h in bench.heads if h not in chosen):
+        losses: dict[Mechanism, float] = {}
+        for count in range(1, len(candidates[head]) + 1):
+            paths = Paths(frozenset(candidates[head][:count]))
+            losses[paths] = bench.loss({**chosen, head: paths})
+            if losses[paths] < share():
+                break
+        chosen[head] = min(losses, key=lambda m: losses[m], default=Uniform())
     return Circuit(chosen)
 
 
 def simplify(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
     """Takes away all that can be taken away below the threshold, the least missed first.
 
-    A head with paths may become uniform or identity, or lose one path. Ends when nothing more can
-    go: then every path is necessary, given all the others.
+    A head with paths may become uniform or identity, or lose one path, if the loss stays below
+    the threshold both with every head replaced and with the heads above it attending freely. Ends
+    when nothing more can go: then every path is necessary, given all the others.
     """
     while True:
-        trials = sorted(
-            ((bench.loss(simpler), i, simpler) for i, simpler in enumerate(_simpler(circuit))),
-            key=lambda trial: trial[:2],
-        )
-        if not trials or trials[0][0] >= threshold:
+        trials = []
+        for layer, simpler in _simpler(circuit):
+            loss = bench.loss(simpler)
+            if loss < threshold:
+                loss = max(loss, bench.loss(free_above(simpler, layer)))
+            trials.append((loss, len(trials), simpler))
+        if not trials or min(trials)[0] >= threshold:
             return circuit
-        circuit = trials[0][2]
+        circuit = min(trials)[2]
 
 
-def _simpler(circuit: Circuit) -> list[Circuit]:
-    steps = []
+def _simpler(circuit: Circuit) -> list[tuple[int, Circuit]]:
+    """Every circuit that is one step simpler, with the layer of the step."""
+    steps: list[tuple[int, Circuit]] = []
     for head, mechanism in circuit.mechanisms.items():
         if isinstance(mechanism, Paths):
-            steps += [circuit.replacing(head, plain) for plain in (Uniform(), Identity())]
+            less: list[Mechanism] = [Uniform(), Identity()]
             if len(mechanism) > 1:
-                steps += [
-                    circuit.replacing(head, mechanism.without(name))
-                    for name in sorted(mechanism.relations)
-                ]
+                less += [mechanism.without(name) for name in sorted(mechanism.relations)]
+            steps += [(head[0], circuit.replacing(head, simpler)) for simpler in less]
     return steps

@@ -101,7 +101,7 @@ class Circuit:
         ]
 
     @classmethod
-    def from_json(cls, entries: list[dict[str, Any]]) -> "Circuit":
+    def from_json(cls, entries: list[Any]) -> "Circuit":
         """The circuit that `to_json` wrote.
 
         Raises:

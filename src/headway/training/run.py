@@ -203,13 +203,13 @@ class Run:
             HeadwayError: if another process is writing to the run, or writing is not permitted.
         """
         lock = FileLock(self._lock_path, timeout=0)
-        try:
-            with clear_io_errors(self.folder, "write to"):
+        with clear_io_errors(self.folder, "write to"):
+            try:
                 lock.acquire()
-        except Timeout:
-            raise HeadwayError(
-                f"{self.folder}: another process is writing to this run; wait for it or stop it"
-            ) from None
+            except Timeout:  # an OSError too
+                raise HeadwayError(
+                    f"{self.folder}: another process is writing to this run; wait for it or stop it"
+                ) from None
         try:
             yield
         finally:
@@ -223,13 +223,19 @@ class Run:
         return self.folder / "checkpoints" / f"step_{step:07d}.safetensors"
 
 
-def find_runs(folder: Path) -> list[Run]:
-    """The runs directly inside a folder, by name; what is no readable run is left out."""
+def find_runs(folder: Path) -> list["Run | HeadwayError"]:
+    """The runs directly inside a folder, by name; for what cannot be read, why.
+
+    Raises:
+        HeadwayError: if there is no such folder.
+    """
     if not folder.is_dir():
         raise HeadwayError(f"{folder}: there is no such folder")
-    runs = []
+    runs: list[Run | HeadwayError] = []
     for path in sorted(folder.iterdir()):
-        if (path / "config.json").is_file():
-            runs.append(Run.open(path))
+        if path.is_dir() and not path.name.startswith("."):
+            try:
+                runs.append(Run.open(path))
+            except HeadwayError as error:
+                runs.append(error)
     return runs
-

@@ -1,0 +1,222 @@
+"""The command line: verbs only. Bad input is one clear line on stderr and exit code 2."""
+
+import contextlib
+import functools
+import io
+import re
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tyro.conf import AvoidSubcommands, FlagConversionOff, Positional
+
+from headway.errors import HeadwayError
+
+USAGE = """\
+usage: headway VERB …
+
+  demo                 train, find the circuit, date it, report: all in one go
+  train [RECIPE]       train a model (recipes: fast, conditional, paper)
+  train --resume RUN   continue a run that was stopped
+  circuit RUN          find the circuit of heads that the model learnt
+  emergence RUN        date every path of the circuit
+  report RUN           draw the figures and write report.html
+  runs [FOLDER]        the runs in a folder and their state
+
+RUN is a run's folder. `headway VERB --help` lists a verb's options."""
+
+
+def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> None:
+    """Train a transformer on the retrieval problem, find its circuit, date it, and report.
+
+    Args:
+        folder: of the run; none means a free one in runs/.
+        depth: D, attention hops to the answer.
+        seed: of weights and data.
+    """
+    from headway.demo import demo
+
+    demo(folder, depth, seed)
+
+
+def circuit(run: Positional[Path], threshold: float = 0.05, sequences: int = 256) -> None:
+    """Find a mechanism for every head of a run's last checkpoint; leave it in circuit.json.
+
+    Args:
+        run: the run's folder.
+        threshold: the loss to stay below with every head replaced.
+        sequences: held-out sequences to judge on.
+    """
+    from headway import terminal
+    from headway.circuits import discover
+    from headway.training import Run
+
+    terminal.print_circuit(discover(Run.open(run), threshold=threshold, sequences=sequences))
+
+
+def emergence(run: Positional[Path], sequences: int = 32) -> None:
+    """Date every path of a run's circuit over its checkpoints; leave it in emergence.json.
+
+    Args:
+        run: the run's folder, in which a circuit has been found.
+        sequences: held-out sequences to average the attention over.
+    """
+    from headway import terminal
+    from headway.circuits import emergence, saved_discovery
+    from headway.training import Run
+
+    opened = Run.open(run)
+    found = saved_discovery(opened)
+    terminal.print_timeline(emergence(opened, found, sequences=sequences))
+
+
+def report(run: Positional[Path]) -> None:
+    """Draw a run's figures (SVG and PNG) and write its report.html.
+
+    Args:
+        run: the run's folder.
+    """
+    from headway.report import write_report
+    from headway.training import Run
+
+    print(f"report  {write_report(Run.open(run))}")
+
+
+def runs(folder: Positional[Path] = Path("runs")) -> None:
+    """List the runs in a folder and their state.
+
+    Args:
+        folder: that holds run folders.
+    """
+    from headway import terminal
+    from headway.training import find_runs
+
+    terminal.print_runs(find_runs(folder))
+
+
+def train(args: list[str]) -> None:
+    """Trains with a recipe and changes to it, or continues a run."""
+    from headway import terminal
+    from headway.training import RECIPES, RunConfig, resume, train
+
+    if args[:1] == ["--resume"]:
+        folder = parse(_run_to_resume, "headway train --resume", args[1:])
+        with terminal.watching() as watch:
+            run = resume(folder, watch)
+    else:
+        recipe = args[0] if args and not args[0].startswith("-") else "fast"
+        if recipe not in RECIPES:
+            raise HeadwayError(
+                f"recipe = {recipe!r} is not allowed: it must be one of {', '.join(RECIPES)}"
+            )
+
+        def configured(
+            config: Annotated[RunConfig, tyro.conf.arg(name="")] = RECIPES[recipe](),
+            folder: Path | None = None,
+        ) -> tuple[RunConfig, Path | None]:
+            """Train a model on a task; every field of the recipe can be changed.
+
+            Args:
+                config: what decides the run.
+                folder: of the run; none means a free one in runs/.
+            """
+            return config, folder
+
+        rest = args[1:] if args[:1] == [recipe] else args
+        config, folder = parse(configured, f"headway train {recipe}", rest)
+        with terminal.watching() as watch:
+            run = train(config, folder, watch)
+    terminal.print_outcome(run)
+
+
+def _run_to_resume(run: Positional[Path]) -> Path:
+    """Continue a run that was stopped, from its last saved state.
+
+    Args:
+        run: the run's folder.
+    """
+    return run
+
+
+VERBS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "circuit": circuit,
+    "emergence": emergence,
+    "report": report,
+    "runs": runs,
+}
+
+
+def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
+    """Calls a function with arguments from the command line.
+
+    Raises:
+        HeadwayError: if they do not fit, with the parser's complaint on one line.
+    """
+
+    @functools.wraps(function)
+    def bound(*given: Any, **named: Any) -> Callable[[], Any]:
+        return functools.partial(function, *given, **named)
+
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            call = tyro.cli(
+                bound, prog=program, args=args, config=(AvoidSubcommands, FlagConversionOff)
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise HeadwayError(f"{program}: {one_line(complaint.getvalue())}") from None
+    return call()
+
+
+def one_line(complaint: str) -> str:
+    """The parser's framed complaint as one line: what is wrong, and the nearest options."""
+    sections, frame = [""], "[\\s\u2500-\u257f-]"
+    for line in complaint.splitlines()[1:]:
+        if re.fullmatch(f"{frame}*-*{frame}*", line):
+            sections.append("")
+        else:
+            sections[-1] += " " + line.strip("\u2502 ")
+    message, *others = [" ".join(section.split()) for section in sections if section.strip()]
+    near = [option for part in others for option in re.findall(r"--[a-z][\w.-]+", part)]
+    near = [option for option in near if "Perhaps" in complaint and option != "--help"]
+    return message + (f" (did you mean {' or '.join(near)}?)" if near else "")
+
+
+def main(args: list[str] | None = None) -> None:
+    """The program `headway`."""
+    args = sys.argv[1:] if args is None else args
+    try:
+        dispatch(args)
+    except HeadwayError as error:
+        print(f"headway: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("headway: interrupted; continue with: headway train --resume RUN", file=sys.stderr)
+        sys.exit(130)
+
+
+def dispatch(args: list[str]) -> None:
+    """Does what a verb says.
+
+    Raises:
+        HeadwayError: if there is no such verb, or it cannot be done.
+    """
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return
+    verb, rest = args[0], args[1:]
+    if verb == "--version":
+        print(metadata.version("headway"))
+    elif verb == "train":
+        train(rest)
+    elif verb in VERBS:
+        parse(VERBS[verb], f"headway {verb}", rest)
+    else:
+        names = ", ".join(["train", *VERBS])
+        raise HeadwayError(f"verb = {verb!r} is not allowed: it must be one of {names}")

@@ -1,0 +1,217 @@
+"""The circuit figure: who attends to whom, layer by layer (as figure 5 of Musat 2024)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+
+from headway.circuits import Circuit, Discovery, Head, Paths
+from headway.report.roles import Place, gained, places
+from headway.report.style import BACKGROUND, FAINT, INK, head_colours, styled, typeset
+from headway.tasks import Task
+
+INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62
+USEFUL_HEIGHT, USELESS_HEIGHT = 1.3, 0.42
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where columns (roles) and rows (the residual stream before and after layers) stand."""
+
+    places: list[Place]
+    columns: dict[str, float]
+    rows: list[float]
+
+    @property
+    def right(self) -> float:
+        return max(self.columns.values())
+
+    @property
+    def top(self) -> float:
+        return self.rows[-1]
+
+
+@styled
+def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
+    """The paths of a circuit between the roles of one chain.
+
+    One column a role, in the order of the sequence, pairs side by side, the query last. Layers
+    upwards. An arrow goes from the role attended to, before the layer, to the role that attends,
+    after it; its group in the SVG is named `arrow-LAYER-HEAD-QUERY-KEY`. Where a role comes by
+    new symbols if the heads copy all that they find, they are written beside it.
+
+    Args:
+        discovery: a circuit and its evidence.
+        task: the task it was found on.
+        title: printed above.
+    """
+    circuit = discovery.circuit
+    grid = _grid(circuit, task)
+    margin_left, margin_right, margin_bottom, margin_top = 1.5, 2.1, 1.35, 1.0
+    width = INCH_PER_COLUMN * (grid.right + margin_left + margin_right)
+    height = INCH_PER_ROW * (grid.top + margin_bottom + margin_top)
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(-margin_left, grid.right + margin_right)
+    axes.set_ylim(-margin_bottom, grid.top + margin_top)
+    heading = figure.text(0.02, 1 - 0.1 / height, title, va="top", fontsize=9.5, weight="bold")
+    heading.set_gid("title")
+
+    _draw_columns(axes, grid, circuit)
+    _draw_layers(axes, grid, circuit)
+    _draw_arrows(axes, grid, circuit)
+    _draw_gains(axes, grid, task, circuit)
+    query = grid.places[-1].role
+    _write(
+        axes,
+        grid.columns[query] - 0.14,
+        grid.top + 0.3,
+        "answer " + _listed(task.hop_names),
+        ha="right",
+        fontsize=8,
+    )
+    return figure
+
+
+def arrow_name(path: tuple[int, int, str]) -> str:
+    """The name of a path's group in the SVG."""
+    layer, head, relation = path
+    return f"arrow-{layer}-{head}-{relation.replace('→', '-')}"
+
+
+def _grid(circuit: Circuit, task: Task) -> _Grid:
+    standing = places(task)
+    columns: dict[str, float] = {}
+    x = 0.0
+    for i, place in enumerate(standing):
+        if i:
+            x += 1.0 if place.group == standing[i - 1].group else 1.45
+        columns[place.role] = x
+    rows, useful = [0.0], set(circuit.useful_layers)
+    for layer in sorted({layer for layer, _ in circuit.mechanisms}):
+        rows.append(rows[-1] + (USEFUL_HEIGHT if layer in useful else USELESS_HEIGHT))
+    return _Grid(standing, columns, rows)
+
+
+def _draw_columns(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
+    """The residual streams, the roles' names below them, and a brace under every pair."""
+    touched = {row for layer in circuit.useful_layers for row in (layer, layer + 1)}
+    touched |= {0, len(grid.rows) - 1}
+    for place in grid.places:
+        x = grid.columns[place.role]
+        axes.plot([x, x], [0, grid.top], color="#c3c8ce", lw=0.8, zorder=1)
+        for row in sorted(touched):
+            axes.plot(x, grid.rows[row], "o", ms=3.2, color="#aab0b7", mew=0, zorder=3)
+        _write(axes, x, -0.3, typeset(place.role), fontsize=9, weight="bold")
+        _write(axes, x, -0.62, typeset(place.symbol), fontsize=8.5, color="#5b626a")
+    for _, group in groupby(grid.places, lambda place: place.group):
+        members = [grid.columns[place.role] for place in group]
+        name = {1: "query", 2: "pair"}.get(len(members), "row")
+        low, high = min(members) - 0.25, max(members) + 0.25
+        axes.plot([low, high], [-0.86, -0.86], color=FAINT, lw=0.8, zorder=1)
+        _write(axes, (low + high) / 2, -1.08, name, fontsize=7, color="#5b626a")
+    x = grid.columns[grid.places[-1].role]
+    axes.annotate(
+        "",
+        (x, grid.top + 0.24),
+        (x, grid.top),
+        arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1, "shrinkA": 2, "shrinkB": 0},
+    )
+
+
+def _draw_layers(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
+    """A band for every layer: its number to the left, what its heads do to the right."""
+    colours = head_colours(circuit.useful_heads)
+    useful = set(circuit.useful_layers)
+    for layer, (low, high) in enumerate(zip(grid.rows, grid.rows[1:], strict=False)):
+        middle = (low + high) / 2
+        if layer in useful:
+            axes.axhspan(low, high, color="#f3f5f7", zorder=0, lw=0)
+        tone = INK if layer in useful else FAINT
+        _write(axes, -1.35, middle, f"layer {layer}", ha="left", fontsize=8, color=tone)
+        lines = _layer_lines(circuit, layer, colours)
+        for i, (text, colour) in enumerate(lines):
+            y = middle + 0.26 * ((len(lines) - 1) / 2 - i)
+            style = "normal" if colour in colours.values() else "italic"
+            _write(axes, grid.right + 0.6, y, text, ha="left", color=colour, style=style)
+
+
+def _layer_lines(circuit: Circuit, layer: int, colours: dict[Head, str]) -> list[tuple[str, str]]:
+    """What stands to the right of a layer, with its colour: useful heads one by one, then rest."""
+    here = {
+        head: m
+        for (at, head), m in sorted(circuit.mechanisms.items(), key=lambda item: item[0])
+        if at == layer
+    }
+    lines, rest = [], []
+    for head, mechanism in here.items():
+        if isinstance(mechanism, Paths):
+            count = len(mechanism)
+            name = f"head {head}: " if len(here) > 1 else ""
+            plural = "path" if count == 1 else "paths"
+            if (layer, head) in colours:
+                lines.append((f"{name}{count} {plural}", colours[layer, head]))
+                continue
+        rest.append(str(mechanism))
+    for kind in sorted(set(rest)):
+        count = rest.count(kind)
+        lines.append((kind if count == 1 else f"{count} × {kind}", FAINT))
+    return lines
+
+
+def _draw_arrows(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
+    colours = head_colours(circuit.useful_heads)
+    for path in circuit.paths:
+        layer, head, relation = path
+        query, _, key = relation.partition("→")
+        company = [h for at, h in circuit.useful_heads if at == layer]
+        start = (grid.columns[key], grid.rows[layer])
+        end = (grid.columns[query], grid.rows[layer + 1])
+        bend = 0.16 * (company.index(head) - (len(company) - 1) / 2)
+        arrow = FancyArrowPatch(
+            start,
+            end,
+            arrowstyle="-|>,head_length=5,head_width=2.6",
+            connectionstyle=f"arc3,rad={bend:g}",
+            color=colours[layer, head],
+            lw=2.3,
+            shrinkA=1.5,
+            shrinkB=2.5,
+            joinstyle="miter",
+            zorder=4,
+        )
+        arrow.set_gid(arrow_name(path))
+        axes.add_patch(arrow)
+        for x, y in (start, end):
+            axes.plot(x, y, "o", ms=4.6, color=INK, mew=0, zorder=5)
+        if len(company) > 1:
+            x, y = ((a + b) / 2 for a, b in zip(start, end, strict=True))
+            _write(axes, x, y, f"h{head}", fontsize=7, color=colours[layer, head], bbox=BACKGROUND)
+
+
+def _draw_gains(axes: Axes, grid: _Grid, task: Task, circuit: Circuit) -> None:
+    for (layer, role), symbols in gained(task, circuit.paths).items():
+        _write(
+            axes,
+            grid.columns[role] - 0.1,
+            grid.rows[layer + 1] + 0.18,
+            "+" + _listed(symbols),
+            ha="right",
+            fontsize=7.5,
+            bbox=BACKGROUND,
+        )
+
+
+def _listed(symbols: Sequence[str]) -> str:
+    if len(symbols) > 3:
+        return f"{typeset(symbols[0])}…{typeset(symbols[-1])}"
+    return " ".join(typeset(symbol) for symbol in symbols)
+
+
+def _write(axes: Axes, x: float, y: float, text: str, ha: str = "center", **look: object) -> None:
+    look = {"fontsize": 8, "color": INK, "va": "center_baseline", "zorder": 6, **look}
+    axes.text(x, y, text, ha=ha, **look)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,71 @@
+"""All figures of a run, drawn from its folder and kept in it."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from headway.report.attention import draw_attention
+from headway.report.circuit_drawing import draw_circuit
+from headway.report.emergence_plot import draw_emergence
+from headway.report.findings import Findings
+from headway.report.loss import draw_losses
+from headway.report.roles import block_starts, position_labels
+from headway.report.style import png_bytes, rounded, svg_bytes
+from headway.training import Run
+from headway.training.files import clear_io_errors, write_whole
+
+
+def save_figures(run: Run) -> dict[str, Path]:
+    """Draws every figure that the folder has data for into its `figures/`, as SVG and PNG.
+
+    Drawing again from the same folder gives the same bytes.
+
+    Returns: the SVG of every figure by its name (`losses`, `circuit`, `emergence`, `attention`);
+        the PNG stands beside it.
+
+    Raises:
+        HeadwayError: if a file of the folder is corrupted or the disk does not take the figures.
+    """
+    return save_figures_of(Findings.of(run))
+
+
+def save_figures_of(findings: Findings) -> dict[str, Path]:
+    """`save_figures`, of a folder that was read already."""
+    folder = findings.run.folder / "figures"
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(exist_ok=True)
+    saved = {}
+    for name, (title, figure) in draw_figures(findings).items():
+        saved[name] = folder / f"{name}.svg"
+        write_whole(saved[name], svg_bytes(figure, title))
+        write_whole(saved[name].with_suffix(".png"), png_bytes(figure))
+    return saved
+
+
+def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:
+    """Title and figure of everything that there is data for, by name."""
+    task, discovery = findings.run.task, findings.discovery
+    drawn: dict[str, tuple[str, Figure]] = {}
+    if findings.metrics:
+        figure = draw_losses(findings.metrics, task.hop_names, task.reference_losses())
+        drawn["losses"] = "Training, validation and partial losses against the step", figure
+    if discovery is not None:
+        circuit = discovery.circuit
+        title = (
+            f"Circuit: {len(circuit.useful_heads)} of {len(circuit.mechanisms)} heads,"
+            f" loss {rounded(discovery.replaced_loss)} (model {rounded(discovery.intact_loss)})"
+        )
+        drawn["circuit"] = title, draw_circuit(discovery, task, title)
+    if findings.timeline is not None:
+        figure = draw_emergence(findings.timeline, findings.metrics)
+        drawn["emergence"] = "Attention along every path, and partial losses, by step", figure
+    if findings.checkpoints:
+        batch = findings.example
+        figure = draw_attention(
+            findings.example_attention(),
+            position_labels(task, batch),
+            findings.useful_heads,
+            block_starts(task, batch),
+        )
+        drawn["attention"] = "Attention of every head on one held-out sequence", figure
+    return drawn

@@ -1,0 +1,204 @@
+"""The first screen of the page: what was trained, the verdict, and the key numbers."""
+
+from headway.report.findings import SOLVED, Findings
+from headway.report.html import escape, named, number, tag, whole
+from headway.report.roles import block_starts, position_labels
+from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
+
+
+def title(findings: Findings) -> str:
+    """What the page is about, in a few words."""
+    match findings.run.config.task:
+        case RetrievalConfig(depth=depth):
+            return f"Following a chain of {depth} {'fact' if depth == 1 else 'facts'}"
+        case ConditionalConfig():
+            return "Looking up what needs two facts at once"
+
+
+def header(findings: Findings, links: dict[str, str]) -> str:
+    """The first screen.
+
+    Args:
+        findings: of the run.
+        links: the names of the sections by their anchors.
+    """
+    menu = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in links.items())
+    return (
+        f'<p class="kicker">headway · report of the run {escape(findings.run.folder.name)}</p>\n'
+        f"<h1>{escape(title(findings))}</h1>\n"
+        f'<p class="setting">{setting(findings)}</p>\n'
+        f'<p class="verdict">{verdict(findings)}</p>\n'
+        f"{tiles(findings)}\n"
+        f'<nav aria-label="sections">{menu}</nav>\n'
+    )
+
+
+def setting(findings: Findings) -> str:
+    """The task's and the model's size on one line."""
+    config, task = findings.run.config, findings.run.config.task
+    size = f"D = {task.depth}" if isinstance(task, RetrievalConfig) else f"M = {task.n_values}"
+    layers, heads = config.model.n_layers, config.model.n_heads
+    parts = [
+        f"{task_kind(task)} problem",
+        size,
+        f"N = {task.n_chains}",
+        f"K = {task.d_token}",
+        f"{layers} {'layer' if layers == 1 else 'layers'} × {heads}"
+        f" {'head' if heads == 1 else 'heads'}",
+        f"width {config.model.d_model}",
+        "causal mask" if findings.causal else "no mask",
+        f"seed {config.seed}",
+    ]
+    return " · ".join(f"<span>{escape(part)}</span>" for part in parts)
+
+
+def verdict(findings: Findings) -> str:
+    """What came out, in one or two sentences."""
+    if not findings.metrics:
+        return "Training has not been evaluated yet, so there is nothing to say."
+    loss = number(findings.loss)
+    if findings.outcome is None:
+        return f"Training has not ended; the validation loss so far is {loss}."
+    if findings.outcome["status"] != "done":
+        return f"Training failed: {escape(findings.outcome['message'])}"
+    if not findings.solved:
+        return f"The task was not solved: the validation loss ended at {loss}. {_learnt(findings)}"
+    if findings.discovery is None:
+        return (
+            f"The task was solved, with a validation loss of {loss}."
+            " Which heads do it has not been looked into yet."
+        )
+    return f"The task was solved, with a validation loss of {loss}. {_circuit(findings)}"
+
+
+def _learnt(findings: Findings) -> str:
+    partial = findings.metrics[-1]["partial"]
+    learnt = [named(hop) for hop, value in partial.items() if value < 0.5]
+    if not learnt:
+        return "No hop was learnt."
+    return f"Of its {len(partial)} hops, {', '.join(learnt)} got below 0.5."
+
+
+def _circuit(findings: Findings) -> str:
+    discovery = findings.discovery
+    assert discovery is not None
+    heads, every = len(discovery.circuit.useful_heads), len(discovery.circuit.mechanisms)
+    replaced = number(discovery.replaced_loss)
+    work = "does" if heads == 1 else "do"
+    if not discovery.faithful:
+        return (
+            f"The circuit found for it, {heads} of its {every} heads, is not the whole story: with"
+            f" every head replaced the loss is {replaced}, not below {discovery.threshold:g}."
+        )
+    layers = len(discovery.circuit.useful_layers)
+    beyond = layers - findings.minimum
+    if beyond == 0:
+        least = "exactly the proven minimum"
+    else:
+        least = f"{abs(beyond)} {'more' if beyond > 0 else 'fewer'} than the proven minimum"
+    return (
+        f"{heads} of its {every} heads {work} all the work: with every head replaced by what it"
+        f" was found to do, the loss is {replaced}. They sit in"
+        f" {layers} {'layer' if layers == 1 else 'layers'}, {least}."
+    )
+
+
+def tiles(findings: Findings) -> str:
+    """The key numbers."""
+    discovery, timeline, solved = findings.discovery, findings.timeline, findings.solved_at
+    last = findings.metrics[-1] if findings.metrics else None
+    entries = [
+        (
+            "Validation loss",
+            number(findings.loss),
+            f"at step {whole(last['step'])}" if last else "no evaluation yet",
+        ),
+        (
+            "Circuit loss",
+            number(discovery.replaced_loss) if discovery else number(None),
+            f"all {len(discovery.circuit.mechanisms)} heads replaced;"
+            f" to stay below {discovery.threshold:g}"
+            if discovery
+            else "see section 2",
+        ),
+        (
+            "Useful heads",
+            f"{len(findings.useful_heads)} <small>of {len(discovery.circuit.mechanisms)}</small>"
+            if discovery
+            else number(None),
+            f"proven minimum: {findings.minimum} layers",
+        ),
+        (
+            "Steps to solve",
+            whole(solved["step"]) if solved else whole(None),
+            f"first evaluation below {SOLVED:g}",
+        ),
+        (
+            "Seconds to solve",
+            whole(solved["seconds"]) if solved else whole(None),
+            f"{whole(last['examples_per_second'])} sequences a second" if last else "",
+        ),
+        (
+            "In chain order",
+            ("yes" if timeline.in_chain_order else "no") if timeline else number(None),
+            _hop_order(findings) if timeline else "see section 3",
+        ),
+    ]
+    return tag(
+        "dl",
+        "".join(
+            f"<div><dt>{name}</dt><dd>{value}</dd><dd class=note>{note}</dd></div>\n"
+            for name, value, note in entries
+        ),
+        class_="tiles",
+    )
+
+
+def _hop_order(findings: Findings) -> str:
+    assert findings.timeline is not None
+    hops = findings.timeline.hops
+    born = sorted((step, hop) for hop, step in hops.items() if step is not None)
+    if not born:
+        return "no hop was learnt"
+    return "learnt: " + ", ".join(named(hop) for _, hop in born)
+
+
+def example(findings: Findings) -> str:
+    """One held-out sequence as coloured chips, with its explanation."""
+    task, batch = findings.run.task, findings.example
+    labels, starts = position_labels(task, batch), set(block_starts(task, batch))
+    owner = {
+        position: chain for row in batch.roles[0].tolist() for chain, position in enumerate(row)
+    }
+    blocks = [""]
+    for position, label in enumerate(labels):
+        chain = owner.get(position)
+        look = f"chip c{chain % 6}" if chain is not None else "chip"
+        if position in starts:
+            blocks.append("")
+        blocks[-1] += f'<span class="{look}">{named(label)}</span>'
+    strip = tag("p", "".join(tag("span", block) for block in blocks), class_="sequence")
+    return f"{strip}\n<p class=under>{_reading(findings)}</p>"
+
+
+def _reading(findings: Findings) -> str:
+    match findings.run.config.task:
+        case RetrievalConfig(depth=depth, n_chains=n, curriculum=curriculum):
+            asked = named(f"x_{depth}")
+            if curriculum and depth > 1:
+                asked = f"{named('x_1')} … {asked}"
+            return (
+                f"One held-out sequence as the model reads it: {n} chains (letters, colours) of"
+                f" {depth + 1} symbols (numbers), cut into pairs, the pairs shuffled within their"
+                f" block. The last block asks: at each {named('x_0')} the model must answer"
+                f" {asked} of that chain. Symbols are random vectors drawn afresh for every"
+                " sequence, so nothing can be known by heart."
+            )
+        case ConditionalConfig(n_values=m):
+            return (
+                f"One held-out sequence as the model reads it: a table with a row x y z for each"
+                f" of {m * m} pairs of values, facts that give every query a its y and its x, and"
+                " the queries, which ask for z. The number tells which query a position belongs"
+                " to; rows that nobody asks for are marked with a dot. Symbols are random vectors"
+                " drawn afresh for every sequence."
+            )

@@ -1,0 +1,146 @@
+"""How figures look: one palette, one type size, and the same bytes every time."""
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from matplotlib import colormaps, rc_context
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from headway.circuits import Head
+
+INK, FAINT, PAPER = "#1b1f24", "#8b929a", "#ffffff"
+
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#a8528b", "#b07d00", "#3a8fc4")
+"""Okabe & Ito (2008), the light ones darkened for thin lines on white."""
+
+DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
+    "-",
+    (0, (5.0, 1.6)),
+    (0, (1.4, 1.4)),
+    (0, (6.0, 1.5, 1.4, 1.5)),
+    (0, (9.0, 2.5)),
+    (0, (4.0, 1.4, 1.2, 1.4, 1.2, 1.4)),
+)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#9aa1a9",
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlecolor": INK,
+    "axes.axisbelow": True,
+    "xtick.color": "#5b626a",
+    "ytick.color": "#5b626a",
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "legend.frameon": False,
+    "legend.handlelength": 2.8,
+    "lines.solid_capstyle": "round",
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "headway",
+    "text.usetex": False,
+}
+
+BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+"""A text's box, so that lines behind it do not strike it out. (A white rim would do as well, but
+turns the text of an SVG into outlines.)"""
+
+styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
+"""Decorates a function that draws a figure."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """How one of several curves is told from the others, in colour and in grey."""
+
+    colour: str
+    dashes: str | tuple[int, tuple[float, ...]]
+    marker: str
+
+
+def head_colours(heads: Iterable[Head]) -> dict[Head, str]:
+    """A colour for every head, the same in every figure that shows the same heads."""
+    ordered = sorted(set(heads))
+    return {head: PALETTE[i % len(PALETTE)] for i, head in enumerate(ordered)}
+
+
+def path_lines(paths: Sequence[tuple[int, int, str]]) -> list[Line]:
+    """A line for every path: the colour of its head, dashes and marker of its own."""
+    colours = head_colours((layer, head) for layer, head, _ in paths)
+    seen: dict[Head, int] = {}
+    lines = []
+    for layer, head, _ in paths:
+        nth = seen.get((layer, head), 0)
+        seen[layer, head] = nth + 1
+        kind = nth % len(DASHES)
+        lines.append(Line(colours[layer, head], DASHES[kind], MARKERS[kind]))
+    return lines
+
+
+def hop_lines(hop_names: Sequence[str]) -> dict[str, Line]:
+    """A line for every hop, from dark to light along the chain."""
+    shades = colormaps["viridis"]
+    last = max(len(hop_names) - 1, 1)
+    return {
+        hop: Line(to_hex(shades(0.08 + 0.68 * i / last)), DASHES[i % len(DASHES)], MARKERS[i % 6])
+        for i, hop in enumerate(hop_names)
+    }
+
+
+def typeset(name: str) -> str:
+    """A name of the code as it is printed: `x_1` as x₁, `s2→s1` as s₂→s₁."""
+    subscripts = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+    return re.sub(r"\b([a-z])_?(\d+)\b", lambda m: m[1] + m[2].translate(subscripts), name)
+
+
+def rounded(value: float) -> str:
+    """A measured number to three digits, zeros at the end included: 0.180, 3.20, 12.0."""
+    return f"{value:#.3g}".rstrip(".")
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Moves labels apart, as little as a sweep from below can, so that `gap` lies between any two.
+
+    Args:
+        places: where the labels would stand; any order.
+        gap: the least distance between two labels, in the same unit.
+    """
+    moved = list(places)
+    lowest = float("-inf")
+    for index in sorted(range(len(places)), key=lambda i: places[i]):
+        moved[index] = max(places[index], lowest + gap)
+        lowest = moved[index]
+    return moved
+
+
+def svg_bytes(figure: Figure, title: str) -> bytes:
+    """The figure as SVG with text as text; the same figure gives the same bytes."""
+    about = {"Title": title, "Date": None, "Creator": None, "Format": None, "Type": None}
+    return _save(figure, "svg", metadata=about)
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """The figure as PNG, 150 dots an inch."""
+    return _save(figure, "png", dpi=150, metadata={"Software": None})
+
+
+@styled
+def _save(figure: Figure, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, **options)  # pyright: ignore[reportArgumentType]
+    figure.set_layout_engine("none")  # found once, it serves the next format as well
+    return buffer.getvalue()

@@ -1,0 +1,66 @@
+"""Small configs and a run that learnt, shared by all tests."""
+
+from dataclasses import replace
+
+import pytest
+
+from headway.models import TransformerConfig
+from headway.tasks import RetrievalConfig
+from headway.training import Run, RunConfig, TrainingConfig, train
+
+
+@pytest.fixture(scope="session")
+def tiny() -> RunConfig:
+    """A run of a second or less that learns nothing much."""
+    return RunConfig(
+        task=RetrievalConfig(depth=2, n_chains=2),
+        model=TransformerConfig(n_layers=2, d_model=16, act_fn="relu", init="fan_in"),
+        training=TrainingConfig(
+            steps=12,
+            batch_size=8,
+            train_examples=None,
+            optimizer="muon",
+            warmup_steps=3,
+            cooldown_steps=4,
+            eval_every=2,
+            eval_examples=16,
+            checkpoint_every=4,
+            save_every=2,
+        ),
+        seed=5,
+    )
+
+
+@pytest.fixture(scope="session")
+def solved(tmp_path_factory) -> Run:
+    """A small model that solved one hop between two chains, with its checkpoints."""
+    config = RunConfig(
+        task=RetrievalConfig(depth=1, n_chains=2, position_base=None),
+        model=TransformerConfig(n_layers=3, d_model=32, act_fn="relu", init="fan_in"),
+        training=TrainingConfig(
+            steps=500,
+            batch_size=128,
+            train_examples=None,
+            optimizer="muon",
+            learning_rate=3e-3,
+            betas=(0.9, 0.95),
+            weight_decay=0.0,
+            warmup_steps=20,
+            cooldown_steps=200,
+            eval_every=20,
+            eval_examples=256,
+            checkpoint_every=20,
+        ),
+        seed=0,
+    )
+    return train(config, tmp_path_factory.mktemp("runs") / "solved")
+
+
+@pytest.fixture
+def with_training():
+    """Changes fields of a config's training section."""
+
+    def change(config: RunConfig, **fields) -> RunConfig:
+        return replace(config, training=replace(config.training, **fields))
+
+    return change

@@ -1,0 +1,81 @@
+import shutil
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from headway.circuits import Discovery, Necessity, Paths, discover, emergence
+from headway.models import TransformerConfig
+from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
+from headway.training import Run, RunConfig, TrainingConfig, train
+
+ANY_LOSS = 10.0
+"""A threshold under which even an untrained model has a circuit."""
+
+
+def tiny_config(task: TaskConfig, causal: bool = True, n_heads: int = 1) -> RunConfig:
+    return RunConfig(
+        task=task,
+        model=TransformerConfig(n_layers=2, d_model=16, n_heads=n_heads, causal=causal),
+        training=TrainingConfig(
+            steps=6,
+            batch_size=8,
+            train_examples=None,
+            eval_every=2,
+            eval_examples=8,
+            checkpoint_every=2,
+        ),
+    )
+
+
+def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
+    run = train(config, folder)
+    if taken_apart:
+        found = with_paths(discover(run, threshold=ANY_LOSS, sequences=8), run)
+        run.write("circuit.json", found.to_json())
+        emergence(run, found, sequences=8)
+    return run
+
+
+def with_paths(found: Discovery, run: Run) -> Discovery:
+    """The discovery with paths in both layers, so that there is something to draw and to date."""
+    names = run.task.path_names
+    circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
+    circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
+    measured = [f.name for f in fields(Necessity) if f.name != "path"]
+    necessity = [
+        Necessity(path, **{name: 0.125 + i + 10 * j for j, name in enumerate(measured)})
+        for i, path in enumerate(circuit.paths)
+    ]
+    return replace(found, circuit=circuit, necessity=necessity)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Run:
+    """A run with circuit and timeline; nobody may write to its folder."""
+    config = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+    return trained(tmp_path_factory.mktemp("finished") / "run", config)
+
+
+@pytest.fixture
+def run(finished, tmp_path) -> Run:
+    """A copy of the finished run, to do anything to."""
+    return Run.open(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+@pytest.fixture(scope="session")
+def unfinished(tmp_path_factory) -> Run:
+    """A run of which only the training is done."""
+    config = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+    return trained(tmp_path_factory.mktemp("unfinished") / "run", config, taken_apart=False)
+
+
+@pytest.fixture(scope="session", params=["conditional", "no mask", "several heads"])
+def other(request, tmp_path_factory) -> Run:
+    """Finished runs of other tasks and models."""
+    config = {
+        "conditional": tiny_config(ConditionalConfig(n_chains=2)),
+        "no mask": tiny_config(RetrievalConfig(depth=2, n_chains=2), causal=False),
+        "several heads": tiny_config(RetrievalConfig(depth=1, n_chains=3), n_heads=2),
+    }[request.param]
+    return trained(tmp_path_factory.mktemp("other") / "run", config)

@@ -1,0 +1,197 @@
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+
+from headway.errors import HeadwayError
+from headway.report import write_report
+from headway.report.findings import thinned
+from headway.report.html import inline_svg, named
+from headway.training import Run
+
+VOID = {"meta", "link", "input", "br"}
+
+
+class Page(HTMLParser):
+    """Checks that tags match, and gathers ids, resources and words."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.resources, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self._note(attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        self._note(attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    def _note(self, attrs):
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href", "srcset", "action"):
+                self.resources.append(value)
+
+
+def report(run):
+    path = write_report(run)
+    assert path == run.folder / "report.html"
+    return path.read_text(encoding="utf-8")
+
+
+def copy(run, tmp_path):
+    return Run.open(shutil.copytree(run.folder, tmp_path / "run"))
+
+
+def test_the_page_is_whole_and_needs_no_network(run):
+    text = report(run)
+    page = Page(text)
+    assert not page.open
+    assert len(page.ids) == len(set(page.ids))
+    for resource in page.resources:
+        assert resource.startswith(("#", "data:")), resource
+        assert resource[0] != "#" or resource[1:] in page.ids
+    assert not re.search(r"url\(\s*['\"]?(?!#|data:)", text)
+    assert "@import" not in text
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    for name in re.findall(r"url\(#([^)]+)\)", text):
+        assert name in page.ids
+
+
+def test_the_page_has_all_figures_described(run):
+    text = report(run)
+    for name in ("losses", "circuit", "emergence", "maps", "live"):
+        assert f'id="{name}-figure_1"' in text
+    assert text.count('role="img" aria-label=') >= 5
+
+
+def test_the_numbers_are_those_of_the_folder(run):
+    text = report(run)
+    last, circuit = run.metrics()[-1], run.read("circuit.json")
+    timeline = run.read("emergence.json")
+    expected = [
+        last["val_loss"],
+        *circuit["partial"]["intact"].values(),
+        *circuit["partial"]["replaced"].values(),
+        *(n["loss_without"] for n in circuit["necessity"]),
+        *(n["attention"] for n in circuit["necessity"]),
+        *(path["born"] for path in timeline["paths"] if path["born"] is not None),
+        *(step for step in timeline["hops"].values() if step is not None),
+    ]
+    for value in expected:
+        assert f'value="{value!r}"' in text
+
+
+def test_the_slider_holds_every_checkpoint(run):
+    text = report(run)
+    found = re.search(r'id="viewer-data">(.*?)</script>', text, re.DOTALL)
+    assert found
+    data = json.loads(found[1])
+    assert data["steps"] == run.checkpoint_steps()
+    roles = len(run.task.role_names)
+    assert {len(values) for values in data["values"]} == {2 * roles * roles}
+    assert {path["arrow"] for path in data["paths"]} <= set(Page(text).ids)
+    path = data["paths"][0]
+    timeline = run.read("emergence.json")["paths"][0]
+    shown = [v[path["at"] * roles**2 + path["query"] * roles + path["key"]] for v in data["values"]]
+    assert shown == pytest.approx([100 * a for a in timeline["attention"]], abs=15)
+
+
+def test_what_is_missing_names_its_command(unfinished, tmp_path):
+    text = report(copy(unfinished, tmp_path))
+    assert "headway circuit run" in text
+    assert "headway emergence run" in text
+    assert not Page(text).open
+    assert 'id="live-figure_1"' not in text
+
+
+def test_a_run_without_evaluations_or_checkpoints_still_reports(unfinished, tmp_path):
+    run = copy(unfinished, tmp_path)
+    for name in ("metrics.jsonl", "outcome.json", "environment.json"):
+        (run.folder / name).unlink()
+    shutil.rmtree(run.folder / "checkpoints")
+    text = report(run)
+    assert "no evaluation yet" in text
+    assert not Page(text).open
+
+
+def test_a_failed_run_says_why(unfinished, tmp_path):
+    run = copy(unfinished, tmp_path)
+    run.write("outcome.json", {"status": "failed", "message": "the loss is nan", "step": 3})
+    assert "Training failed: the loss is nan" in report(run)
+
+
+@pytest.mark.parametrize(
+    ("val_loss", "said"), [(0.9, "was not solved"), (0.01, "The task was solved")]
+)
+def test_the_verdict_follows_the_loss(run, val_loss, said):
+    line = {**run.metrics()[-1], "step": 99, "val_loss": val_loss, "partial": {"x_1": val_loss}}
+    run.append_metrics(line)
+    assert said in report(run)
+
+
+def test_odd_values_are_escaped(run):
+    evil = "<script>alert('1')</script>"
+    run.write("environment.json", [{"processor": evil, "command": ["headway", evil]}])
+    circuit = run.read("circuit.json")
+    circuit["ablation"] = evil
+    run.write("circuit.json", circuit)
+    text = report(run)
+    assert evil not in text
+    assert "&lt;script&gt;" in text
+    assert not Page(text).open
+
+
+def test_other_tasks_and_models_report_too(other, tmp_path):
+    run = copy(other, tmp_path)
+    page = Page(report(run))
+    assert not page.open
+    words = " ".join(page.words)
+    assert ("causal mask" if run.config.model.causal else "no mask") in words
+
+
+def test_the_same_folder_gives_the_same_page(run):
+    assert report(run) == report(run)
+
+
+def test_a_corrupted_circuit_is_one_clear_line(run):
+    (run.folder / "circuit.json").write_text("{")
+    with pytest.raises(HeadwayError, match=r"circuit\.json is not valid JSON"):
+        write_report(run)
+
+
+def test_a_folder_that_takes_no_files_is_one_clear_line(run):
+    (run.folder / "figures").write_text("in the way")
+    with pytest.raises(HeadwayError, match="figures"):
+        write_report(run)
+
+
+def test_names_get_subscripts():
+    assert named("s2→s10 <x_1>") == "s<sub>2</sub>→s<sub>10</sub> &lt;x<sub>1</sub>&gt;"
+
+
+def test_inlined_figures_do_not_share_names():
+    svg = '<?xml?>\n<svg width="9pt" viewBox="0 0 72 9"><defs><clipPath id="c"/></defs>'
+    svg += '<use xlink:href="#c" clip-path="url(#c)"/></svg>'
+    inlined = inline_svg(svg, "p")
+    assert 'id="p-c"' in inlined
+    assert 'href="#p-c" clip-path="url(#p-c)"' in inlined
+    assert "max-width:96px" in inlined
+
+
+def test_checkpoints_are_thinned_evenly():
+    assert thinned([0, 1, 2], 5) == [0, 1, 2]
+    assert thinned(list(range(101)), 5) == [0, 25, 50, 75, 100]

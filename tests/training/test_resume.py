@@ -1,0 +1,137 @@
+"""A run that was killed goes on as if it had never stopped."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from headway.errors import HeadwayError
+from headway.training import Run, resume, train
+from headway.training.files import read_tensors
+
+KILLS = 20
+
+
+class Interrupt(Exception):
+    """Stands for whatever stops a process between two steps."""
+
+
+def weights(run: Run, step: int | None = None) -> dict[str, torch.Tensor]:
+    return run.model(step).state_dict()
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+
+
+def without_times(metrics: list[dict]) -> list[dict]:
+    return [
+        {k: v for k, v in line.items() if k not in ("seconds", "examples_per_second")}
+        for line in metrics
+    ]
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+@pytest.mark.parametrize("train_examples", [None, 24])
+def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
+    tiny, with_training, tmp_path, optimizer, train_examples
+):
+    config = with_training(
+        tiny, optimizer=optimizer, train_examples=train_examples, cooldown_below=0.98, steps=14
+    )
+    whole = train(config, tmp_path / "whole")
+
+    def stop_at(step: int):
+        def watch(_run, now, _end, _metrics):
+            if now == step:
+                raise Interrupt
+
+        return watch
+
+    folder = tmp_path / "broken"
+    last = without_times(whole.metrics())[-1]["step"]
+    for step in range(1, last):
+        with pytest.raises(Interrupt):
+            train(config, folder, stop_at(step)) if step == 1 else resume(folder, stop_at(step))
+    broken = resume(folder)
+
+    assert broken.status == "done"
+    assert broken.checkpoint_steps() == whole.checkpoint_steps()
+    for step in whole.checkpoint_steps():
+        assert same(weights(broken, step), weights(whole, step))
+    assert without_times(broken.metrics()) == without_times(whole.metrics())
+
+
+@pytest.mark.slow
+def test_sigkill_at_random_moments(tiny, with_training, tmp_path):
+    config = with_training(tiny, steps=600, cooldown_steps=100, checkpoint_every=25, save_every=5)
+    whole = train(config, tmp_path / "whole")
+    moments, kills = random.Random(0), 0
+    folder = tmp_path / "killed"
+    Run.create(folder, config)
+    while kills < KILLS:
+        worker = _resume_in_a_process(folder)
+        # Wait until it is training, then kill it anywhere within a second.
+        state = folder / "state.safetensors"
+        stamp = state.stat().st_mtime_ns if state.exists() else 0
+        while worker.poll() is None and (
+            not state.exists() or state.stat().st_mtime_ns == stamp
+        ):
+            time.sleep(0.005)
+        time.sleep(moments.random() * 0.08)
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        kills += 1
+        Run.open(folder).metrics()
+    assert _resume_in_a_process(folder).wait() == 0
+
+    killed = Run.open(folder)
+    assert killed.status == "done"
+    assert len(killed.read("environment.json")) > KILLS // 2
+    assert same(weights(killed), weights(whole))
+    assert killed.checkpoint_steps() == whole.checkpoint_steps()
+    assert without_times(killed.metrics()) == without_times(whole.metrics())
+
+
+def _resume_in_a_process(folder: Path) -> subprocess.Popen:
+    command = f"from headway.training import resume; resume({str(folder)!r})"
+    return subprocess.Popen([sys.executable, "-c", command])
+
+
+def test_a_run_that_is_done_is_left_alone(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    before = {p: p.stat().st_mtime_ns for p in run.folder.rglob("*") if p.is_file()}
+    resume(run.folder)
+    after = {p: p.stat().st_mtime_ns for p in run.folder.rglob("*") if p.is_file()}
+    assert {p: t for p, t in after.items() if p.name != ".lock"} == {
+        p: t for p, t in before.items() if p.name != ".lock"
+    }
+
+
+def test_the_saved_state_holds_the_optimisers(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    tensors, about = read_tensors(run.folder / "state.safetensors")
+    assert about["step"] == tiny.training.steps
+    assert any(name.endswith("momentum") for name in tensors)
+    assert any(name.endswith("exp_avg_sq") for name in tensors)
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
+    tiny, with_training, tmp_path
+):
+    config = with_training(
+        tiny, optimizer="adam", learning_rate=1e30, steps=200, cooldown_steps=0, warmup_steps=0
+    )
+    with pytest.raises(HeadwayError, match=r"the loss is (nan|inf) at step \d+.*last good"):
+        train(config, tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    assert run.status == "failed"
+    outcome = run.read("outcome.json")
+    assert outcome is not None
+    assert "last good checkpoint" in outcome["message"]
+    assert all(torch.isfinite(w).all() for w in weights(run).values())
