@@ -51,7 +51,8 @@ def test_nothing_imports_what_stands_above_it(path):
 def test_the_core_loads_no_plotting_and_no_language_model():
     code = (
         "import sys, headway, headway.terminal, headway.theory;"
-        "print([m for m in ('matplotlib', 'ray', 'transformers', 'inspect_ai') if m in sys.modules])"
+        "names = ('matplotlib', 'ray', 'transformers', 'inspect_ai');"
+        "print([name for name in names if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

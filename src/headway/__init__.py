@@ -1,10 +1,10 @@
 """How stacked attention heads learn to follow a chain of facts, and when.
 
-    from headway import discover, emergence, fast, train
+from headway import discover, emergence, fast, train
 
-    run = train(fast(depth=3))
-    circuit = discover(run)
-    timeline = emergence(run, circuit)
+run = train(fast(depth=3))
+circuit = discover(run)
+timeline = emergence(run, circuit)
 """
 
 from headway.circuits import (

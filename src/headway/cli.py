@@ -113,8 +113,10 @@ def train(args: list[str]) -> None:
                 f"recipe = {recipe!r} is not allowed: it must be one of {', '.join(RECIPES)}"
             )
 
+        default = RECIPES[recipe]()
+
         def configured(
-            config: Annotated[RunConfig, tyro.conf.arg(name="")] = RECIPES[recipe](),
+            config: Annotated[RunConfig, tyro.conf.arg(name="")] = default,
             folder: Path | None = None,
         ) -> tuple[RunConfig, Path | None]:
             """Train a model on a task; every field of the recipe can be changed.

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def sparkline(values: list[float], width: int, top: float = 1.0) -> str:
         return ""
     width = min(width, len(values))
     edges = [round(i * len(values) / width) for i in range(width + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
     return "".join(BLOCKS[min(8, max(0, round(8 * mean / top)))] for mean in means)
 
 
@@ -72,15 +73,13 @@ class Progress:
         if self.live is not None and (metrics is not None or now - self.shown > 0.2):
             self.shown = now
             self.live.update(self.panel(run, step, end), refresh=True)
-        elif self.live is None and metrics is not None:
-            if self.evaluations % 10 == 1 or step == end:
-                hops = "  ".join(f"{hop} {x:.3f}" for hop, x in metrics["partial"].items())
-                rate = metrics["examples_per_second"]
-                print(
-                    f"step {step:6d}/{end}  loss {metrics['val_loss']:.3f}  {hops}"
-                    f"  {rate:.0f} ex/s",
-                    flush=True,
-                )
+        if self.live is None and metrics and (self.evaluations % 10 == 1 or step == end):
+            hops = "  ".join(f"{hop} {x:.3f}" for hop, x in metrics["partial"].items())
+            rate = metrics["examples_per_second"]
+            print(
+                f"step {step:6d}/{end}  loss {metrics['val_loss']:.3f}  {hops}  {rate:.0f} ex/s",
+                flush=True,
+            )
 
     def panel(self, run: Run, step: int, end: int) -> Group:
         """The progress display at a step."""
@@ -269,8 +268,7 @@ def print_summary(
     if rises:
         out.print(f"           cutting any one path raises the loss by at least {rises[0]:.3f}")
     learnt = "  ".join(
-        f"{hop} {'never' if step is None else f'{step:.0f}'}"
-        for hop, step in timeline.hops.items()
+        f"{hop} {'never' if step is None else f'{step:.0f}'}" for hop, step in timeline.hops.items()
     )
     order = "in chain order" if timeline.in_chain_order else "not in chain order"
     out.print(f"[bold]3 Emerged[/]  partial losses below 0.5 at step: {learnt} ({order})")

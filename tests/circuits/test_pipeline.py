@@ -26,7 +26,9 @@ def test_the_circuit_is_the_induction_circuit(found):
     assert found.faithful
     assert found.replaced_loss < 0.05
     first, second = found.circuit.useful_heads
-    by_head = {head: {p[2] for p in found.circuit.paths if p[:2] == head} for head in (first, second)}
+    by_head = {
+        head: {p[2] for p in found.circuit.paths if p[:2] == head} for head in (first, second)
+    }
     assert by_head[first] == {"s2→s1"}
     assert by_head[second] == {"s0→s2"}
     assert len(found.circuit.useful_layers) == minimum_layers(1)
@@ -44,11 +46,13 @@ def test_the_evidence_is_what_the_model_does(solved, found):
         assert bench.loss(uniform) == pytest.approx(n.uniform, rel=1e-5)
 
 
-def test_no_path_can_be_cut_and_no_useful_head_be_idle(found):
+def test_no_path_can_be_cut(found):
     for n in found.necessity:
-        assert n.loss >= found.threshold
-        assert n.uniform >= found.threshold
-        assert n.loss - found.replaced_loss > 0.05
+        assert max(n.loss, n.free) >= found.threshold
+    pair, retrieval = found.necessity
+    # With the head above attending as if it had found its key, nobody misses the pair head.
+    assert pair.uniform < found.threshold < pair.free
+    assert retrieval.loss - found.replaced_loss > 0.05
 
 
 def test_what_was_found_is_left_in_the_folder(solved, found):
@@ -64,9 +68,9 @@ def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
         saved_discovery(run)
 
 
-@pytest.mark.parametrize("threshold", [0, -1, float("inf"), float("nan")])
+@pytest.mark.parametrize("threshold", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_threshold_out_of_range_is_refused(solved, threshold):
-    with pytest.raises(HeadwayError, match="threshold = .* is not allowed"):
+    with pytest.raises(HeadwayError, match=r"threshold = .* is not allowed"):
         discover(solved, threshold=threshold)
 
 
@@ -89,7 +93,9 @@ def test_emergence_dates_what_was_learnt(solved, found):
 
 
 def test_a_circuit_of_another_model_is_refused(solved, found):
-    larger = found.circuit.replacing((9, 0), found.circuit.mechanisms[found.circuit.useful_heads[0]])
+    larger = found.circuit.replacing(
+        (9, 0), found.circuit.mechanisms[found.circuit.useful_heads[0]]
+    )
     with pytest.raises(HeadwayError, match="circuit: path"):
         emergence(solved, larger)
 

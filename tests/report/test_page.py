@@ -110,6 +110,23 @@ def test_the_slider_holds_every_checkpoint(run):
     assert shown == pytest.approx([100 * a for a in timeline["attention"]], abs=15)
 
 
+def test_with_many_heads_the_slider_follows_the_useful_ones(run, monkeypatch):
+    monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
+    circuit = run.read("circuit.json")
+    circuit["heads"][0] = {"layer": 0, "head": 0, "mechanism": "uniform"}
+    run.write("circuit.json", circuit)
+    text = report(run)
+    assert '"heads":[{"layer":1,' in text
+    assert "Heads outside the circuit (1) are left out" in text
+
+
+def test_hops_that_were_not_learnt_are_in_no_order(run):
+    timeline = run.read("emergence.json")
+    timeline["hops"] = dict.fromkeys(timeline["hops"])
+    run.write("emergence.json", timeline)
+    assert "no hop was learnt" in report(run)
+
+
 def test_what_is_missing_names_its_command(unfinished, tmp_path):
     text = report(copy(unfinished, tmp_path))
     assert "headway circuit run" in text

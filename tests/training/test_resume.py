@@ -17,7 +17,7 @@ from headway.training.files import read_tensors
 KILLS = 20
 
 
-class Interrupt(Exception):
+class InterruptError(Exception):
     """Stands for whatever stops a process between two steps."""
 
 
@@ -49,14 +49,14 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     def stop_at(step: int):
         def watch(_run, now, _end, _metrics):
             if now == step:
-                raise Interrupt
+                raise InterruptError
 
         return watch
 
     folder = tmp_path / "broken"
     last = without_times(whole.metrics())[-1]["step"]
     for step in range(1, last):
-        with pytest.raises(Interrupt):
+        with pytest.raises(InterruptError):
             train(config, folder, stop_at(step)) if step == 1 else resume(folder, stop_at(step))
     broken = resume(folder)
 
@@ -79,9 +79,7 @@ def test_sigkill_at_random_moments(tiny, with_training, tmp_path):
         # Wait until it is training, then kill it anywhere within a second.
         state = folder / "state.safetensors"
         stamp = state.stat().st_mtime_ns if state.exists() else 0
-        while worker.poll() is None and (
-            not state.exists() or state.stat().st_mtime_ns == stamp
-        ):
+        while worker.poll() is None and (not state.exists() or state.stat().st_mtime_ns == stamp):
             time.sleep(0.005)
         time.sleep(moments.random() * 0.08)
         worker.send_signal(signal.SIGKILL)

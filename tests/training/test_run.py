@@ -94,7 +94,7 @@ def test_a_checkpoint_of_another_model_is_named(tiny, tmp_path):
     write_tensors(
         run.folder / "checkpoints" / "step_0000012.safetensors", {"x": torch.zeros(2)}, {}
     )
-    with pytest.raises(HeadwayError, match="does not fit the model in config.json"):
+    with pytest.raises(HeadwayError, match="does not fit the model"):
         run.model()
 
 

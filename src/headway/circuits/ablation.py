@@ -109,9 +109,7 @@ def add_relation(pattern: Row, relation: Relation) -> None:
     """Adds 1 / (number of keys) at every pair of a relation, in place."""
     batch = torch.arange(len(pattern), device=pattern.device)[:, None, None]
     weight = pattern.new_full((), 1 / relation.keys.shape[-1])
-    pattern.index_put_(
-        (batch, relation.queries[..., None], relation.keys), weight, accumulate=True
-    )
+    pattern.index_put_((batch, relation.queries[..., None], relation.keys), weight, accumulate=True)
 
 
 def attention_along(

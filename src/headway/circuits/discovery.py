@@ -26,6 +26,8 @@ from headway.training.data import held_out
 from headway.training.run import Run
 
 ABLATION = "one-hot paths; rows without a path are zero"
+THRESHOLD = 0.05
+"""The loss below which a circuit must stay with every head replaced (appendix E)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class Discovery:
             ],
             "attention": self.attention,
             "forwards": self.forwards,
-            "seconds": round(self.seconds, 3),
+            "seconds": self.seconds,
         }
 
     @classmethod
@@ -154,7 +156,7 @@ def discover(
     run: Run | Transformer,
     task: Task | None = None,
     *,
-    threshold: float = 0.05,
+    threshold: float = THRESHOLD,
     sequences: int = 256,
     candidate_attention: float = 0.1,
     seed: int | None = None,
@@ -201,7 +203,9 @@ def saved_discovery(run: Run) -> Discovery:
     """
     data = run.read("circuit.json")
     if data is None:
-        raise HeadwayError(f"{run.folder}: no circuit yet; find it with: headway circuit {run.folder}")
+        raise HeadwayError(
+            f"{run.folder}: no circuit yet; find it with: headway circuit {run.folder}"
+        )
     return Discovery.from_json(data)
 
 
@@ -258,7 +262,7 @@ def _discover(
         attention=attention,
         sequences=sequences,
         forwards=bench.forwards,
-        seconds=time.perf_counter() - started,
+        seconds=round(time.perf_counter() - started, 3),
     )
 
 

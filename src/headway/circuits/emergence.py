@@ -151,9 +151,7 @@ def emergence(
     return timeline
 
 
-def hop_steps(
-    metrics: list[dict[str, Any]], hop_names: Sequence[str]
-) -> dict[str, float | None]:
+def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[str, float | None]:
     """The step at which every partial loss first passes below 0.5."""
     steps = [line["step"] for line in metrics]
     return {
@@ -162,9 +160,9 @@ def hop_steps(
     }
 
 
-def crossing(steps: Sequence[float], values: Sequence[float], level: float) -> float | None:
+def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
     """Where a curve first rises above a level, by linear interpolation; none if it never does."""
-    previous: tuple[float, float] | None = None
+    previous: tuple[int, float] | None = None
     for step, value in zip(steps, values, strict=True):
         if value > level:
             if previous is None:

@@ -1,9 +1,9 @@
 """The transformer: pre-LN, with one tap through which every attention pattern can be seen and cut.
 
-    inputs [batch, position, d_input]
-      → Linear → residual stream [batch, position, d_model]
-      → n_layers × ( + Attention(LN(x)), + MLP(LN(x)) )
-      → LN → Linear at the last `n_read` positions → [batch, n_read, d_target]
+inputs [batch, position, d_input]
+  → Linear → residual stream [batch, position, d_model]
+  → n_layers × ( + Attention(LN(x)), + MLP(LN(x)) )
+  → LN → Linear at the last `n_read` positions → [batch, n_read, d_target]
 """
 
 import math
@@ -36,7 +36,8 @@ class TransformerConfig:
         act_fn: the MLPs' activation.
         causal: whether a position sees only itself and what comes before it.
         init: `gpt2` (Radford et al. 2019: N(0, 0.02²), what is added to the residual stream scaled
-            by 1/sqrt(2 · n_layers)) or `fan_in` (N(0, 1/fan-in), nothing scaled).
+            by 1/sqrt(2 · n_layers)), `fan_in` (N(0, 1/fan-in), nothing scaled) or `orthogonal`
+            (every map an orthogonal matrix, as large as with `fan_in`).
     """
 
     n_layers: int = 4
@@ -46,7 +47,7 @@ class TransformerConfig:
     d_mlp: int | None = None
     act_fn: Literal["gelu", "relu"] = "gelu"
     causal: bool = True
-    init: Literal["gpt2", "fan_in"] = "gpt2"
+    init: Literal["gpt2", "fan_in", "orthogonal"] = "gpt2"
 
     def __post_init__(self):
         require_types(self, "model.")
@@ -140,7 +141,9 @@ class Block(nn.Module):
         self.ln2 = None if config.attn_only else nn.LayerNorm(config.d_model)
         self.mlp = None if config.attn_only else MLP(config)
 
-    def finish(self, x: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch query d_model"]:
+    def finish(
+        self, x: Float[Tensor, "batch query d_model"]
+    ) -> Float[Tensor, "batch query d_model"]:
         """The rest of the layer, after attention has been added."""
         if self.ln2 is None or self.mlp is None:
             return x
@@ -228,6 +231,12 @@ def initialise(model: Transformer, generator: torch.Generator) -> None:
     for name, weight in model.named_parameters():
         if weight.ndim < 2:
             weight.fill_(1.0 if ".ln" in f".{name}" and name.endswith("weight") else 0.0)
+            continue
+        if config.init == "orthogonal":
+            for one in weight.chunk(3 if name.endswith("attn.qkv.weight") else 1):
+                rows, columns = one.shape
+                gain = max(1.0, rows / columns) ** 0.5
+                nn.init.orthogonal_(one, gain, generator)
             continue
         std = 0.02 if config.init == "gpt2" else weight.shape[1] ** -0.5
         if config.init == "gpt2" and name.endswith(("attn.out.weight", "mlp.down.weight")):

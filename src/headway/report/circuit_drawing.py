@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from headway.circuits import Circuit, Discovery, Head, Paths
+from headway.circuits import Circuit, Discovery, Paths
 from headway.report.roles import Place, gained, places
-from headway.report.style import BACKGROUND, FAINT, INK, head_colours, styled, typeset
+from headway.report.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled, typeset
 from headway.tasks import Task
 
 INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62
@@ -50,7 +50,10 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     """
     circuit = discovery.circuit
     grid = _grid(circuit, task)
-    margin_left, margin_right, margin_bottom, margin_top = 1.5, 2.1, 1.35, 1.0
+    longest = max(
+        len(text) for layer, _ in circuit.mechanisms for text, _ in _layer_lines(circuit, layer)
+    )
+    margin_left, margin_right, margin_bottom, margin_top = 1.5, 0.9 + 0.11 * longest, 1.35, 1.0
     width = INCH_PER_COLUMN * (grid.right + margin_left + margin_right)
     height = INCH_PER_ROW * (grid.top + margin_bottom + margin_top)
     figure = Figure(figsize=(width, height))
@@ -125,41 +128,37 @@ def _draw_columns(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
 
 def _draw_layers(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
     """A band for every layer: its number to the left, what its heads do to the right."""
-    colours = head_colours(circuit.useful_heads)
     useful = set(circuit.useful_layers)
     for layer, (low, high) in enumerate(zip(grid.rows, grid.rows[1:], strict=False)):
         middle = (low + high) / 2
         if layer in useful:
             axes.axhspan(low, high, color="#f3f5f7", zorder=0, lw=0)
+            axes.axhline(high, color=PAPER, lw=2.5, zorder=0.5)
         tone = INK if layer in useful else FAINT
         _write(axes, -1.35, middle, f"layer {layer}", ha="left", fontsize=8, color=tone)
-        lines = _layer_lines(circuit, layer, colours)
+        lines = _layer_lines(circuit, layer)
         for i, (text, colour) in enumerate(lines):
             y = middle + 0.26 * ((len(lines) - 1) / 2 - i)
-            style = "normal" if colour in colours.values() else "italic"
+            style = "italic" if colour == FAINT else "normal"
             _write(axes, grid.right + 0.6, y, text, ha="left", color=colour, style=style)
 
 
-def _layer_lines(circuit: Circuit, layer: int, colours: dict[Head, str]) -> list[tuple[str, str]]:
-    """What stands to the right of a layer, with its colour: useful heads one by one, then rest."""
-    here = {
-        head: m
-        for (at, head), m in sorted(circuit.mechanisms.items(), key=lambda item: item[0])
-        if at == layer
-    }
+def _layer_lines(circuit: Circuit, layer: int) -> list[tuple[str, str]]:
+    """What stands to the right of a layer, with its colour: its useful heads, then all others."""
+    colours = head_colours(circuit.useful_heads)
+    here = {head: m for (at, head), m in circuit.mechanisms.items() if at == layer}
     lines, rest = [], []
-    for head, mechanism in here.items():
-        if isinstance(mechanism, Paths):
-            count = len(mechanism)
+    for head, mechanism in sorted(here.items(), key=lambda item: item[0]):
+        if isinstance(mechanism, Paths) and (layer, head) in colours:
             name = f"head {head}: " if len(here) > 1 else ""
-            plural = "path" if count == 1 else "paths"
-            if (layer, head) in colours:
-                lines.append((f"{name}{count} {plural}", colours[layer, head]))
-                continue
-        rest.append(str(mechanism))
-    for kind in sorted(set(rest)):
-        count = rest.count(kind)
-        lines.append((kind if count == 1 else f"{count} × {kind}", FAINT))
+            plural = "path" if len(mechanism) == 1 else "paths"
+            lines.append((f"{name}{len(mechanism)} {plural}", colours[layer, head]))
+        else:
+            rest.append(str(mechanism))
+    if rest:
+        kinds = [(rest.count(kind), kind) for kind in sorted(set(rest))]
+        counted = [kind if len(here) == 1 else f"{count} {kind}" for count, kind in kinds]
+        lines.append((", ".join(counted), FAINT))
     return lines
 
 
@@ -168,10 +167,10 @@ def _draw_arrows(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
     for path in circuit.paths:
         layer, head, relation = path
         query, _, key = relation.partition("→")
-        company = [h for at, h in circuit.useful_heads if at == layer]
         start = (grid.columns[key], grid.rows[layer])
         end = (grid.columns[query], grid.rows[layer + 1])
-        bend = 0.16 * (company.index(head) - (len(company) - 1) / 2)
+        twins = [h for at, h, name in circuit.paths if (at, name) == (layer, relation)]
+        bend = 0.3 * (twins.index(head) - (len(twins) - 1) / 2)
         arrow = FancyArrowPatch(
             start,
             end,
@@ -188,9 +187,11 @@ def _draw_arrows(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
         axes.add_patch(arrow)
         for x, y in (start, end):
             axes.plot(x, y, "o", ms=4.6, color=INK, mew=0, zorder=5)
-        if len(company) > 1:
-            x, y = ((a + b) / 2 for a, b in zip(start, end, strict=True))
-            _write(axes, x, y, f"h{head}", fontsize=7, color=colours[layer, head], bbox=BACKGROUND)
+        if sum(at == layer for at, _ in circuit.useful_heads) > 1:
+            run, rise = end[0] - start[0], end[1] - start[1]
+            x, y = start[0] + (run + bend * rise) / 2, start[1] + (rise - bend * run) / 2
+            colour = colours[layer, head]
+            _write(axes, x, y, f"h{head}", fontsize=7, color=colour, bbox=BACKGROUND)
 
 
 def _draw_gains(axes: Axes, grid: _Grid, task: Task, circuit: Circuit) -> None:

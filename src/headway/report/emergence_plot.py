@@ -7,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.circuits import Timeline
+from headway.circuits.emergence import BIRTH
 from headway.report.style import FAINT, PAPER, Line, hop_lines, path_lines, styled, typeset
-
-LEVEL = 0.5
 
 
 @styled
@@ -52,7 +51,7 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
     below.set_xlim(0, max([*timeline.steps, *steps, 1]))
 
     for axes, title in ((above, "paths, and their births"), (below, "hops, and when learnt")):
-        axes.axhline(LEVEL, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
+        axes.axhline(BIRTH, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(
                 loc="upper left",
@@ -78,7 +77,7 @@ def _curve(
     axes.plot(steps, values, color=line.colour, ls=line.dashes, lw=1.5, zorder=3)
     look = {"color": line.colour, "marker": line.marker, "ms": 6, "mec": PAPER, "mew": 0.8}
     if crossing is not None:
-        axes.plot(crossing, LEVEL, zorder=5, ls="none", **look)
+        axes.plot(crossing, BIRTH, zorder=5, ls="none", **look)
     else:
         look["marker"] = ""
     axes.plot([], [], ls=line.dashes, lw=1.5, label=name, **look)

@@ -8,15 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import Discovery, Head, Timeline
+from headway.circuits import THRESHOLD, Discovery, Head, Timeline
 from headway.models import attention_patterns
 from headway.report.roles import role_attention
 from headway.tasks import Batch
 from headway.theory import proven_minimum
 from headway.training import Run, held_out
-
-SOLVED = 0.05
-"""The validation loss below which the task counts as solved (the paper's threshold)."""
 
 SEQUENCES = 16
 """Held-out sequences over which the attention between roles is averaged."""
@@ -25,6 +22,9 @@ MOST_NUMBERS = 400_000
 """Attention values kept for the page at most; with more, checkpoints are left out evenly."""
 
 MOST_CHECKPOINTS = 60
+
+MOST_HEADS = 16
+"""With more heads than this, the page follows the useful ones only, if they are known."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Findings:
     @property
     def solved_at(self) -> dict[str, Any] | None:
         """The first evaluation at which the task counts as solved."""
-        return next((line for line in self.metrics if line["val_loss"] < SOLVED), None)
+        return next((line for line in self.metrics if line["val_loss"] < THRESHOLD), None)
 
     @property
     def solved(self) -> bool:
         """Whether the task counts as solved at the last evaluation."""
-        return self.loss is not None and self.loss < SOLVED
+        return self.loss is not None and self.loss < THRESHOLD
 
     @property
     def causal(self) -> bool:
@@ -104,6 +104,13 @@ class Findings:
             return sorted({history.path[:2] for history in self.timeline.paths})
         return []
 
+    @property
+    def followed_heads(self) -> list[Head]:
+        """The heads whose attention the page follows through training."""
+        model = self.run.config.model
+        every = [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
+        return self.useful_heads if len(every) > MOST_HEADS and self.useful_heads else every
+
     @functools.cached_property
     def example(self) -> Batch:
         """One held-out sequence, to show."""
@@ -115,25 +122,24 @@ class Findings:
         return attention_patterns(self.run.model(), self.example.inputs)[0].cpu()
 
     @torch.no_grad()
-    def attention_over_time(self) -> tuple[list[int], Float[Tensor, "step layer head role role"]]:
+    def attention_over_time(self) -> tuple[list[int], Float[Tensor, "step head role role"]]:
         """Mean attention between the roles of a chain, at every checkpoint or evenly many of them.
 
-        Returns: the steps, at least the first and the last; and `role_attention` at each.
+        Returns: the steps, at least the first and the last; and `role_attention` at each, of
+            `followed_heads`.
 
         Raises:
             HeadwayError: if there is no checkpoint, or one cannot be read.
         """
-        model, task = self.run.config.model, self.run.task
-        batch = self._held_out(SEQUENCES)
-        numbers = model.n_layers * model.n_heads * len(task.role_names) ** 2
+        task, batch, heads = self.run.task, self._held_out(SEQUENCES), self.followed_heads
+        numbers = len(heads) * len(task.role_names) ** 2
         most = max(2, min(MOST_CHECKPOINTS, MOST_NUMBERS // numbers))
         steps = thinned(self.checkpoints, most)
-        tables = [
-            role_attention(
-                attention_patterns(self.run.model(step), batch.inputs), task, batch
-            ).cpu()
-            for step in steps
-        ]
+        tables = []
+        for step in steps:
+            patterns = attention_patterns(self.run.model(step), batch.inputs)
+            table = role_attention(patterns, task, batch).cpu()
+            tables.append(torch.stack([table[head] for head in heads]))
         return steps, torch.stack(tables)
 
     def _held_out(self, count: int) -> Batch:

@@ -1,6 +1,8 @@
 """The first screen of the page: what was trained, the verdict, and the key numbers."""
 
-from headway.report.findings import SOLVED, Findings
+from headway.circuits import THRESHOLD, Timeline
+from headway.circuits.emergence import BIRTH
+from headway.report.findings import Findings
 from headway.report.html import escape, named, number, tag, whole
 from headway.report.roles import block_starts, position_labels
 from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
@@ -73,10 +75,10 @@ def verdict(findings: Findings) -> str:
 
 def _learnt(findings: Findings) -> str:
     partial = findings.metrics[-1]["partial"]
-    learnt = [named(hop) for hop, value in partial.items() if value < 0.5]
+    learnt = [named(hop) for hop, value in partial.items() if value < BIRTH]
     if not learnt:
         return "No hop was learnt."
-    return f"Of its {len(partial)} hops, {', '.join(learnt)} got below 0.5."
+    return f"Of its {len(partial)} hops, {', '.join(learnt)} got below {BIRTH:g}."
 
 
 def _circuit(findings: Findings) -> str:
@@ -95,7 +97,8 @@ def _circuit(findings: Findings) -> str:
     if beyond == 0:
         least = "exactly the proven minimum"
     else:
-        least = f"{abs(beyond)} {'more' if beyond > 0 else 'fewer'} than the proven minimum"
+        than = "more" if beyond > 0 else "fewer"
+        least = f"{abs(beyond)} {than} than the proven minimum of {findings.minimum}"
     return (
         f"{heads} of its {every} heads {work} all the work: with every head replaced by what it"
         f" was found to do, the loss is {replaced}. They sit in"
@@ -131,7 +134,7 @@ def tiles(findings: Findings) -> str:
         (
             "Steps to solve",
             whole(solved["step"]) if solved else whole(None),
-            f"first evaluation below {SOLVED:g}",
+            f"first evaluation below {THRESHOLD:g}",
         ),
         (
             "Seconds to solve",
@@ -140,8 +143,7 @@ def tiles(findings: Findings) -> str:
         ),
         (
             "In chain order",
-            ("yes" if timeline.in_chain_order else "no") if timeline else number(None),
-            _hop_order(findings) if timeline else "see section 3",
+            *(_chain_order(timeline) if timeline else (number(None), "see section 3")),
         ),
     ]
     return tag(
@@ -154,13 +156,13 @@ def tiles(findings: Findings) -> str:
     )
 
 
-def _hop_order(findings: Findings) -> str:
-    assert findings.timeline is not None
-    hops = findings.timeline.hops
-    born = sorted((step, hop) for hop, step in hops.items() if step is not None)
-    if not born:
-        return "no hop was learnt"
-    return "learnt: " + ", ".join(named(hop) for _, hop in born)
+def _chain_order(timeline: Timeline) -> tuple[str, str]:
+    """Whether the hops were learnt in chain order, and in which order they were."""
+    learnt = sorted((step, hop) for hop, step in timeline.hops.items() if step is not None)
+    if not learnt:
+        return number(None), "no hop was learnt"
+    order = "learnt: " + ", ".join(named(hop) for _, hop in learnt)
+    return "yes" if timeline.in_chain_order else "no", order
 
 
 def example(findings: Findings) -> str:

@@ -7,10 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
+from headway.circuits.emergence import BIRTH
 from headway.report.style import BACKGROUND, FAINT, INK, hop_lines, rounded, spread, styled, typeset
-
-LEARNT = 0.5
-"""The partial loss below which a hop counts as learnt."""
 
 
 @styled
@@ -46,7 +44,7 @@ def draw_losses(
     axes.set_xlim(0, max(steps))
     _loss_ticks(axes)
     levels = {f"predicting {name}": loss for name, loss in references.items()}
-    mark_levels(axes, {**levels, "a hop counts as learnt": LEARNT})
+    mark_levels(axes, {**levels, "a hop counts as learnt": BIRTH})
     axes.set_xlabel("step")
     axes.set_ylabel("mean squared error")
     handles, labels = axes.get_legend_handles_labels()

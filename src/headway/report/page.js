@@ -17,7 +17,8 @@
     if (index) element.append(Object.assign(document.createElement("sub"), { textContent: index }));
     return element;
   };
-  const size = data.roles.length, CELL = 20, EDGE = 24;
+  const longNames = data.roles.some((role) => parts(role)[0].length > 2);
+  const size = data.roles.length, CELL = 20, EDGE = longNames ? 32 : 24;
   const inSvg = (name) => parts(name).map((text, i) => {
     const part = svgElement("tspan", i ? { dy: 2.5, "font-size": 8 } : {});
     part.textContent = text;
@@ -35,17 +36,22 @@
     const title = document.createElement("h4");
     const name = `layer ${head.layer}` + (data.severalHeads ? ` head ${head.head}` : "");
     title.textContent = name;
-    if (head.colour) title.style.color = head.colour;
+    if (data.paths.length) title.style.color = head.colour ?? "#6b737b";
     const does = document.createElement("small");
     does.innerHTML = head.does;
     title.append(does);
     const side = EDGE + size * CELL + 1;
     const svg = svgElement("svg", { viewBox: `0 0 ${side} ${side}`, role: "img" });
     svg.setAttribute("aria-label", `attention of ${name}`);
-    const label = { "font-size": 11, fill: "#5b626a", "text-anchor": "middle" };
+    const label = { "font-size": 10, fill: "#5b626a", "text-anchor": "middle" };
     data.roles.forEach((role, i) => {
       const middle = EDGE + (i + 0.5) * CELL;
-      svgElement("text", { ...label, x: middle, y: EDGE - 6 }, svg).append(...inSvg(role));
+      const above = { ...label, x: middle, y: EDGE - 6 };
+      if (longNames) {
+        above["text-anchor"] = "start";
+        above.transform = `rotate(-90 ${middle} ${EDGE - 6}) translate(2 3)`;
+      }
+      svgElement("text", above, svg).append(...inSvg(role));
       svgElement("text", { ...label, x: EDGE / 2, y: middle + 3 }, svg).append(...inSvg(role));
     });
     svgElement("rect", { x: EDGE, y: EDGE, width: size * CELL, height: size * CELL,

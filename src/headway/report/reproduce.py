@@ -68,4 +68,6 @@ def _rows(fields: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return "none" if value is None else str(value)

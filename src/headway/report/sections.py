@@ -1,7 +1,7 @@
-"""Sections 1 to 4 of the page: what was learned, by which circuit, when, and how tersely."""
+"""Sections 1 to 3 of the page: what was learned, by which circuit, and when."""
 
-from headway.circuits import Paths
-from headway.report.findings import SOLVED, Findings
+from headway.circuits import THRESHOLD, Paths
+from headway.report.findings import Findings
 from headway.report.header import example
 from headway.report.html import (
     escape,
@@ -15,14 +15,6 @@ from headway.report.html import (
     whole,
 )
 from headway.report.style import rounded
-from headway.tasks import RetrievalConfig
-from headway.theory import (
-    closed_form,
-    conditional_flow,
-    proven_minimum,
-    retrieval_flow,
-    theorem_1_bound,
-)
 
 MOST_ROWS = 24
 """Tables longer than this start folded."""
@@ -51,7 +43,7 @@ def what_was_learned(findings: Findings, svgs: dict[str, str]) -> str:
     caption = (
         "Mean squared error on held-out sequences; <b>partial losses</b> are of one hop alone and"
         " the validation loss is their mean. Dotted: what predictors that follow no chain lose"
-        f" ({escape(levels)}). The task counts as solved below {SOLVED:g}."
+        f" ({escape(levels)}). The task counts as solved below {THRESHOLD:g}."
     )
     html += figure(inline_svg(svgs["losses"], "losses"), alt, caption)
     return section("learned", 1, "What was learned", html)
@@ -198,94 +190,17 @@ def births(findings: Findings, svgs: dict[str, str]) -> str:
     paths = [(*map(str, h.path[:2]), _path(h.path[2]), whole(h.born)) for h in by_birth]
     hops = [(named(hop), whole(step)) for hop, step in timeline.hops.items()]
     order = "were" if timeline.in_chain_order else "were <b>not</b>"
+    order = f"The hops {order} learnt in the order of the chain."
+    if all(step is None for step in timeline.hops.values()):
+        order = "No hop was learnt."
     html += tag(
         "div",
         table(("layer", "head", "path", "born at step"), paths, "births of paths")
         + table(("hop", "below 0.5 at step"), hops, "when hops were learnt"),
         class_="pair",
     )
-    html += f'<p class="under">The hops {order} learnt in the order of the chain.</p>'
+    html += f'<p class="under">{order}</p>'
     return section("births", 3, "When each head was born", html)
-
-
-def minimum(findings: Findings) -> str:
-    """Section 4: how many layers would have done."""
-    task, causal = findings.run.config.task, findings.causal
-    least, other = findings.minimum, proven_minimum(task, not causal)
-    masks = ("with the causal mask", "without a mask")
-    rows = []
-    if findings.discovery is not None:
-        circuit = findings.discovery.circuit
-        rows += [
-            ("layers with a useful head, in the circuit", f"<b>{len(circuit.useful_layers)}</b>"),
-            ("useful heads, in the circuit", str(len(circuit.useful_heads))),
-        ]
-    rows.append((f"proven minimum of layers, {masks[not causal]} (this run)", f"<b>{least}</b>"))
-    rows.append((f"proven minimum of layers, {masks[causal]}", str(other)))
-    if isinstance(task, RetrievalConfig):
-        rows.append(("lower bound of Musat (2024), theorem 1", str(theorem_1_bound(task.depth))))
-    rows.append(("layers of the model", str(findings.run.config.model.n_layers)))
-    html = table(("quantity", "number"), rows, "layers used and layers needed")
-    html += f"<p>{_formula(findings)} {_comparison(findings)}</p>"
-    html += "<h3>What the query can hold at best</h3>" + _holdings(findings)
-    html += (
-        '<p class="under">In the proof every position starts with its symbol and the code of its'
-        " pair; in one layer it may attend only to positions that share a piece with it, and takes"
-        " over all that they hold. Under these two assumptions no transformer does with fewer"
-        " layers. Training need not find so short a way, and a single layer may hold several"
-        " useful heads.</p>"
-    )
-    return section("minimum", 4, "How close to the minimum", html)
-
-
-def _formula(findings: Findings) -> str:
-    task = findings.run.config.task
-    if not isinstance(task, RetrievalConfig):
-        return "The minimum comes from simulating the flow of information; it has no formula here."
-    depth = task.depth
-    if findings.causal:
-        return (
-            "In closed form the minimum is ⌊log₂ D⌋ + 2 under the causal mask: what the query can"
-            f" reach doubles with every layer. For D = {depth} that is"
-            f" {closed_form(depth, causal=True)}."
-        )
-    return (
-        "In closed form the minimum is ⌈log₃(4D + 1)⌉ without a mask: what the query can reach"
-        f" triples with every layer. For D = {depth} that is {closed_form(depth, causal=False)}."
-    )
-
-
-def _comparison(findings: Findings) -> str:
-    if findings.discovery is None:
-        return f"How many the model uses, {command(findings, 'circuit')} tells."
-    used, least = len(findings.discovery.circuit.useful_layers), findings.minimum
-    if not findings.discovery.faithful:
-        return "The circuit does not reproduce the model, so its count says little."
-    if used == least:
-        return "The circuit needs no more than that."
-    if used > least:
-        spare = used - least
-        return f"The circuit uses {spare} {'layer' if spare == 1 else 'layers'} more than that."
-    return (
-        "The circuit has fewer. That is no contradiction: a path that is put in place by hand"
-        " needs no other head to find it, as it did in the model."
-    )
-
-
-def _holdings(findings: Findings) -> str:
-    task, causal = findings.run.config.task, findings.causal
-    if isinstance(task, RetrievalConfig):
-        flow = retrieval_flow(task.depth, task.order)
-    else:
-        flow = conditional_flow(task.order)
-    rows = []
-    for done, held in enumerate(flow.holdings(findings.minimum, causal)):
-        symbols = sorted(
-            (piece for piece in held[flow.roles[-1]] if not piece.startswith("p_")),
-            key=lambda piece: (len(piece), piece),
-        )
-        rows.append((str(done), ", ".join(named(symbol) for symbol in symbols)))
-    return table(("after layers", "symbols at the query"), rows, "what the query can hold")
 
 
 def _path(relation: str) -> str:

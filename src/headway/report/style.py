@@ -81,14 +81,10 @@ def head_colours(heads: Iterable[Head]) -> dict[Head, str]:
 def path_lines(paths: Sequence[tuple[int, int, str]]) -> list[Line]:
     """A line for every path: the colour of its head, dashes and marker of its own."""
     colours = head_colours((layer, head) for layer, head, _ in paths)
-    seen: dict[Head, int] = {}
-    lines = []
-    for layer, head, _ in paths:
-        nth = seen.get((layer, head), 0)
-        seen[layer, head] = nth + 1
-        kind = nth % len(DASHES)
-        lines.append(Line(colours[layer, head], DASHES[kind], MARKERS[kind]))
-    return lines
+    return [
+        Line(colours[layer, head], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, (layer, head, _) in enumerate(paths)
+    ]
 
 
 def hop_lines(hop_names: Sequence[str]) -> dict[str, Line]:
@@ -96,7 +92,11 @@ def hop_lines(hop_names: Sequence[str]) -> dict[str, Line]:
     shades = colormaps["viridis"]
     last = max(len(hop_names) - 1, 1)
     return {
-        hop: Line(to_hex(shades(0.08 + 0.68 * i / last)), DASHES[i % len(DASHES)], MARKERS[i % 6])
+        hop: Line(
+            to_hex(shades(0.08 + 0.68 * i / last)),
+            DASHES[i % len(DASHES)],
+            MARKERS[i % len(MARKERS)],
+        )
         for i, hop in enumerate(hop_names)
     }
 

@@ -17,6 +17,10 @@ def attention(findings: Findings, svgs: dict[str, str]) -> str:
         return section("attention", 5, "Attention", html)
     live = inline_svg(svgs["circuit"], "live") if "circuit" in svgs else ""
     framed = " Framed cells are the circuit's paths." if live else ""
+    config = findings.run.config.model
+    left_out = config.n_layers * config.n_heads - len(findings.followed_heads)
+    if left_out:
+        framed += f" Heads outside the circuit ({left_out}) are left out here."
     data = json.dumps(viewer_data(findings), separators=(",", ":")).replace("<", "\\u003c")
     html = f"""
 <p>Move through training: each map shows, for one head, how much each role of a chain (row) attends
@@ -67,18 +71,17 @@ def viewer_data(findings: Findings) -> dict[str, Any]:
             "colour": colours.get((layer, head)),
             "does": _does(mechanisms.get((layer, head))),
         }
-        for layer in range(attention.shape[1])
-        for head in range(attention.shape[2])
+        for layer, head in findings.followed_heads
     ]
     return {
         "steps": steps,
-        "severalHeads": attention.shape[2] > 1,
+        "severalHeads": findings.run.config.model.n_heads > 1,
         "roles": [place.role for place in standing],
         "symbols": [place.symbol for place in standing],
         "heads": heads,
         "paths": [
             {
-                "at": layer * attention.shape[2] + head,
+                "at": findings.followed_heads.index((layer, head)),
                 "query": index[relation.partition("→")[0]],
                 "key": index[relation.partition("→")[2]],
                 "arrow": "live-" + arrow_name((layer, head, relation)),

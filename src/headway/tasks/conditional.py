@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import require, require_types
@@ -22,7 +22,7 @@ class ConditionalConfig:
         curriculum: the implicit curriculum (IC): predict x, y and z rather than z alone.
         position_code: a code for every token, or one for all tokens of a pair or row.
         position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
-            the base whose longest wave is 1.25 sequences.
+            the base whose longest wave is 1.75 sequences.
         order: table first and queries' facts last, or the other way round.
     """
 
@@ -123,16 +123,11 @@ class Conditional(Task):
         )
         return symbols, shuffled(m * m)[:, :n], shuffled(m * m), shuffled(3, n)
 
-    def assemble(
-        self,
-        symbols: Float[Tensor, "batch symbol token"],
-        cells: Integer[Tensor, "batch chain"],
-        rows: Integer[Tensor, "batch row"],
-        slots: Integer[Tensor, "batch block chain"],
-    ) -> Batch:
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Puts the table's rows, both kinds of facts and the queries at their slots."""
         m, n, k = self.config.n_values, self.n_chains, self.d_token
-        cells, rows, slots = cells.long(), rows.long(), slots.long()
+        symbols = draws[0]
+        cells, rows, slots = (drawn.long() for drawn in draws[1:])
         a, x, y, z = symbols.split([n, m, m, m * m], dim=1)
         own_x, own_y = (
             values.gather(1, index[..., None].expand(-1, -1, k))

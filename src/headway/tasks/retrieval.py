@@ -22,7 +22,7 @@ class RetrievalConfig:
         curriculum: the implicit curriculum (IC): predict x_1 .. x_D rather than x_D alone.
         position_code: a code for every token, or one for both tokens of a pair.
         position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
-            the base whose longest wave is 1.25 sequences.
+            the base whose longest wave is 1.75 sequences.
         order: the order of the blocks: deepest pairs first, or shallowest.
     """
 
@@ -107,12 +107,9 @@ class Retrieval(Task):
         slots = torch.rand(count, steps, n, generator=generator, device=device).argsort(-1)
         return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
 
-    def assemble(
-        self,
-        symbols: Float[Tensor, "batch chain symbol token"],
-        slots: Integer[Tensor, "batch block chain"],
-    ) -> Batch:
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         """Puts every chain's symbols at the slots drawn for it."""
+        symbols, slots = draws
         count, _, _, k = symbols.shape
         slots = slots.long()
         roles = self._role_start + self._role_stride * slots[:, self._role_block]

@@ -67,9 +67,7 @@ class TrainingConfig:
         for name in ("learning_rate", "matrix_learning_rate"):
             value = getattr(self, name)
             require(0 < value < float("inf"), f"training.{name}", value, "a positive number")
-        require(
-            self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more"
-        )
+        require(self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more")
         for value in (*self.betas, self.momentum):
             name = "momentum" if value == self.momentum else "betas"
             require(0 <= value < 1, f"training.{name}", value, "at least 0 and below 1")
@@ -154,9 +152,7 @@ def _build(cls: type, prefix: str, values: dict[str, Any]) -> Any:
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for name in values:
         if name not in fields:
-            raise HeadwayError(
-                f"{prefix}{name} is not a field: the fields are {', '.join(fields)}"
-            )
+            raise HeadwayError(f"{prefix}{name} is not a field: the fields are {', '.join(fields)}")
     hints = typing.get_type_hints(cls)
     values = {
         name: tuple(value) if typing.get_origin(hints[name]) is tuple else value

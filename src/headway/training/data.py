@@ -43,9 +43,7 @@ class Stream:
     def batch(self, step: int) -> Batch:
         """The batch of a step (from 1)."""
         if self._set is None:
-            return self.task.sample(
-                self.size, generator_for(self.device, self.seed, "step", step)
-            )
+            return self.task.sample(self.size, generator_for(self.device, self.seed, "step", step))
         epoch, index = divmod(step - 1, self._per_epoch)
         if epoch != self._epoch:
             shuffle = generator_for(self.device, self.seed, "epoch", epoch)
@@ -53,4 +51,4 @@ class Stream:
             self._shuffle = torch.randperm(count, generator=shuffle, device=self.device)
             self._epoch = epoch
         rows = self._shuffle[index * self.size : (index + 1) * self.size]
-        return self.task.assemble(*(drawn[rows] for drawn in self._set))
+        return self.task.assemble(tuple(drawn[rows] for drawn in self._set))

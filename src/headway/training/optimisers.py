@@ -108,9 +108,7 @@ def flatten_state(optimisers: list[torch.optim.Optimizer]) -> dict[str, Tensor]:
     }
 
 
-def restore_state(
-    optimisers: list[torch.optim.Optimizer], tensors: dict[str, Tensor]
-) -> None:
+def restore_state(optimisers: list[torch.optim.Optimizer], tensors: dict[str, Tensor]) -> None:
     """Puts back what `flatten_state` took."""
     for i, optimiser in enumerate(optimisers):
         saved: dict[int, dict[str, Tensor]] = {}

@@ -17,9 +17,9 @@ def fast(depth: int = 3, seed: int = 0) -> RunConfig:
     be born there is room above them; the rates start to fall once the second hop is learnt.
     """
     return RunConfig(
-        task=RetrievalConfig(depth=depth, position_base=None),
+        task=RetrievalConfig(depth=depth, position_code="pair", position_base=None),
         model=TransformerConfig(
-            n_layers=depth + 3, d_model=64, n_heads=1, act_fn="relu", init="fan_in"
+            n_layers=depth + 4, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
         ),
         training=fast_training(),
         seed=seed,
@@ -38,8 +38,8 @@ def fast_training() -> TrainingConfig:
         betas=(0.9, 0.95),
         weight_decay=0.0,
         warmup_steps=50,
-        cooldown_steps=400,
-        cooldown_below=0.4,
+        cooldown_steps=500,
+        cooldown_below=0.25,
         eval_every=20,
         eval_examples=512,
         checkpoint_every=20,
@@ -51,7 +51,10 @@ def conditional(seed: int = 0) -> RunConfig:
     """The conditional retrieval problem, trained as `fast` trains."""
     base = fast(seed=seed)
     return RunConfig(
-        ConditionalConfig(position_base=None), base.model, base.training, seed=seed
+        ConditionalConfig(position_code="pair", position_base=None),
+        base.model,
+        base.training,
+        seed=seed,
     )
 
 

@@ -1,10 +1,10 @@
 """A run is a folder that anyone can read without us.
 
-    config.json         what decides the run          environment.json   where it was computed
-    metrics.jsonl       one line an evaluation        outcome.json       how it ended
-    checkpoints/step_0000400.safetensors              the weights, as training went on
-    state.safetensors   weights and optimisers, from which a killed run resumes
-    circuit.json  emergence.json  figures/  report.html          what was found out afterwards
+config.json         what decides the run          environment.json   where it was computed
+metrics.jsonl       one line an evaluation        outcome.json       how it ended
+checkpoints/step_0000400.safetensors              the weights, as training went on
+state.safetensors   weights and optimisers, from which a killed run resumes
+circuit.json  emergence.json  figures/  report.html          what was found out afterwards
 """
 
 import json
