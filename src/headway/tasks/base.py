@@ -144,9 +144,9 @@ def sinusoid(
     """
     if base is None:
         longest = 1.75 * (int(positions.max()) + 1) / (2 * math.pi)
-        base = max(longest, 1.0) ** (d_code / max(d_code - 2, 1))
+        base = math.pow(max(longest, 1.0), d_code / max(d_code - 2, 1))
     exponents = torch.arange(0, d_code, 2, dtype=torch.float32) / d_code
-    angles = positions[:, None].float() * torch.pow(base, -exponents)
+    angles = positions[:, None].float() * torch.exp(-math.log(base) * exponents)
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 

@@ -1,0 +1,5 @@
+"""`python -m headway` is the program `headway`."""
+
+from headway.cli import main
+
+main()

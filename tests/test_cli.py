@@ -1,0 +1,141 @@
+"""The command line as a user meets it: verbs, and one clear line for bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TINY = [
+    *("--task.depth", "1", "--task.n-chains", "2", "--model.n-layers", "2"),
+    *("--model.d-model", "16", "--training.steps", "6", "--training.eval-examples", "16"),
+    *("--training.eval-every", "2", "--training.checkpoint-every", "2"),
+    *("--training.cooldown-steps", "0", "--training.cooldown-below", "0"),
+]
+
+
+def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "headway", *args]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, **more)
+
+
+def test_help_lists_the_verbs(tmp_path):
+    shown = headway(cwd=tmp_path)
+    assert shown.returncode == 0
+    for verb in ("demo", "train", "circuit", "emergence", "report", "runs"):
+        assert f"\n  {verb}" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", ["demo", "train", "circuit", "emergence", "report", "runs"])
+def test_every_verb_has_help(tmp_path, verb):
+    shown = headway(verb, "--help", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "usage: headway " + verb in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["dance"], "verb = 'dance' is not allowed: it must be one of train, demo,"),
+        (["train", "slow"], "recipe = 'slow' is not allowed: it must be one of fast,"),
+        (["train", "--task.dept", "3"], "--task.dept, 3 (did you mean --task.depth?)"),
+        (["train", "--task.depth", "x"], "--task.depth: invalid literal for int()"),
+        (["train", "--task.depth", "0"], "task.depth = 0 is not allowed: it must be a whole"),
+        (["train", "--task.d-token", "3"], "task.d_token = 3 is not allowed: it must be an even"),
+        (["train", "--model.d-head", "0"], "model.d_head = 0 is not allowed"),
+        (["train", "--model.n-heads", "3"], "model.n_heads = 3 is not allowed: it must be a div"),
+        (["train", "--task.order", "up"], "'--task.order'. Expected one of ('deep-first',"),
+        (["train", "--training.learning-rate", "-1"], "training.learning_rate = -1.0 is not al"),
+        (["train", "--device", "tpu"], "device = 'tpu' is not allowed: it must be cpu, cuda"),
+        (["train", "--resume", "nowhere"], "nowhere: there is no run folder here"),
+        (["train", "--resume"], "Missing from headway train --resume"),
+        (["circuit", "nowhere"], "nowhere: there is no run folder here"),
+        (["circuit"], "Missing from headway circuit"),
+        (["emergence", "nowhere"], "nowhere: there is no run folder here"),
+        (["report", "nowhere"], "nowhere: there is no run folder here"),
+        (["runs", "nowhere"], "nowhere: there is no such folder"),
+        (["demo", "--depth", "0"], "task.depth = 0 is not allowed"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint):
+    shown = headway(*args, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert shown.stdout == ""
+    assert shown.stderr.startswith("headway: ")
+    assert shown.stderr.count("\n") == 1
+    assert complaint in shown.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_then_look(tmp_path):
+    trained = headway("train", "fast", *TINY, "--folder", "runs/a", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert "step      2/6" in trained.stdout
+    assert "done: validation MSE" in trained.stdout
+    config = json.loads((tmp_path / "runs/a/config.json").read_text())
+    assert config["task"]["depth"] == 1
+    assert config["training"]["steps"] == 6
+
+    again = headway("train", "fast", *TINY, "--folder", "runs/a", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "runs/a exists already" in again.stderr
+
+    listed = headway("runs", cwd=tmp_path)
+    assert listed.returncode == 0
+    assert [line.split()[:3] for line in listed.stdout.splitlines()[1:]] == [["a", "done", "6"]]
+
+    assert "no circuit yet" in headway("emergence", "runs/a", cwd=tmp_path).stderr
+    assert "no circuit to find" in headway("circuit", "runs/a", cwd=tmp_path).stderr
+    for verb in ("circuit", "emergence", "report"):
+        extra = ["--threshold", "10"] if verb == "circuit" else []
+        shown = headway(verb, "runs/a", *extra, cwd=tmp_path)
+        assert shown.returncode == 0, shown.stderr
+        assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert (tmp_path / "runs/a/report.html").stat().st_size > 10_000
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
+    args = [*TINY, "--training.steps", "100000", "--folder", "a"]
+    command = [sys.executable, "-m", "headway", "train", "fast", *args]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    state = tmp_path / "a" / "state.safetensors"
+    deadline = time.monotonic() + 60
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, complaint = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert complaint == "headway: interrupted; continue with: headway train --resume RUN\n"
+    assert "stopped" in headway("runs", ".", cwd=tmp_path).stdout
+    assert not list((tmp_path / "a").glob(".*draft*"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_is_one_line(tmp_path):
+    tmp_path.chmod(0o500)
+    shown = headway("train", "fast", *TINY, "--folder", "a", cwd=tmp_path)
+    tmp_path.chmod(0o700)
+    assert shown.returncode == 2
+    assert shown.stderr == "headway: cannot make a: Permission denied\n"
+
+
+def test_a_real_full_disk_is_one_line(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    size = "size=64k"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", disk], check=False).returncode:
+        pytest.skip("mounting a small disk is not permitted here")
+    try:
+        wide = [*TINY, "--model.d-model", "64"]
+        shown = headway("train", "fast", *wide, "--folder", "disk/a", cwd=tmp_path)
+        assert shown.returncode == 2
+        assert "No space left on device" in shown.stderr
+        assert shown.stderr.count("\n") == 1
+        assert not list((disk / "a").rglob("*draft*"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
