@@ -139,11 +139,11 @@ def sinusoid(
     """The sine/cosine position code, sines first (Vaswani et al. 2017, section 3.5).
 
     Frequencies are base^(-2i/d_code) for i = 0 .. d_code/2 - 1; `d_code` must be even. Without a
-    base, the longest wave is 1.75 times the number of positions: short enough to tell neighbours
+    base, the longest wave is 1.25 times the number of positions: short enough to tell neighbours
     apart, long enough to tell the ends apart.
     """
     if base is None:
-        longest = 1.75 * (int(positions.max()) + 1) / (2 * math.pi)
+        longest = 1.25 * (int(positions.max()) + 1) / (2 * math.pi)
         base = math.pow(max(longest, 1.0), d_code / max(d_code - 2, 1))
     exponents = torch.arange(0, d_code, 2, dtype=torch.float32) / d_code
     angles = positions[:, None].float() * torch.exp(-math.log(base) * exponents)

@@ -22,7 +22,7 @@ class ConditionalConfig:
         curriculum: the implicit curriculum (IC): predict x, y and z rather than z alone.
         position_code: a code for every token, or one for all tokens of a pair or row.
         position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
-            the base whose longest wave is 1.75 sequences.
+            the base whose longest wave is 1.25 sequences.
         order: table first and queries' facts last, or the other way round.
     """
 

@@ -22,7 +22,7 @@ class RetrievalConfig:
         curriculum: the implicit curriculum (IC): predict x_1 .. x_D rather than x_D alone.
         position_code: a code for every token, or one for both tokens of a pair.
         position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
-            the base whose longest wave is 1.75 sequences.
+            the base whose longest wave is 1.25 sequences.
         order: the order of the blocks: deepest pairs first, or shallowest.
     """
 

@@ -1,0 +1,142 @@
+"""The `fast` recipe over many seeds: is it solved, how soon, and what is its circuit?
+
+    python benchmarks/fast_recipe.py --seeds 100 109 --workers 2 --out results/fast_recipe.json
+
+Every seed is trained in a process of one thread, taken apart and dated. Printed is one line a seed
+and the totals: mean, spread and count, never the best. Runs are kept in `--folder`; a seed whose
+run is done there is not trained again.
+"""
+
+import argparse
+import json
+import multiprocessing
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headway import HeadwayError, discover, emergence, fast
+from headway.training import Run, resume, train
+from headway.training.environment import describe_environment
+
+SOLVED = 0.02
+
+
+def examine(seed: int, depth: int, curriculum: bool, folder: Path) -> dict[str, Any]:
+    """Trains one seed, or goes on with it, and says what came of it."""
+    torch.set_num_threads(1)
+    config = fast(depth, seed)
+    config = replace(config, task=replace(config.task, curriculum=curriculum))
+    name = f"D{depth}-{'ic' if curriculum else 'non-ic'}-s{seed}"
+    path = folder / name
+    run = resume(path) if path.exists() else train(config, path)
+    metrics, outcome = run.metrics(), run.read("outcome.json") or {}
+    reached = next((line for line in metrics if line["val_loss"] < SOLVED), None)
+    result = {
+        "seed": seed,
+        "val_loss": outcome["val_loss"],
+        "partial": outcome["partial"],
+        "steps": outcome["step"],
+        "seconds": outcome["seconds"],
+        "solved": outcome["val_loss"] < SOLVED,
+        "steps_to_solved": reached and reached["step"],
+        "seconds_to_solved": reached and reached["seconds"],
+    }
+    return result | circuit_of(run)
+
+
+def circuit_of(run: Run) -> dict[str, Any]:
+    """The run's circuit and timeline in a few fields, or why there is none."""
+    try:
+        found = discover(run)
+    except HeadwayError as error:
+        return {"circuit": None, "why": str(error)}
+    timeline = emergence(run, found)
+    first = found.circuit.useful_heads[0]
+    joins = sorted(path[2] for path in found.circuit.paths if path[:2] == first)
+    return {
+        "circuit": str(found.circuit),
+        "replaced_loss": found.replaced_loss,
+        "useful_heads": len(found.circuit.useful_heads),
+        "useful_layers": len(found.circuit.useful_layers),
+        "first_head_joins": joins,
+        "rises": {
+            f"{layer}.{head} {relation}": {
+                "rise": n.loss - found.replaced_loss,
+                "rise_free_above": n.free - found.replaced_loss,
+            }
+            for n in found.necessity
+            for layer, head, relation in [n.path]
+        },
+        "hops": timeline.hops,
+        "born": {f"{p.path[0]}.{p.path[1]} {p.path[2]}": p.born for p in timeline.paths},
+        "in_chain_order": timeline.in_chain_order,
+        "discovery_seconds": found.seconds,
+    }
+
+
+def line(result: dict[str, Any]) -> str:
+    """One seed in one line."""
+    took = f"{result['seconds']:5.0f} s {result['steps']:5d} steps"
+    text = f"seed {result['seed']:4d}  MSE {result['val_loss']:.4f}  {took}"
+    if result["circuit"] is None:
+        return f"{text}  no circuit"
+    rises = [r["rise"] for name, r in result["rises"].items() if not is_pair_path(name)]
+    return (
+        f"{text}  replaced {result['replaced_loss']:.4f}  heads {result['useful_heads']}"
+        f"  least rise {min(rises):.3f}  {'in' if result['in_chain_order'] else 'NOT in'} order"
+    )
+
+
+def is_pair_path(name: str) -> bool:
+    """Whether a path joins the two tokens of one pair (s2→s1, s4→s3, …)."""
+    query, key = name.split()[1].replace("s", "").split("→")
+    return int(query) % 2 == 0 and int(key) == int(query) - 1
+
+
+def spread(values: list[float]) -> str:
+    """Median, mean ± standard deviation and count."""
+    if not values:
+        return "none"
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    mean = statistics.mean(values)
+    middle = statistics.median(values)
+    return f"median {middle:.4g}, mean {mean:.4g} ± {deviation:.2g} (n={len(values)})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The fast recipe over many seeds.")
+    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 109), help="first and last")
+    parser.add_argument("--depth", type=int, default=3)
+    parser.add_argument("--non-ic", action="store_true", help="without the implicit curriculum")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--folder", type=Path, default=Path("runs/fast-recipe"))
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+
+    jobs = [
+        (seed, options.depth, not options.non_ic, options.folder)
+        for seed in range(options.seeds[0], options.seeds[1] + 1)
+    ]
+    options.folder.mkdir(parents=True, exist_ok=True)
+    results = []
+    with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
+        for pending in [pool.apply_async(examine, job) for job in jobs]:
+            results.append(pending.get())
+            print(line(results[-1]), flush=True)
+    solved = [r for r in results if r["solved"]]
+    print(f"MSE < {SOLVED}: {len(solved)} of {len(results)} seeds")
+    print("final MSE:", spread([r["val_loss"] for r in results]))
+    print("seconds to the end, solved seeds:", spread([r["seconds"] for r in solved]))
+    print("steps to the end, solved seeds:", spread([float(r["steps"]) for r in solved]))
+    if options.out:
+        environment = describe_environment("cpu") | {"workers": options.workers}
+        data = {"environment": environment, "results": results}
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Schedules, partial losses, and that training follows its config."""
+
+import pytest
+import torch
+
+from headway.models import Transformer
+from headway.tasks import make_task
+from headway.training import (
+    RECIPES,
+    TrainingConfig,
+    evaluate,
+    from_dict,
+    held_out,
+    partial_losses,
+    to_dict,
+    train,
+)
+from headway.training.loop import is_checkpoint, rate_scale
+
+
+def test_rates_rise_stay_and_fall():
+    config = TrainingConfig(steps=100, warmup_steps=10, cooldown_steps=20)
+    scales = [rate_scale(config, step, 80) for step in range(1, 101)]
+    assert scales[:10] == pytest.approx([i / 10 for i in range(1, 11)])
+    assert set(scales[10:80]) == {1.0}
+    assert scales[80:] == pytest.approx([1 - i / 20 for i in range(20)])
+
+
+def test_rates_stay_without_warm_up_and_cool_down():
+    config = TrainingConfig(steps=10)
+    assert {rate_scale(config, step, 10) for step in range(1, 11)} == {1.0}
+
+
+def test_cooling_starts_when_the_loss_is_low_enough_and_then_training_ends(
+    tiny, with_training, tmp_path
+):
+    config = with_training(tiny, steps=400, cooldown_below=5.0, cooldown_steps=6, eval_every=2)
+    run = train(config, tmp_path / "run")
+    scales = {line["step"]: line["rate_scale"] for line in run.metrics()}
+    assert max(scales) == 2 + 6
+    assert scales[8] == pytest.approx(1 / 6)
+
+
+def test_checkpoints_on_a_log_schedule():
+    config = TrainingConfig(checkpoints="log")
+    kept = [step for step in range(101) if is_checkpoint(config, step, 100)]
+    assert kept == [0, 1, 2, 4, 8, 16, 32, 64, 100]
+
+
+def test_the_loss_is_the_mean_of_the_partial_losses():
+    predicted, targets = torch.randn(5, 3, 8), torch.randn(5, 3, 2, 4)
+    hops = partial_losses(predicted, targets)
+    assert hops.shape == (2,)
+    assert hops[1] == pytest.approx((predicted[..., 4:] - targets[:, :, 1]).square().mean().item())
+    whole = torch.nn.functional.mse_loss(predicted, targets.flatten(2))
+    assert hops.mean() == pytest.approx(whole.item())
+
+
+def test_evaluation_in_chunks_is_evaluation(tiny):
+    task = make_task(tiny.task)
+    model = Transformer(tiny.model, task.d_input, task.d_target, task.length, task.n_chains)
+    batch = held_out(task, 20, 0, "cpu")
+    assert torch.allclose(evaluate(model, batch, chunk=7), evaluate(model, batch), rtol=1e-5)
+
+
+def test_metrics_tell_what_happened(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    lines = run.metrics()
+    assert [line["step"] for line in lines] == [2, 4, 6, 8, 10, 12]
+    batch = held_out(run.task, tiny.training.eval_examples, tiny.seed, "cpu")
+    hops = evaluate(run.model(), batch)
+    assert list(lines[-1]["partial"].values()) == pytest.approx(hops.tolist(), rel=1e-6)
+    assert lines[-1]["val_loss"] == pytest.approx(hops.mean().item(), rel=1e-6)
+    assert lines[-1]["train_loss"] > 0
+    outcome = run.read("outcome.json")
+    assert outcome is not None
+    assert outcome["step"] == 12
+    assert outcome["val_loss"] == lines[-1]["val_loss"]
+
+
+def test_watching_sees_every_step(tiny, tmp_path):
+    seen = []
+    train(tiny, tmp_path / "run", lambda _run, step, end, m: seen.append((step, end, m is None)))
+    assert seen == [(step, 12, step % 2 == 1) for step in range(1, 13)]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_is_a_config_that_survives_json_and_builds(name):
+    config = RECIPES[name]()
+    assert from_dict(to_dict(config)) == config
+    task = make_task(config.task)
+    model = Transformer(config.model, task.d_input, task.d_target, task.length, task.n_chains)
+    batch = held_out(task, 2, 0, "cpu")
+    assert model(batch.inputs).shape == (2, task.n_chains, task.d_target)
+    assert config.model.n_heads == 1

@@ -1,0 +1,85 @@
+"""Muon against the obvious one-matrix-at-a-time version and against PyTorch's."""
+
+import pytest
+import torch
+
+from headway.models import Transformer, TransformerConfig
+from headway.training import TrainingConfig
+from headway.training.optimisers import NEWTON_SCHULZ, Muon, make_optimisers, orthogonalised
+
+
+def obvious_update(gradient: torch.Tensor) -> torch.Tensor:
+    a, b, c = NEWTON_SCHULZ
+    x = gradient.mT if gradient.shape[0] > gradient.shape[1] else gradient
+    x = x / x.norm()
+    for _ in range(5):
+        gram = x @ x.mT
+        x = a * x + b * gram @ x + c * gram @ gram @ x
+    return x.mT if gradient.shape[0] > gradient.shape[1] else x
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (8, 24), (16, 64)])
+def test_singular_values_come_near_one(shape):
+    matrices = torch.randn(3, *shape)
+    values = torch.linalg.svdvals(orthogonalised(matrices))
+    assert values.min() > 0.3
+    assert values.max() < 1.3
+    assert (values - 1).abs().mean() < 0.25
+
+
+def test_batched_muon_is_muon_on_every_matrix_alone():
+    weights = [torch.randn(24, 8), torch.randn(32, 8), torch.randn(8, 32), torch.randn(8, 8)]
+    parts = [3, 1, 1, 1]
+    batched = [w.clone().requires_grad_() for w in weights]
+    groups = [{"params": [w], "parts": p} for w, p in zip(batched, parts, strict=True)]
+    muon = Muon(groups, lr=0.02, momentum=0.9, weight_decay=0.1)
+    means = [torch.zeros_like(w) for w in weights]
+    for _ in range(3):
+        for i, weight in enumerate(weights):
+            gradient = torch.randn_like(weight)
+            batched[i].grad = gradient
+            means[i] = 0.9 * means[i] + 0.1 * gradient
+            nesterov = 0.1 * gradient + 0.9 * means[i]
+            rows = []
+            for w, g in zip(weight.chunk(parts[i]), nesterov.chunk(parts[i]), strict=True):
+                scale = max(1, w.shape[0] / w.shape[1]) ** 0.5
+                rows.append(w * (1 - 0.02 * 0.1) - 0.02 * scale * obvious_update(g))
+            weights[i] = torch.cat(rows)
+        muon.step()
+    for ours, obvious in zip(batched, weights, strict=True):
+        assert torch.allclose(ours, obvious, atol=1e-5)
+
+
+def test_muon_is_pytorchs_up_to_its_half_precision():
+    weight, gradient = torch.randn(16, 16), torch.randn(16, 16)
+    ours, theirs = weight.clone().requires_grad_(), weight.clone().requires_grad_()
+    ours.grad = theirs.grad = gradient
+    Muon([{"params": [ours]}], lr=0.1, momentum=0.95, weight_decay=0.0).step()
+    torch.optim.Muon([theirs], lr=0.1, momentum=0.95, weight_decay=0.0).step()
+    moved, expected = ours - weight, theirs - weight
+    assert (moved - expected).norm() < 0.05 * expected.norm()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+@pytest.mark.parametrize("decay_on", ["matrices", "all"])
+def test_every_weight_has_one_optimiser_and_the_right_decay(optimizer, decay_on):
+    model = Transformer(TransformerConfig(n_layers=2, d_model=16), 8, 12, 20, 4)
+    config = TrainingConfig(optimizer=optimizer, decay_on=decay_on, weight_decay=0.3)
+    optimisers = make_optimisers(model, config)
+    names = {id(w): n for n, w in model.named_parameters()}
+    decay = {
+        names[id(w)]: group["weight_decay"]
+        for optimiser in optimisers
+        for group in optimiser.param_groups
+        for w in group["params"]
+    }
+    count = sum(len(g["params"]) for o in optimisers for g in o.param_groups)
+    assert count == len(names) == len(decay)
+    for name, weight in model.named_parameters():
+        assert decay[name] == (0.3 if weight.ndim == 2 or decay_on == "all" else 0.0)
+    if optimizer == "muon":
+        assert isinstance(optimisers[0], Muon)
+        inside = [names[id(w)] for g in optimisers[0].param_groups for w in g["params"]]
+        assert sorted(inside) == sorted(
+            n for n, w in model.named_parameters() if n.startswith("blocks.") and w.ndim == 2
+        )
