@@ -42,7 +42,7 @@ def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> None:
     demo(folder, depth, seed)
 
 
-def circuit(run: Positional[Path], threshold: float = 0.05, sequences: int = 256) -> None:
+def circuit(run: Positional[Path], threshold: float = 0.05, sequences: int = 128) -> None:
     """Find a mechanism for every head of a run's last checkpoint; leave it in circuit.json.
 
     Args:

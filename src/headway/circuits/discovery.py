@@ -157,7 +157,7 @@ def discover(
     task: Task | None = None,
     *,
     threshold: float = THRESHOLD,
-    sequences: int = 256,
+    sequences: int = 128,
     candidate_attention: float = 0.1,
     seed: int | None = None,
 ) -> Discovery:
@@ -323,28 +323,49 @@ def simplify(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
     """Takes away all that can be taken away below the threshold, the least missed first.
 
     A head with paths may become uniform or identity, or lose one path, if the loss stays below
-    the threshold both with every head replaced and with the heads above it attending freely. Ends
-    when nothing more can go: then every path is necessary, given all the others.
+    the threshold both with every head replaced and with the heads above it attending freely. All
+    such steps are tried alone, then taken in the order of their losses as long as they are still
+    possible together; and so on until nothing more can go. Then every path is necessary, given
+    all the others.
     """
+
+    def loss_after(simpler: Circuit, layer: int) -> float:
+        loss = bench.loss(simpler)
+        return loss if loss >= threshold else max(loss, bench.loss(free_above(simpler, layer)))
+
     while True:
-        trials = []
-        for layer, simpler in _simpler(circuit):
-            loss = bench.loss(simpler)
-            if loss < threshold:
-                loss = max(loss, bench.loss(free_above(simpler, layer)))
-            trials.append((loss, len(trials), simpler))
-        if not trials or min(trials)[0] >= threshold:
+        losses = {step: loss_after(step.taken(circuit), step.head[0]) for step in steps(circuit)}
+        possible = sorted((s for s in losses if losses[s] < threshold), key=lambda s: losses[s])
+        if not possible:
             return circuit
-        circuit = min(trials)[2]
+        circuit = possible[0].taken(circuit)
+        for step in possible[1:]:
+            if step in steps(circuit):
+                simpler = step.taken(circuit)
+                if loss_after(simpler, step.head[0]) < threshold:
+                    circuit = simpler
 
 
-def _simpler(circuit: Circuit) -> list[tuple[int, Circuit]]:
-    """Every circuit that is one step simpler, with the layer of the step."""
-    steps: list[tuple[int, Circuit]] = []
+@dataclass(frozen=True)
+class Step:
+    """One simplification: a head that had paths gets a plain mechanism, or loses one path."""
+
+    head: Head
+    to: Uniform | Identity | str
+
+    def taken(self, circuit: Circuit) -> Circuit:
+        """The circuit after the step."""
+        if isinstance(self.to, str):
+            return circuit.without((*self.head, self.to))
+        return circuit.replacing(self.head, self.to)
+
+
+def steps(circuit: Circuit) -> list[Step]:
+    """Every step that makes a circuit simpler."""
+    found: list[Step] = []
     for head, mechanism in circuit.mechanisms.items():
         if isinstance(mechanism, Paths):
-            less: list[Mechanism] = [Uniform(), Identity()]
+            found += [Step(head, Uniform()), Step(head, Identity())]
             if len(mechanism) > 1:
-                less += [mechanism.without(name) for name in sorted(mechanism.relations)]
-            steps += [(head[0], circuit.replacing(head, simpler)) for simpler in less]
-    return steps
+                found += [Step(head, name) for name in sorted(mechanism.relations)]
+    return found

@@ -25,12 +25,16 @@ class TrainingConfig:
         matrix_learning_rate: Muon's.
         betas: Adam's.
         momentum: Muon's.
-        weight_decay: decoupled from the gradient (Loshchilov & Hutter 2017).
+        weight_decay: decoupled from the gradient (Loshchilov & Hutter 2017); per step, a weight
+            shrinks by the rate times this, and this falls with the rate in the cool-down, so that
+            in the end attention may grow sharp.
         decay_on: which weights decay.
         warmup_steps: steps over which the rates rise linearly.
-        cooldown_steps: steps over which the rates fall linearly to zero at the end; 0 keeps them.
+        cooldown_steps: steps over which the rates fall to zero at the end; 0 keeps them.
+        cooldown_power: they fall as (what is left of the cool-down) to this power.
         cooldown_below: start to cool down as soon as the validation loss is below this, and stop
             when cool; 0 means only to cool down before `steps`.
+        stop_below: stop as soon as the validation loss is below this; 0 means never.
         eval_every: steps between evaluations.
         eval_examples: held-out sequences.
         checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).
@@ -50,7 +54,9 @@ class TrainingConfig:
     decay_on: Literal["matrices", "all"] = "matrices"
     warmup_steps: int = 0
     cooldown_steps: int = 0
+    cooldown_power: float = 1.0
     cooldown_below: float = 0.0
+    stop_below: float = 0.0
     eval_every: int = 100
     eval_examples: int = 1024
     checkpoints: Literal["linear", "log"] = "linear"
@@ -62,12 +68,14 @@ class TrainingConfig:
         for name in ("steps", "batch_size", "eval_every", "eval_examples", "save_every"):
             value = getattr(self, name)
             require(value >= 1, f"training.{name}", value, "a whole number of at least 1")
-        for name in ("warmup_steps", "cooldown_steps", "cooldown_below", "checkpoint_every"):
+        for name in (
+            *("warmup_steps", "cooldown_steps", "cooldown_below", "stop_below"),
+            *("checkpoint_every", "weight_decay"),
+        ):
             require(getattr(self, name) >= 0, f"training.{name}", getattr(self, name), "0 or more")
-        for name in ("learning_rate", "matrix_learning_rate"):
+        for name in ("learning_rate", "matrix_learning_rate", "cooldown_power"):
             value = getattr(self, name)
             require(0 < value < float("inf"), f"training.{name}", value, "a positive number")
-        require(self.weight_decay >= 0, "training.weight_decay", self.weight_decay, "0 or more")
         for value in (*self.betas, self.momentum):
             name = "momentum" if value == self.momentum else "betas"
             require(0 <= value < 1, f"training.{name}", value, "at least 0 and below 1")

@@ -83,12 +83,12 @@ def evaluate(model: Transformer, batch: Batch, chunk: int = 512) -> Float[Tensor
 
 
 def rate_scale(config: TrainingConfig, step: int, cooling_from: int) -> float:
-    """The factor on the learning rates at a step: linear warm-up, constant, linear cool-down."""
+    """The factor on the learning rates at a step: linear warm-up, constant, cool-down."""
     warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
     if not config.cooldown_steps:
         return warm
     left = cooling_from + config.cooldown_steps - step + 1
-    return warm * min(1.0, max(0.0, left / config.cooldown_steps))
+    return warm * min(1.0, max(0.0, left / config.cooldown_steps)) ** config.cooldown_power
 
 
 def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
@@ -106,7 +106,7 @@ class _Progress:
 
     step: int = 0
     cooling_from: int = 0
-    cooling: bool = False
+    end: int = 0
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
 
@@ -119,35 +119,35 @@ class _Trainer:
         self.run, self.config = run, config.training
         self.model = run.new_model()
         self.optimisers = make_optimisers(self.model, config.training)
-        self.base_rates = [[g["lr"] for g in o.param_groups] for o in self.optimisers]
         self.stream = Stream(run.task, config.training, config.seed, config.device)
         self.held_out = held_out(
             run.task, config.training.eval_examples, config.seed, config.device
         )
-        self.now = _Progress(cooling_from=config.training.steps - config.training.cooldown_steps)
+        steps = config.training.steps
+        self.now = _Progress(cooling_from=steps - config.training.cooldown_steps, end=steps)
         self._restore()
-
-    @property
-    def end(self) -> int:
-        """The last step, as far as is known now."""
-        return min(self.config.steps, self.now.cooling_from + self.config.cooldown_steps)
+        self.full_rates = [
+            (group, group["lr"], group["weight_decay"])
+            for optimiser in self.optimisers
+            for group in optimiser.param_groups
+        ]
 
     def train(self, watch: Watch | None) -> None:
         started = time.perf_counter() - self.now.seconds
         if self.now.step == 0:
             self.run.save_checkpoint(0, self.model)
-        while self.now.step < self.end:
+        while self.now.step < self.now.end:
             self._step()
             step, metrics = self.now.step, None
             self.now.seconds = time.perf_counter() - started
-            if step % self.config.eval_every == 0 or step == self.end:
+            if step % self.config.eval_every == 0 or step == self.now.end:
                 metrics = self._evaluate()
-            if is_checkpoint(self.config, step, self.end):
+            if is_checkpoint(self.config, step, self.now.end):
                 self.run.save_checkpoint(step, self.model)
-            if step % self.config.save_every == 0 or step == self.end:
+            if step % self.config.save_every == 0 or step == self.now.end:
                 self._save()
             if watch is not None:
-                watch(self.run, step, self.end, metrics)
+                watch(self.run, step, self.now.end, metrics)
         self._finish("done", None)
 
     def _step(self) -> None:
@@ -161,9 +161,9 @@ class _Trainer:
         if not math.isfinite(value):
             self._fail(step, value)
         scale = rate_scale(self.config, step, self.now.cooling_from)
-        for optimiser, rates in zip(self.optimisers, self.base_rates, strict=True):
-            for group, rate in zip(optimiser.param_groups, rates, strict=True):
-                group["lr"] = rate * scale
+        for group, rate, decay in self.full_rates:
+            group["lr"], group["weight_decay"] = rate * scale, decay * scale
+        for optimiser in self.optimisers:
             optimiser.step()
         self.now.step = step
         self.now.losses.append(value)
@@ -184,9 +184,11 @@ class _Trainer:
         }
         now.losses = []
         self.run.append_metrics(metrics)
-        if not now.cooling and loss < self.config.cooldown_below:
-            now.cooling = True
-            now.cooling_from = min(now.cooling_from, now.step)
+        if loss < self.config.cooldown_below and now.step < now.cooling_from:
+            now.cooling_from = now.step
+            now.end = now.step + self.config.cooldown_steps
+        if loss < self.config.stop_below:
+            now.end = now.step
         return metrics
 
     def _save(self) -> None:
