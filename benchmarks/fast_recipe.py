@@ -43,6 +43,7 @@ def examine(seed: int, depth: int, curriculum: bool, folder: Path) -> dict[str, 
         "solved": outcome["val_loss"] < SOLVED,
         "steps_to_solved": reached and reached["step"],
         "seconds_to_solved": reached and reached["seconds"],
+        "test_loss": outcome.get("test_loss"),
     }
     return result | circuit_of(run)
 
@@ -83,11 +84,17 @@ def line(result: dict[str, Any]) -> str:
     text = f"seed {result['seed']:4d}  MSE {result['val_loss']:.4f}  {took}"
     if result["circuit"] is None:
         return f"{text}  no circuit"
-    rises = [r["rise"] for name, r in result["rises"].items() if not is_pair_path(name)]
+    order = "in" if result["in_chain_order"] else "NOT in"
     return (
         f"{text}  replaced {result['replaced_loss']:.4f}  heads {result['useful_heads']}"
-        f"  least rise {min(rises):.3f}  {'in' if result['in_chain_order'] else 'NOT in'} order"
+        f"  least rise {least_rise(result):.3f}  {order} order"
     )
+
+
+def least_rise(result: dict[str, Any]) -> float:
+    """The least rise of the loss when a path that joins no pair is cut, heads above replaced."""
+    rises = [r["rise"] for name, r in result["rises"].items() if not is_pair_path(name)]
+    return min(rises, default=0.0)
 
 
 def is_pair_path(name: str) -> bool:
@@ -130,9 +137,25 @@ def main() -> None:
     print(f"MSE < {SOLVED}: {len(solved)} of {len(results)} seeds")
     print("final MSE:", spread([r["val_loss"] for r in results]))
     print("seconds to the end, solved seeds:", spread([r["seconds"] for r in solved]))
+    print("seconds until first below:", spread([r["seconds_to_solved"] for r in solved]))
     print("steps to the end, solved seeds:", spread([float(r["steps"]) for r in solved]))
+    found = [r for r in solved if r["circuit"] is not None]
+    facts = {
+        "all heads replaced, MSE < 0.05": [r["replaced_loss"] < 0.05 for r in found],
+        "first useful head only joins pairs": [
+            all(is_pair_path(f"- {name}") for name in r["first_head_joins"]) for r in found
+        ],
+        "hops learnt in chain order": [bool(r["in_chain_order"]) for r in found],
+        "every other path: loss rises by > 0.05": [least_rise(r) > 0.05 for r in found],
+        "every path: rises by > 0.05, free above or not": [
+            min(max(x["rise"], x["rise_free_above"]) for x in r["rises"].values()) > 0.05
+            for r in found
+        ],
+    }
+    for name, holds in facts.items():
+        print(f"{name}: {sum(holds)} of {len(found)} circuits")
     if options.out:
-        environment = describe_environment("cpu") | {"workers": options.workers}
+        environment = describe_environment("cpu", threads=1) | {"workers": options.workers}
         data = {"environment": environment, "results": results}
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")

@@ -3,8 +3,9 @@
     python benchmarks/training_step.py [--threads 1] [--rounds 15]
 
 The plain loop is what one would write in an afternoon, in the style of nanoGPT: fused query, key
-and value, `scaled_dot_product_attention`, GELU, one AdamW over all weights, every layer at every
-position, on a batch that is there already. Both are timed in turn, round by round, on the same
+and value, `scaled_dot_product_attention`, GELU, one fused AdamW over all weights, every layer at
+every position, on a batch that is there already; then the same with the recipe's ReLU, and with its
+ReLU and PyTorch's Muon. All are timed in turn, round by round, on the same
 machine; quoted are medians and the median of the ratios round by round.
 """
 
@@ -18,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headway.models import Transformer
+from headway.models import Transformer, TransformerConfig
 from headway.tasks import make_task
 from headway.training import RunConfig, Stream, fast
 from headway.training.optimisers import make_optimisers
@@ -27,9 +28,9 @@ from headway.training.optimisers import make_optimisers
 class PlainBlock(nn.Module):
     """A block in the style of nanoGPT."""
 
-    def __init__(self, d_model: int, n_heads: int):
+    def __init__(self, d_model: int, n_heads: int, act_fn: str):
         super().__init__()
-        self.n_heads = n_heads
+        self.n_heads, self.act = n_heads, getattr(F, act_fn)
         self.ln1, self.ln2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.qkv, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
         self.up, self.down = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)
@@ -43,18 +44,19 @@ class PlainBlock(nn.Module):
         )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).contiguous().view(batch, length, width))
-        return x + self.down(F.gelu(self.up(self.ln2(x))))
+        return x + self.down(self.act(self.up(self.ln2(x))))
 
 
 class Plain(nn.Module):
     """A transformer in the style of nanoGPT that reads and writes vectors."""
 
-    def __init__(self, n_layers: int, d_model: int, n_heads: int, d_input: int, d_target: int):
+    def __init__(self, shape: TransformerConfig, act_fn: str, d_input: int, d_target: int):
         super().__init__()
-        self.embed = nn.Linear(d_input, d_model)
-        self.blocks = nn.ModuleList(PlainBlock(d_model, n_heads) for _ in range(n_layers))
-        self.ln_final = nn.LayerNorm(d_model)
-        self.unembed = nn.Linear(d_model, d_target)
+        width, heads = shape.d_model, shape.n_heads
+        self.embed = nn.Linear(d_input, width)
+        self.blocks = nn.ModuleList(PlainBlock(width, heads, act_fn) for _ in range(shape.n_layers))
+        self.ln_final = nn.LayerNorm(width)
+        self.unembed = nn.Linear(width, d_target)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.embed(x)
@@ -63,25 +65,26 @@ class Plain(nn.Module):
         return self.unembed(self.ln_final(x))
 
 
-def plain_step(config: RunConfig) -> Callable[[], None]:
+def plain_step(config: RunConfig, act_fn: str, muon: bool = False) -> Callable[[], None]:
     """A training step of the plain loop on one batch."""
-    task, model_config = make_task(config.task), config.model
-    model = Plain(
-        model_config.n_layers,
-        model_config.d_model,
-        model_config.n_heads,
-        task.d_input,
-        task.d_target,
-    )
-    adam = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
+    task = make_task(config.task)
+    model = Plain(config.model, act_fn, task.d_input, task.d_target)
+    inner = [w for w in model.blocks.parameters() if w.ndim == 2] if muon else []
+    taken = {id(w) for w in inner}
+    rest = [w for w in model.parameters() if id(w) not in taken]
+    optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=1e-3, fused=True)]
+    if muon:
+        optimisers.append(torch.optim.Muon(inner, lr=0.02))
     batch = Stream(task, config.training, 0, "cpu").batch(1)
     inputs, targets, n_read = batch.inputs, batch.targets.flatten(2), task.n_chains
 
     def step() -> None:
         loss = F.mse_loss(model(inputs)[:, -n_read:], targets)
-        adam.zero_grad()
+        for optimiser in optimisers:
+            optimiser.zero_grad()
         loss.backward()
-        adam.step()
+        for optimiser in optimisers:
+            optimiser.step()
 
     return step
 
@@ -131,9 +134,11 @@ def compare(config: RunConfig, rounds: int) -> None:
         config, training=dataclasses.replace(config.training, optimizer="adam")
     )
     contenders = {
-        "plain eager loop, AdamW": plain_step(config),
-        "headway, Adam": headway_step(adam),
-        "headway, as the recipe says": headway_step(config),
+        "plain loop, GELU, AdamW": plain_step(config, "gelu"),
+        "plain loop, ReLU, AdamW": plain_step(config, "relu"),
+        "plain loop, ReLU, torch's Muon": plain_step(config, "relu", muon=True),
+        "headway, ReLU, AdamW": headway_step(adam),
+        "headway as the recipe says": headway_step(config),
         "making a batch": data_step(config),
     }
     times: dict[str, list[float]] = {name: [] for name in contenders}
@@ -142,7 +147,7 @@ def compare(config: RunConfig, rounds: int) -> None:
     for _ in range(rounds):
         for name, step in contenders.items():
             times[name].append(milliseconds(step))
-    plain, ours = times["plain eager loop, AdamW"], times["headway, as the recipe says"]
+    plain, ours = times["plain loop, GELU, AdamW"], times["headway as the recipe says"]
     for name, series in times.items():
         ratio = statistics.median(p / t for p, t in zip(plain, series, strict=True))
         median = statistics.median(series)

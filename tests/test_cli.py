@@ -110,7 +110,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
     running.send_signal(signal.SIGINT)
     _, complaint = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert complaint == "headway: interrupted; continue with: headway train --resume RUN\n"
+    assert complaint == "headway: interrupted; continue with: headway train --resume a\n"
     assert "stopped" in headway("runs", ".", cwd=tmp_path).stdout
     assert not list((tmp_path / "a").glob(".*draft*"))
 

@@ -102,8 +102,10 @@ def train(args: list[str]) -> None:
     from headway import terminal
     from headway.training import RECIPES, RunConfig, resume, train
 
-    if args[:1] == ["--resume"]:
-        folder = parse(_run_to_resume, "headway train --resume", args[1:])
+    args = [word for arg in args for word in re.split("(?<=^--resume)=", arg)]
+    if "--resume" in args:
+        args.remove("--resume")
+        folder = parse(_run_to_resume, "headway train --resume", args)
         with terminal.watching() as watch:
             run = resume(folder, watch)
     else:
@@ -187,7 +189,9 @@ def one_line(complaint: str) -> str:
     message, *others = [" ".join(section.split()) for section in sections if section.strip()]
     near = [option for part in others for option in re.findall(r"--[a-z][\w.-]+", part)]
     near = [option for option in near if "Perhaps" in complaint and option != "--help"]
-    return message + (f" (did you mean {' or '.join(near)}?)" if near else "")
+    if near:
+        return f"{message} (did you mean {' or '.join(near)}?)"
+    return f"{message} (see --help)"
 
 
 def main(args: list[str] | None = None) -> None:
@@ -198,9 +202,14 @@ def main(args: list[str] | None = None) -> None:
     except HeadwayError as error:
         print(f"headway: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("headway: interrupted; continue with: headway train --resume RUN", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print("; ".join(["headway: interrupted", *notes_of(stop)]), file=sys.stderr)
         sys.exit(130)
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """What was noted on an error on its way up, such as how to go on."""
+    return list(getattr(error, "__notes__", []))
 
 
 def dispatch(args: list[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +19,7 @@ from headway.errors import HeadwayError
 from headway.tasks import RetrievalConfig, TaskConfig
 from headway.theory import proven_minimum
 from headway.training import Run
+from headway.training.files import clear_content_errors
 from headway.training.loop import Watch
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -162,17 +164,29 @@ def print_circuit(found: Discovery) -> None:
         heads.add_row(*row)
     out.print(heads)
     out.print()
-    paths = Table(box=None, pad_edge=False)
-    for title in ("path", "layer.head", "attention", "MSE without it", "rise"):
-        paths.add_column(title, justify="left" if title == "path" else "right")
+    out.print(necessity_table(found))
+    out.print("without: MSE with this path cut and all other heads replaced")
+    out.print("free above: the same, with the useful heads above attending freely")
+    out.print(f"{found.forwards} forward passes, {found.seconds:.1f} s")
+
+
+def necessity_table(
+    found: Discovery, born: dict[tuple[int, int, str], float | None] | None = None
+) -> Table:
+    """Every path of a circuit with its attention and the losses without it, and its birth."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    titles = ["layer.head", "path", "attention", "without", "free above"]
+    for title in titles + (["born at step"] if born is not None else []):
+        table.add_column(title, justify="left" if title in titles[:2] else "right")
     for n in found.necessity:
         layer, head, relation = n.path
-        rise = n.loss - found.replaced_loss
-        paths.add_row(
-            relation, f"{layer}.{head}", f"{n.attention:.2f}", f"{n.loss:.3f}", f"{rise:+.3f}"
-        )
-    out.print(paths)
-    out.print(f"{found.forwards} forward passes, {found.seconds:.1f} s")
+        cells = [f"{layer}.{head}", relation, f"{n.attention:.2f}", f"{n.loss:.3f}"]
+        cells.append(f"{n.free:.3f}")
+        if born is not None:
+            step = born.get(n.path)
+            cells.append("never" if step is None else f"{step:.0f}")
+        table.add_row(*cells)
+    return table
 
 
 def print_timeline(timeline: Timeline) -> None:
@@ -191,7 +205,14 @@ def print_timeline(timeline: Timeline) -> None:
         for hop, step in timeline.hops.items()
     )
     out.print(f"partial loss below 0.5:  {learnt}")
-    out.print("in chain order" if timeline.in_chain_order else "[red]not in chain order[/]")
+    out.print(said_of_order(timeline))
+
+
+def said_of_order(timeline: Timeline) -> str:
+    """Whether hops were learnt in chain order, in words."""
+    if timeline.in_chain_order is None:
+        return "no order of hops to compare"
+    return "hops learnt in chain order" if timeline.in_chain_order else "hops NOT in chain order"
 
 
 def print_runs(runs: list[Run | HeadwayError]) -> None:
@@ -199,24 +220,31 @@ def print_runs(runs: list[Run | HeadwayError]) -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("run", "status", "step", "val MSE", "circuit", "time"):
         table.add_column(title, justify="left" if title in ("run", "status") else "right")
+    unreadable: list[HeadwayError] = []
     for run in runs:
         if isinstance(run, HeadwayError):
+            unreadable.append(run)
             continue
-        metrics, found = run.metrics(), run.read("circuit.json")
+        try:
+            metrics, found, status = run.metrics(), run.read("circuit.json"), run.status
+            with clear_content_errors(run.folder / "circuit.json"):
+                circuit = "-" if found is None else f"{found['useful_heads']} heads"
+        except HeadwayError as error:
+            unreadable.append(error)
+            continue
         last = metrics[-1] if metrics else None
         table.add_row(
-            run.folder.name,
-            run.status,
+            Text(run.folder.name),
+            status,
             str(last["step"]) if last else "0",
             f"{last['val_loss']:.4f}" if last else "-",
-            f"{found['useful_heads']} heads" if found else "-",
+            circuit,
             duration(last["seconds"]) if last else "-",
         )
     out = console()
     out.print(table if table.row_count else "no runs here yet: headway train makes one")
-    for run in runs:
-        if isinstance(run, HeadwayError):
-            out.print(f"unreadable: {run}", markup=False)
+    for error in unreadable:
+        out.print(f"unreadable: {error}", markup=False)
 
 
 def say(line: str) -> None:
@@ -233,7 +261,6 @@ def print_summary(
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
     minimum = proven_minimum(config.task, causal)
     heads, layers = found.circuit.useful_heads, found.circuit.useful_layers
-    rises = sorted(n.loss - found.replaced_loss for n in found.necessity)
     born = {history.path: history.born for history in timeline.paths}
 
     out = console()
@@ -242,39 +269,26 @@ def print_summary(
         f"[bold]1 Trained[/]  {model.n_layers} layers × {model.n_heads} head, width"
         f" {model.d_model}, seed {config.seed}: solved in {outcome['step']} steps,"
         f" {duration(outcome['seconds'])}"
-        f"\n           validation MSE [bold]{outcome['val_loss']:.4f}[/]   {hops}"
+        f"\n           validation MSE [bold]{outcome['val_loss']:.4f}[/]  ({hops})"
     )
     out.print(
         f"[bold]2 Circuit[/]  all {model.n_layers * model.n_heads} heads replaced: MSE"
         f" [bold]{found.replaced_loss:.4f}[/] (threshold {found.threshold:g})"
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("", "layer.head", "path", "attention", "MSE without it", "born at step"):
-        table.add_column(title, justify="right" if " " in title else "left")
-    for n in found.necessity:
-        layer, head, relation = n.path
-        step = born.get(n.path)
-        table.add_row(
-            " " * 9,
-            f"{layer}.{head}",
-            relation,
-            f"{n.attention:.2f}",
-            f"{n.loss:.3f}",
-            "never" if step is None else f"{step:.0f}",
-        )
-    out.print(table)
+    out.print(Padding(necessity_table(found, born), (0, 0, 0, 11)))
     for names, kind in mechanism_rows(found.circuit)[len(heads) :]:
         out.print(f"           {kind}: {names}")
-    if rises:
-        out.print(f"           cutting any one path raises the loss by at least {rises[0]:.3f}")
+    if found.necessity:
+        rise = min(max(n.loss, n.free) for n in found.necessity) - found.replaced_loss
+        out.print(f"           cutting any one path raises the MSE by at least {rise:.3f}")
     learnt = "  ".join(
         f"{hop} {'never' if step is None else f'{step:.0f}'}" for hop, step in timeline.hops.items()
     )
-    order = "in chain order" if timeline.in_chain_order else "not in chain order"
-    out.print(f"[bold]3 Emerged[/]  partial losses below 0.5 at step: {learnt} ({order})")
+    out.print(f"[bold]3 Emerged[/]  partial losses below 0.5 at step: {learnt}")
+    out.print(f"           {said_of_order(timeline)}")
     out.print(
-        f"[bold]4 Minimum[/]  {len(heads)} useful heads in {len(layers)} layers; no transformer"
-        f" does it in fewer than {minimum}"
+        f"[bold]4 Minimum[/]  {len(heads)} useful heads in {len(layers)} layers; proven minimum"
+        f" (sections 5, B): {minimum} layers"
     )
     out.print(
         f"[bold]5 Report[/]   {page}\n           {duration(seconds)} in all, at most"

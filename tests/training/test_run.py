@@ -4,15 +4,29 @@ import errno
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 
 from headway.errors import HeadwayError
+from headway.terminal import print_runs
 from headway.training import Run, find_runs, from_dict, to_dict, train
 from headway.training import files as files_module
-from headway.training.files import read_tensors, write_tensors, write_whole
+from headway.training.files import (
+    clear_content_errors,
+    read_json,
+    read_tensors,
+    write_tensors,
+    write_whole,
+)
+from headway.training.run import require_device
+
+EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
 
 
 def test_config_survives_the_folder(tiny, tmp_path):
@@ -53,6 +67,9 @@ def test_an_existing_folder_is_not_overwritten(tiny, tmp_path):
         (lambda f: (f / "config.json").write_text('{"format": 1, "ta'), "not valid JSON"),
         (lambda f: _edit(f, format=99), "format = 99 is newer"),
         (lambda f: _edit(f, format=None), "format = None is not allowed"),
+        (lambda f: _edit(f, format=True), "format = True is not allowed"),
+        (lambda f: _edit(f, format=0), "format = 0 is not allowed"),
+        (lambda f: (f / "config.json").write_bytes(b'"\xff"'), "not UTF-8 at byte 1"),
         (lambda f: _edit(f, bogus=1), "bogus is not a field"),
         (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
         (lambda f: _edit(f, task={"kind": "chess"}), "task.kind = 'chess' is not allowed"),
@@ -160,3 +177,226 @@ def test_tensors_come_back_as_they_were(tmp_path):
     back, about = read_tensors(tmp_path / "t.safetensors")
     assert about == {"step": 3, "losses": [0.1]}
     assert all(torch.equal(tensors[k], back[k]) for k in tensors)
+
+
+def test_tensors_of_every_kind_come_back(tmp_path):
+    tensors = {
+        "half": torch.randn(3, 5).bfloat16(),
+        "number": torch.tensor(3.0),
+        "flags": torch.tensor([True, False]),
+        "none": torch.empty(0, 4),
+    }
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, tensors, {})
+    back, _ = read_tensors(path)
+    assert all(torch.equal(tensors[k], back[k]) for k in tensors)
+
+
+@pytest.mark.parametrize("where", [-1, -40])
+def test_one_changed_byte_is_noticed(tmp_path, where):
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, {"a": torch.randn(20)}, {"step": 3})
+    content = bytearray(path.read_bytes())
+    content[where] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(HeadwayError, match="does not match its checksum"):
+        read_tensors(path)
+
+
+def test_a_changed_counter_is_noticed(tmp_path):
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, {"a": torch.randn(20)}, {"step": 3})
+    path.write_bytes(path.read_bytes().replace(b'step\\": 3', b'step\\": 4'))
+    with pytest.raises(HeadwayError, match="does not match its checksum"):
+        read_tensors(path)
+
+
+def test_a_file_without_a_checksum_is_read(tmp_path):
+    path = tmp_path / "t.safetensors"
+    path.write_bytes(safetensors.torch.save({"a": torch.ones(2)}, {"about": "{}"}))
+    assert read_tensors(path)[0]["a"].sum() == 2
+
+
+def test_content_errors_are_one_line():
+    complaint = r"^f is corrupted or of another version \(KeyError: 'x'\)$"
+    with pytest.raises(HeadwayError, match=complaint), clear_content_errors("f"):
+        _ = dict[str, int]()["x"]
+    with pytest.raises(HeadwayError, match=r"\(RuntimeError: one\)$"), clear_content_errors("f"):
+        raise RuntimeError("one\ntwo")
+    with pytest.raises(HeadwayError, match=r"^as it was$"), clear_content_errors("f"):
+        raise HeadwayError("as it was")
+
+
+def test_json_that_is_not_text(tmp_path):
+    (tmp_path / "f").write_bytes(b"\xff\xfe")
+    with pytest.raises(HeadwayError, match="f is not valid JSON: not UTF-8"):
+        read_json(tmp_path / "f")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "",
+        "3",
+        "{}",
+        json.dumps({**EVALUATION, "step": "2"}),
+        json.dumps({**EVALUATION, "step": 2, "val_loss": None}),
+        json.dumps({**EVALUATION, "step": 2, "partial": [1.0]}),
+        json.dumps({**EVALUATION, "step": 2, "partial": {"x_1": "low"}}),
+        "\x00\x00",
+    ],
+)
+def test_a_spoilt_line_of_metrics_is_named(tiny, tmp_path, capsys, line):
+    run = Run.create(tmp_path / "run", tiny)
+    run.append_metrics({**EVALUATION, "step": 1})
+    with open(run.folder / "metrics.jsonl", "a") as file:
+        file.write(line + "\n")
+    with pytest.raises(HeadwayError, match=r"metrics.jsonl, line 2 is not") as error:
+        run.metrics()
+    assert "\n" not in str(error.value)
+    print_runs([run])
+    assert "unreadable: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"])
+def test_a_spoilt_outcome_is_named(tiny, tmp_path, content):
+    run = Run.create(tmp_path / "run", tiny)
+    assert run.outcome() is None
+    (run.folder / "outcome.json").write_text(content)
+    with pytest.raises(HeadwayError, match=r"outcome.json.* is not allowed"):
+        _ = run.status
+
+
+def test_a_table_of_runs_leaves_out_none(tiny, tmp_path, capsys):
+    Run.create(tmp_path / "good", tiny)
+    bad = Run.create(tmp_path / "bad", tiny)
+    bad.write("circuit.json", {"heads": 3})
+    print_runs(find_runs(tmp_path))
+    shown = capsys.readouterr().out
+    assert "good" in shown
+    assert "unreadable: " in shown
+    assert "circuit.json" in "".join(shown.split())
+
+
+def test_looking_at_a_run_does_not_change_it(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", tiny)
+    assert run.status == "stopped"
+    assert not (run.folder / ".lock").exists()
+
+
+def test_other_files_are_no_checkpoints(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    kept = run.checkpoint_steps()
+    for name in ("step_x.safetensors", "step_0000003.safetensors.bak", ".step_5.safetensors"):
+        (run.folder / "checkpoints" / name).write_text("")
+    assert run.checkpoint_steps() == kept
+    run.drop_checkpoint(kept[-1])
+    assert run.checkpoint_steps() == kept[:-1]
+
+
+def test_rewinding_forgets_what_came_later(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    run.write("circuit.json", {})
+    run.write("emergence.json", {})
+    drafts = [".state.safetensors.draft-1", "checkpoints/.step_0000004.safetensors.draft-1"]
+    for name in drafts:
+        (run.folder / name).write_text("")
+    run.rewind(12, {})
+    assert run.status == "stopped"
+    assert run.read("circuit.json") == {}
+    assert not any((run.folder / name).exists() for name in drafts)
+
+    run.rewind(6, {})
+    assert run.checkpoint_steps() == [0, 4]
+    assert [line["step"] for line in run.metrics()] == [2, 4, 6]
+    assert run.read("circuit.json") is None
+    assert run.read("emergence.json") is None
+    sessions = run.read("environment.json")
+    assert sessions is not None
+    assert [session.get("from_step") for session in sessions] == [None, 12, 6]
+
+
+def test_computing_takes_the_threads_of_the_config(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", replace(tiny, threads=2))
+    assert run.read("environment.json")[0]["threads"] == 2
+    before = torch.get_num_threads()
+    with run.computing():
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == before
+
+
+def test_a_run_of_a_device_that_is_not_here_is_studied_on_the_cpu(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", replace(tiny, device="cuda:99"))
+    assert run.device == "cpu"
+    run.save_checkpoint(0, run.new_model())
+    batch = run.task.sample(2, torch.Generator().manual_seed(0))
+    assert run.model()(batch.inputs).device.type == "cpu"
+    with pytest.raises(HeadwayError, match=r"^device = 'cuda:99' is not allowed: .* here \(.+\)$"):
+        require_device("cuda:99")
+    require_device("cpu")
+
+
+LOOK = """
+import os, sys
+from pathlib import Path
+import torch
+from headway.errors import HeadwayError
+from headway.training import Run, find_runs
+from headway.training.config import RunConfig
+
+folder = Path(sys.argv[1])
+readable = Run.open(folder / "b-open")
+if os.geteuid() == 0:
+    os.setuid(65534)
+
+def tell(action):
+    try:
+        print("done", action())
+    except HeadwayError as error:
+        print(error)
+
+tell(lambda: Run.open(folder / "a-shut"))
+tell(lambda: Run.create(folder / "a-shut" / "new", RunConfig()))
+tell(lambda: Run.create(folder / "new", RunConfig()))
+tell(lambda: find_runs(folder / "a-shut"))
+tell(lambda: [type(run).__name__ for run in find_runs(folder)])
+tell(lambda: readable.checkpoint_steps())
+tell(lambda: readable.status)
+tell(lambda: readable.rewind(0, {}))
+tell(lambda: readable.writing().__enter__())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs users and permissions")
+def test_folders_without_permission_are_one_line_each(tiny, tmp_path):
+    shut = Run.create(tmp_path / "a-shut", tiny).folder
+    opened = Run.create(tmp_path / "b-open", tiny)
+    opened.write("outcome.json", {"status": "done"})
+    (opened.folder / ".lock").touch()
+    for path in (tmp_path, *tmp_path.parents):
+        if path.stat().st_uid == os.geteuid() and path.is_relative_to(tmp_path.parent.parent):
+            path.chmod(path.stat().st_mode | 0o055)
+    tmp_path.chmod(0o555)
+    opened.folder.chmod(0o555)
+    (opened.folder / "checkpoints").chmod(0)
+    shut.chmod(0)
+    try:
+        shown = subprocess.run(
+            [sys.executable, "-c", LOOK, str(tmp_path)], capture_output=True, text=True
+        )
+    finally:
+        for path in (tmp_path, shut, opened.folder, opened.folder / "checkpoints"):
+            path.chmod(0o755)
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.replace(f"{tmp_path}{os.sep}", "").splitlines()
+    assert [line.removesuffix(": Permission denied") for line in lines[:5]] == [
+        "cannot read a-shut/config.json",
+        "cannot read a-shut/new",
+        "cannot make new",
+        "cannot read a-shut",
+        "done ['HeadwayError', 'Run']",
+    ]
+    assert lines[5:7] == ["cannot read b-open/checkpoints: Permission denied", "done done"]
+    assert lines[7] == "cannot read b-open/checkpoints: Permission denied"
+    assert lines[8] == "cannot write to b-open: Permission denied"

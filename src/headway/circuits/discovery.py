@@ -2,13 +2,15 @@
 
 The paper took its circuits apart by hand: look at a head's attention, guess a mechanism, keep the
 simplest guess that leaves the loss small, until every head has one. Here the guesses come from
-the attention along relations, and the same rule decides.
+the attention along relations. Heads share what may be lost between the model's own loss and the
+threshold, so that the first cannot spend it all (`propose`); then all that can still go goes
+(`simplify`). The search sees one held-out sample, the evidence is measured on another.
 
 One trap is built into replacing all heads at once. A head that joins the tokens of a pair serves
 the heads above it: it lets them find where to attend. Once their attention is replaced as well,
 they no longer look, and the head below seems useless (the paper sees it too: made uniform, its
 first layer costs only 0.05 to 0.10). So a mechanism must serve twice: with every head replaced,
-and with the heads of the layers above it attending freely.
+and with the useful heads of the layers above it attending freely.
 """
 
 import time
@@ -23,6 +25,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Transformer, attention_patterns
 from headway.tasks import Task
 from headway.training.data import held_out
+from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
 ABLATION = "one-hot paths; rows without a path are zero"
@@ -125,9 +128,11 @@ class Discovery:
         """What `to_json` wrote.
 
         Raises:
-            HeadwayError: if a field is missing.
+            HeadwayError: if a field is missing or not what it should be.
         """
-        try:
+        with clear_content_errors("circuit.json"):
+            if not data["heads"] or not data["partial"]["intact"]:
+                raise ValueError("no heads or no losses")
             return cls(
                 circuit=Circuit.from_json(data["heads"]),
                 threshold=data["threshold"],
@@ -148,8 +153,6 @@ class Discovery:
                 forwards=data["forwards"],
                 seconds=data["seconds"],
             )
-        except KeyError as error:
-            raise HeadwayError(f"circuit.json: the field {error} is missing") from None
 
 
 def discover(
@@ -170,7 +173,7 @@ def discover(
         task: the model's task, if a model is given.
         threshold: the loss that the model must stay below with every head replaced (the paper's
             0.05).
-        sequences: how many held-out sequences to judge on.
+        sequences: how many held-out sequences to search on, and as many others to judge on.
         candidate_attention: a head may use the paths along which it sends at least this much of
             its attention on average.
         seed: of the held-out sequences; none means the run's.
@@ -184,11 +187,14 @@ def discover(
     require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
     if isinstance(run, Run):
         seed = run.config.seed if seed is None else seed
-        with run.writing():
+        with run.writing(), run.computing():
             found = _discover(
                 run.model(), run.task, threshold, sequences, candidate_attention, seed
             )
-            run.write("circuit.json", found.to_json())
+            # What was dated before may not be this circuit.
+            run.remove("emergence.json")
+            step = run.checkpoint_steps()[-1]
+            run.write("circuit.json", {"step": step, "seed": seed, **found.to_json()})
         return found
     if task is None:
         raise HeadwayError("task = None is not allowed: a model is studied together with its task")
@@ -242,7 +248,9 @@ def _discover(
         for head in bench.heads
     }
     circuit = simplify(bench, propose(bench, candidates, threshold), threshold)
-    replaced = bench.losses(circuit)
+    forwards = bench.forwards
+    bench = Bench(model, task, held_out(task, sequences, seed, device, "certificate"))
+    intact, replaced = bench.losses(), bench.losses(circuit)
     necessity = [
         Necessity(
             path,
@@ -261,7 +269,7 @@ def _discover(
         necessity=necessity,
         attention=attention,
         sequences=sequences,
-        forwards=bench.forwards,
+        forwards=forwards + bench.forwards,
         seconds=round(time.perf_counter() - started, 3),
     )
 
@@ -323,7 +331,7 @@ def simplify(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
     """Takes away all that can be taken away below the threshold, the least missed first.
 
     A head with paths may become uniform or identity, or lose one path, if the loss stays below
-    the threshold both with every head replaced and with the heads above it attending freely. All
+    the threshold both with every head replaced and with the useful heads above it free. All
     such steps are tried alone, then taken in the order of their losses as long as they are still
     possible together; and so on until nothing more can go. Then every path is necessary, given
     all the others.
@@ -365,7 +373,7 @@ def steps(circuit: Circuit) -> list[Step]:
     found: list[Step] = []
     for head, mechanism in circuit.mechanisms.items():
         if isinstance(mechanism, Paths):
-            found += [Step(head, Uniform()), Step(head, Identity())]
-            if len(mechanism) > 1:
-                found += [Step(head, name) for name in sorted(mechanism.relations)]
+            found += [Step(head, name) for name in sorted(mechanism.relations)]
+            if mechanism.relations:
+                found += [Step(head, Uniform()), Step(head, Identity())]
     return found

@@ -12,6 +12,7 @@ from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.training.data import held_out
+from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
 BIRTH = 0.5
@@ -43,22 +44,16 @@ class Timeline:
         paths: one history a path, in the order in which information flows.
         hops: the step at which each partial loss first passes below 0.5, interpolated between
             evaluations; none if it never does.
+        in_chain_order: whether no hop was learnt before one that the chain reaches earlier; none
+            if there was nothing to compare.
         sequences: how many held-out sequences the attention is averaged over.
     """
 
     steps: list[int]
     paths: list[PathHistory]
     hops: dict[str, float | None]
+    in_chain_order: bool | None
     sequences: int
-
-    @property
-    def in_chain_order(self) -> bool:
-        """Whether the hops that were learnt were learnt one after another, as the chain goes."""
-        learnt = list(self.hops.values())
-        while learnt and learnt[-1] is None:
-            learnt.pop()
-        steps = [step for step in learnt if step is not None]
-        return len(steps) == len(learnt) and steps == sorted(steps)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `emergence.json`."""
@@ -85,16 +80,16 @@ class Timeline:
         """What `to_json` wrote.
 
         Raises:
-            HeadwayError: if a field is missing.
+            HeadwayError: if a field is missing or not what it should be.
         """
-        try:
+        with clear_content_errors("emergence.json"):
             paths = [
                 PathHistory((p["layer"], p["head"], p["relation"]), p["attention"], p["born"])
                 for p in data["paths"]
             ]
-            return cls(data["steps"], paths, data["hops"], data["sequences"])
-        except KeyError as error:
-            raise HeadwayError(f"emergence.json: the field {error} is missing") from None
+            return cls(
+                data["steps"], paths, data["hops"], data["in_chain_order"], data["sequences"]
+            )
 
 
 @torch.no_grad()
@@ -122,14 +117,16 @@ def emergence(
     if isinstance(circuit, Discovery):
         circuit = circuit.circuit
     config = run.config
-    with run.writing():
-        batch = held_out(run.task, sequences, config.seed, config.device, "emergence")
+    with run.writing(), run.computing():
+        batch = held_out(run.task, sequences, config.seed, run.device, "emergence")
         relations = run.task.paths(batch)
         for layer, head, name in circuit.paths:
             fits = layer < config.model.n_layers and head < config.model.n_heads
             fits = fits and name in relations
             require(fits, "circuit: path", (layer, head, name), "a path of this run's model")
         steps = run.checkpoint_steps()
+        if not steps:
+            raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
         curves: list[list[float]] = [[] for _ in circuit.paths]
         for done, step in enumerate(steps, start=1):
             patterns = attention_patterns(run.model(step), batch.inputs)
@@ -138,13 +135,15 @@ def emergence(
                 curve.append(along[layer, head].item())
             if watch is not None:
                 watch(done, len(steps))
+        hops = hop_steps(run.metrics(), run.task.hop_names)
         timeline = Timeline(
             steps=steps,
             paths=[
                 PathHistory(path, curve, crossing(steps, curve, BIRTH))
                 for path, curve in zip(circuit.paths, curves, strict=True)
             ],
-            hops=hop_steps(run.metrics(), run.task.hop_names),
+            hops=hops,
+            in_chain_order=learnt_in_order(hops, run.task.hop_order),
             sequences=sequences,
         )
         run.write("emergence.json", timeline.to_json())
@@ -158,6 +157,21 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
         hop: crossing(steps, [-line["partial"][hop] for line in metrics], -BIRTH)
         for hop in hop_names
     }
+
+
+def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
+    """Whether of every (earlier, later) pair of hops the earlier was learnt first.
+
+    A pair of which neither was learnt says nothing; none if no pair says anything.
+    """
+    verdicts = []
+    for earlier, later in order:
+        first, second = hops[earlier], hops[later]
+        if second is not None:
+            verdicts.append(first is not None and first <= second)
+        elif first is not None:
+            verdicts.append(True)
+    return all(verdicts) if verdicts else None
 
 
 def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:

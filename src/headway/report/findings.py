@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits import THRESHOLD, Discovery, Head, Timeline
+from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report.roles import role_attention
 from headway.tasks import Batch
@@ -58,15 +59,24 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        circuit, timeline = run.read("circuit.json"), run.read("emergence.json")
+        circuit, dated = run.read("circuit.json"), run.read("emergence.json")
+        discovery = None if circuit is None else Discovery.from_json(circuit)
+        timeline = None if dated is None else Timeline.from_json(dated)
+        if discovery and timeline:
+            paths = [history.path for history in timeline.paths]
+            if paths != discovery.circuit.paths:
+                raise HeadwayError(
+                    f"{run.folder}: emergence.json dates another circuit than circuit.json;"
+                    f" date this one with: headway emergence {run.folder}"
+                )
         return cls(
             run=run,
             metrics=run.metrics(),
-            outcome=run.read("outcome.json"),
+            outcome=run.outcome(),
             sessions=run.read("environment.json") or [],
-            discovery=None if circuit is None else Discovery.from_json(circuit),
+            discovery=discovery,
             ablation="" if circuit is None else str(circuit.get("ablation", "")),
-            timeline=None if timeline is None else Timeline.from_json(timeline),
+            timeline=timeline,
             checkpoints=run.checkpoint_steps(),
         )
 
@@ -144,7 +154,7 @@ class Findings:
 
     def _held_out(self, count: int) -> Batch:
         config = self.run.config
-        return held_out(self.run.task, count, config.seed, config.device, "emergence")
+        return held_out(self.run.task, count, config.seed, self.run.device, "emergence")
 
 
 def thinned(steps: list[int], most: int) -> list[int]:

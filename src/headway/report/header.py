@@ -162,6 +162,8 @@ def _chain_order(timeline: Timeline) -> tuple[str, str]:
     if not learnt:
         return number(None), "no hop was learnt"
     order = "learnt: " + ", ".join(named(hop) for _, hop in learnt)
+    if timeline.in_chain_order is None:
+        return number(None), order
     return "yes" if timeline.in_chain_order else "no", order
 
 

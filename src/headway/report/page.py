@@ -34,12 +34,14 @@ def write_report(run: Run) -> Path:
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the page.
     """
-    findings = Findings.of(run)
-    svgs = {
-        name: path.read_text(encoding="utf-8") for name, path in save_figures_of(findings).items()
-    }
     page = run.folder / "report.html"
-    write_whole(page, render(findings, svgs).encode())
+    with run.writing(), run.computing():
+        findings = Findings.of(run)
+        svgs = {
+            name: path.read_text(encoding="utf-8")
+            for name, path in save_figures_of(findings).items()
+        }
+        write_whole(page, render(findings, svgs).encode())
     return page
 
 

@@ -191,6 +191,8 @@ def births(findings: Findings, svgs: dict[str, str]) -> str:
     hops = [(named(hop), whole(step)) for hop, step in timeline.hops.items()]
     order = "were" if timeline.in_chain_order else "were <b>not</b>"
     order = f"The hops {order} learnt in the order of the chain."
+    if timeline.in_chain_order is None:
+        order = "There is no order of hops to compare."
     if all(step is None for step in timeline.hops.values()):
         order = "No hop was learnt."
     html += tag(

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -85,6 +86,11 @@ class Task(ABC):
     def n_hops(self) -> int:
         """Vectors that a query must predict."""
         return len(self.hop_names)
+
+    @property
+    def hop_order(self) -> list[tuple[str, str]]:
+        """Pairs of hops of which the first is nearer to the query in the chain."""
+        return list(pairwise(self.hop_names))
 
     @property
     def d_target(self) -> int:

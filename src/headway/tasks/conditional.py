@@ -106,6 +106,11 @@ class Conditional(Task):
             positions, k, config.position_base
         ).to(device)
 
+    @property
+    def hop_order(self) -> list[tuple[str, str]]:
+        """Both x and y are nearer to the query than z; between them there is no order."""
+        return [("x", "z"), ("y", "z")] if self.config.curriculum else []
+
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws symbols, the row of the table each query asks for, and every shuffle.
 

@@ -1,6 +1,8 @@
 """Everything that decides a run, as data."""
 
 import dataclasses
+import math
+import re
 import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -72,13 +74,21 @@ class TrainingConfig:
             *("warmup_steps", "cooldown_steps", "cooldown_below", "stop_below"),
             *("checkpoint_every", "weight_decay"),
         ):
-            require(getattr(self, name) >= 0, f"training.{name}", getattr(self, name), "0 or more")
+            value = getattr(self, name)
+            require(0 <= value < math.inf, f"training.{name}", value, "0 or more, and finite")
         for name in ("learning_rate", "matrix_learning_rate", "cooldown_power"):
             value = getattr(self, name)
-            require(0 < value < float("inf"), f"training.{name}", value, "a positive number")
-        for value in (*self.betas, self.momentum):
-            name = "momentum" if value == self.momentum else "betas"
-            require(0 <= value < 1, f"training.{name}", value, "at least 0 and below 1")
+            require(0 < value < math.inf, f"training.{name}", value, "a positive number")
+        below = "at least 0 and below 1"
+        fits = all(0 <= beta < 1 for beta in self.betas)
+        require(fits, "training.betas", self.betas, f"two numbers, each {below}")
+        require(0 <= self.momentum < 1, "training.momentum", self.momentum, below)
+        require(
+            self.cooldown_steps <= self.steps,
+            "training.cooldown_steps",
+            self.cooldown_steps,
+            f"at most training.steps = {self.steps}",
+        )
         if self.train_examples is not None:
             require(
                 self.train_examples >= self.batch_size,
@@ -114,7 +124,7 @@ class RunConfig:
         require(self.threads >= 1, "threads", self.threads, "a whole number of at least 1")
         require(0 <= self.seed < 2**31, "seed", self.seed, "a whole number from 0 to 2147483647")
         require(
-            self.device == "cpu" or self.device.split(":")[0] in ("cuda", "mps"),
+            re.fullmatch(r"cpu|cuda(:[0-9]+)?|mps", self.device) is not None,
             "device",
             self.device,
             "cpu, cuda, cuda:N or mps",
@@ -134,10 +144,11 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     Raises:
         HeadwayError: if a field is unknown or missing, or a value is not allowed.
     """
-    data = dict(data)
+    require(isinstance(data, dict), "config", data, "an object of fields")
     task = dict(_section(data, "task"))
     kind = task.pop("kind", None)
-    require(kind in TASKS, "task.kind", kind, "one of " + ", ".join(TASKS))
+    known = isinstance(kind, str) and kind in TASKS
+    require(known, "task.kind", kind, "one of " + ", ".join(TASKS))
     return _build(
         RunConfig,
         "",
@@ -161,9 +172,14 @@ def _build(cls: type, prefix: str, values: dict[str, Any]) -> Any:
     for name in values:
         if name not in fields:
             raise HeadwayError(f"{prefix}{name} is not a field: the fields are {', '.join(fields)}")
+    for name in fields:
+        if name not in values:
+            raise HeadwayError(f"{prefix}{name} is missing: every field must be given")
     hints = typing.get_type_hints(cls)
     values = {
-        name: tuple(value) if typing.get_origin(hints[name]) is tuple else value
+        name: tuple(value)
+        if typing.get_origin(hints[name]) is tuple and isinstance(value, list)
+        else value
         for name, value in values.items()
     }
     return cls(**values)

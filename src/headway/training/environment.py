@@ -12,8 +12,14 @@ from typing import Any
 import torch
 
 
-def describe_environment(device: str) -> dict[str, Any]:
-    """What one would need to know to get the same numbers again, as JSON data."""
+def describe_environment(device: str, threads: int) -> dict[str, Any]:
+    """What one would need to know to get the same numbers again, as JSON data.
+
+    Args:
+        device: that computes; for a GPU that is here, its name is noted.
+        threads: threads that compute on a CPU.
+    """
+    on_gpu = device.startswith("cuda") and torch.cuda.is_available()
     return {
         "headway": metadata.version("headway"),
         "git": git_state(Path(__file__).parent),
@@ -22,8 +28,8 @@ def describe_environment(device: str) -> dict[str, Any]:
         "platform": platform.platform(),
         "processor": processor(),
         "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
+        "threads": threads,
+        "device": torch.cuda.get_device_name(device) if on_gpu else device,
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -54,7 +60,7 @@ def processor() -> str:
     """The processor's name, as far as the system tells."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()

@@ -1,5 +1,6 @@
 """Reading and writing a run folder's files: whole or not at all, and never a pickle."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
+import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError
@@ -23,6 +25,39 @@ def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
         raise HeadwayError(f"cannot {doing} {path}: {error.strerror or error}") from error
 
 
+@contextmanager
+def clear_content_errors(what: object) -> Iterator[None]:
+    """Turns what goes wrong in using a file's unexpected content into one clear line.
+
+    Args:
+        what: the file, or whatever else the content came from.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise HeadwayError(f"{what} is corrupted or of another version ({reason})") from None
+
+
+def first_line(error: Exception) -> str:
+    """An error's message without its further lines."""
+    return str(error).strip().partition("\n")[0]
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file or folder.
+
+    Raises:
+        HeadwayError: if that cannot be told, for want of permission.
+    """
+    with clear_io_errors(path, "read"):
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
@@ -31,7 +66,7 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
     """
-    draft = path.with_name(f".{path.name}.draft")
+    draft = path.with_name(f".{path.name}.draft-{os.getpid()}")
     with clear_io_errors(path, "write"):
         try:
             with open(draft, "wb") as file:
@@ -55,17 +90,21 @@ def read_json(path: Path) -> Any:
         HeadwayError: if the file is missing or is not JSON.
     """
     with clear_io_errors(path, "read"):
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     try:
-        return json.loads(text)
+        return json.loads(content.decode())
     except json.JSONDecodeError as error:
         raise HeadwayError(f"{path} is not valid JSON (line {error.lineno}): {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise HeadwayError(f"{path} is not valid JSON: not UTF-8 at byte {error.start}") from None
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
     """Writes tensors and a little JSON about them as one safetensors file, whole or not at all."""
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_whole(path, safetensors.torch.save(flat, {"about": json.dumps(about)}))
+    said = json.dumps(about)
+    whole = safetensors.torch.save(flat, {"about": said, "checksum": checksum(flat, said)})
+    write_whole(path, whole)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -74,12 +113,30 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         HeadwayError: if the file is missing, truncated or corrupted.
     """
+    if not is_there(path):
+        raise HeadwayError(f"{path} is missing")
     with clear_io_errors(path, "read"):
-        if not path.is_file():
-            raise HeadwayError(f"{path} is missing")
         try:
             with safetensors.safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                return tensors, json.loads((file.metadata() or {}).get("about", "{}"))
-        except (safetensors.SafetensorError, json.JSONDecodeError) as error:
+                metadata = file.metadata() or {}
+            said = metadata.get("about", "{}")
+            about = json.loads(said)
+        except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
+    expected = metadata.get("checksum")
+    if not isinstance(about, dict) or expected not in (None, checksum(tensors, said)):
+        raise HeadwayError(
+            f"{path} is truncated or corrupted (its content does not match its checksum)"
+        )
+    return tensors, about
+
+
+def checksum(tensors: dict[str, Tensor], said: str) -> str:
+    """A digest of contiguous tensors on the CPU (names, shapes, types, bytes) and of a text."""
+    digest = hashlib.blake2b(said.encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
+        content = tensor.reshape(-1).view(torch.uint8).numpy()
+        digest.update(content.data)
+    return digest.hexdigest()

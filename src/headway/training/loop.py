@@ -18,8 +18,9 @@ from headway.tasks import Batch, RetrievalConfig, task_kind
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.data import Stream, held_out
 from headway.training.environment import describe_environment
+from headway.training.files import clear_content_errors
 from headway.training.optimisers import flatten_state, make_optimisers, restore_state
-from headway.training.run import Run
+from headway.training.run import Run, require_device
 
 Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 """Called after every step with the run, the step, the last step as planned now, and the metrics
@@ -41,6 +42,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
         HeadwayError: if the folder exists, the disk does not take the files, or the loss stops
             being a number; all checkpoints until then are kept.
     """
+    require_device(config.device)
     run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
     return _continue(run, watch)
 
@@ -50,21 +52,25 @@ def resume(folder: str | Path, watch: Watch | None = None) -> Run:
 
     On the same machine with the same number of threads the final weights are the same to the
     last bit. A run that is done is returned as it is.
+
+    Raises:
+        HeadwayError: if there is no such run, another process is writing to it, or the state to
+            resume from is missing, damaged or of another model.
     """
     run = Run.open(folder)
     if run.status == "done":
         return run
+    require_device(run.config.device)
     return _continue(run, watch)
 
 
 def _continue(run: Run, watch: Watch | None) -> Run:
-    with run.writing():
-        before = torch.get_num_threads()
-        torch.set_num_threads(run.config.threads)
+    with run.writing(), run.computing():
         try:
             _Trainer(run).train(watch)
-        finally:
-            torch.set_num_threads(before)
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"continue with: headway train --resume {run.folder}")
+            raise
     return run
 
 
@@ -159,7 +165,7 @@ class _Trainer:
         loss.backward()
         value = loss.item()
         if not math.isfinite(value):
-            self._fail(step, value)
+            self._fail(step, value, bad=self.now.step)
         scale = rate_scale(self.config, step, self.now.cooling_from)
         for group, rate, decay in self.full_rates:
             group["lr"], group["weight_decay"] = rate * scale, decay * scale
@@ -172,7 +178,7 @@ class _Trainer:
         now, hops = self.now, evaluate(self.model, self.held_out).tolist()
         loss = sum(hops) / len(hops)
         if not math.isfinite(loss):
-            self._fail(now.step, loss)
+            self._fail(now.step, loss, bad=now.step)
         metrics = {
             "step": now.step,
             "train_loss": sum(now.losses) / len(now.losses),
@@ -196,7 +202,8 @@ class _Trainer:
         self.run.save_state({**tensors, **flatten_state(self.optimisers)}, vars(self.now))
 
     def _restore(self) -> None:
-        saved = self.run.load_state()
+        saved, kept = self.run.load_state(), self.run.checkpoint_steps()
+        path = self.run.folder / "state.safetensors"
         if saved is not None:
             tensors, about = saved
             prefix = "model."
@@ -205,16 +212,25 @@ class _Trainer:
                 for name, value in tensors.items()
                 if name.startswith(prefix)
             }
-            self.model.load_state_dict(weights)
-            restore_state(self.optimisers, tensors)
-            self.now = _Progress(**about)
-        self.run.rewind(self.now.step, describe_environment(self.run.config.device))
+            with clear_content_errors(path):
+                self.model.load_state_dict(weights)
+                restore_state(self.optimisers, tensors)
+                self.now = _Progress(**about)
+        elif kept and kept[-1] > self.config.save_every:
+            raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are untouched")
+        environment = describe_environment(self.run.config.device, self.run.config.threads)
+        self.run.rewind(self.now.step, environment)
 
-    def _fail(self, step: int, value: float) -> None:
+    def _fail(self, step: int, value: float, bad: int) -> None:
+        """Ends the run as failed; the weights after step `bad` are the ones that gave the value."""
         kept = self.run.checkpoint_steps()
+        good = [s for s in kept if s < bad]
+        for spoilt in kept[len(good) :]:
+            self.run.drop_checkpoint(spoilt)
+        last = f"the last good checkpoint is step {good[-1]}" if good else "no checkpoint is good"
         message = (
-            f"the loss is {value} at step {step}: lower training.learning_rate;"
-            f" the last good checkpoint is step {kept[-1] if kept else 0} in {self.run.folder}"
+            f"the loss is {value} at step {step}: lower training.learning_rate; {last}"
+            f" in {self.run.folder}"
         )
         self._finish("failed", message)
         raise HeadwayError(message)
@@ -222,17 +238,20 @@ class _Trainer:
     def _finish(self, status: str, message: str | None) -> None:
         metrics = self.run.metrics()
         last = metrics[-1] if metrics else {}
-        self.run.write(
-            "outcome.json",
-            {
-                "status": status,
-                "message": message,
-                "step": self.now.step,
-                "val_loss": last.get("val_loss"),
-                "partial": last.get("partial"),
-                "seconds": round(self.now.seconds, 3),
-            },
-        )
+        outcome = {
+            "status": status,
+            "message": message,
+            "step": self.now.step,
+            "val_loss": last.get("val_loss"),
+            "partial": last.get("partial"),
+            "seconds": round(self.now.seconds, 3),
+        }
+        if status == "done":
+            # When to stop was decided on the validation sample, so the end is judged on another.
+            run, count = self.run, self.config.eval_examples
+            sample = held_out(run.task, count, run.config.seed, run.config.device, "test")
+            outcome["test_loss"] = evaluate(self.model, sample).mean().item()
+        self.run.write("outcome.json", outcome)
 
 
 def free_folder(config: RunConfig) -> Path:

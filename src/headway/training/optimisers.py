@@ -36,7 +36,10 @@ class Muon(torch.optim.Optimizer):
         by_shape: dict[tuple[int, int], list[tuple[Tensor, Tensor, dict]]] = {}
         for group in self.param_groups:
             for weight in group["params"]:
-                mean = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
+                state = self.state[weight]
+                if "momentum" not in state:
+                    state["momentum"] = torch.zeros_like(weight)
+                mean = state["momentum"]
                 mean.lerp_(weight.grad, 1 - group["momentum"])
                 update = weight.grad.lerp(mean, group["momentum"])
                 for w, u in zip(
@@ -109,12 +112,22 @@ def flatten_state(optimisers: list[torch.optim.Optimizer]) -> dict[str, Tensor]:
 
 
 def restore_state(optimisers: list[torch.optim.Optimizer], tensors: dict[str, Tensor]) -> None:
-    """Puts back what `flatten_state` took."""
+    """Puts back what `flatten_state` took.
+
+    Raises:
+        ValueError: if a weight's state is missing or of another shape.
+    """
     for i, optimiser in enumerate(optimisers):
         saved: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             if name.startswith(f"optimizer.{i}."):
                 _, _, index, key = name.split(".")
                 saved.setdefault(int(index), {})[key] = value
+        weights = [w for group in optimiser.param_groups for w in group["params"]]
+        if saved.keys() != set(range(len(weights))):
+            raise ValueError("the optimisers' state is not that of this model's weights")
+        for index, weight in enumerate(weights):
+            if any(value.ndim and value.shape != weight.shape for value in saved[index].values()):
+                raise ValueError("the optimisers' state has not the shapes of this model's weights")
         state = optimiser.state_dict()
         optimiser.load_state_dict({"state": saved, "param_groups": state["param_groups"]})

@@ -9,6 +9,7 @@ circuit.json  emergence.json  figures/  report.html          what was found out 
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from filelock import FileLock, Timeout
 from torch import Tensor
 
@@ -27,6 +29,8 @@ from headway.training.config import RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
 from headway.training.files import (
     clear_io_errors,
+    first_line,
+    is_there,
     read_json,
     read_tensors,
     write_json,
@@ -51,7 +55,7 @@ class Run:
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
         """
-        if folder.exists():
+        if is_there(folder):
             raise HeadwayError(
                 f"{folder} exists already: choose another folder,"
                 f" or continue it with: headway train --resume {folder}"
@@ -61,7 +65,8 @@ class Run:
             try:
                 (draft / "checkpoints").mkdir(parents=True)
                 write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
-                write_json(draft / "environment.json", [describe_environment(config.device)])
+                environment = describe_environment(config.device, config.threads)
+                write_json(draft / "environment.json", [environment])
                 draft.rename(folder)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
@@ -72,17 +77,19 @@ class Run:
         """Opens the folder of a run.
 
         Raises:
-            HeadwayError: if there is no run in it, or one of a newer format.
+            HeadwayError: if there is no run in it, one that cannot be read, or one of a newer
+                format.
         """
         folder = Path(folder)
-        if not folder.is_dir():
+        if not is_there(folder):
             raise HeadwayError(f"{folder}: there is no run folder here")
-        if not (folder / "config.json").is_file():
+        if not is_there(folder / "config.json"):
             raise HeadwayError(f"{folder}: not a run folder, or a half-written one: no config.json")
         data = read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
         version = data.pop("format", None)
-        require(isinstance(version, int), f"{folder}/config.json: format", version, "a number")
+        known = type(version) is int and version >= 1
+        require(known, f"{folder}/config.json: format", version, "a whole number of at least 1")
         if version > FORMAT:
             raise HeadwayError(
                 f"{folder}: format = {version} is newer than this headway reads"
@@ -91,12 +98,31 @@ class Run:
         return cls(folder, from_dict(data))
 
     @cached_property
+    def device(self) -> str:
+        """The config's device if it is available here, else `cpu`."""
+        try:
+            require_device(self.config.device)
+        except HeadwayError:
+            return "cpu"
+        return self.config.device
+
+    @cached_property
     def task(self) -> Task:
         """The run's task, on its device."""
-        return make_task(self.config.task, self.config.device)
+        return make_task(self.config.task, self.device)
 
-    def new_model(self) -> Transformer:
-        """The run's model as it is before training."""
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Computes with as many threads as the config says, and with as many as before after it."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.config.threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    def new_model(self, device: str | None = None) -> Transformer:
+        """The run's model as it is before training, on a device; none means the run's."""
         task = self.task
         return Transformer(
             self.config.model,
@@ -105,7 +131,7 @@ class Run:
             n_positions=task.length,
             n_read=task.n_chains,
             seed=self.config.seed,
-        ).to(self.config.device)
+        ).to(device or self.device)
 
     def model(self, step: int | None = None) -> Transformer:
         """The model at a checkpoint, the last one if none is named; for evaluation only.
@@ -127,24 +153,30 @@ class Run:
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
-        paths = (self.folder / "checkpoints").glob("step_*.safetensors")
-        return sorted(int(path.stem.removeprefix("step_")) for path in paths)
+        names = [path.name for path in self._paths("checkpoints")]
+        matches = [re.fullmatch(r"step_([0-9]+)\.safetensors", name) for name in names]
+        return sorted(int(match[1]) for match in matches if match)
 
     def save_checkpoint(self, step: int, model: Transformer) -> None:
         """Keeps the weights as they are after a step (0: before training)."""
         write_tensors(self._checkpoint_path(step), model.state_dict(), {"step": step})
 
+    def drop_checkpoint(self, step: int) -> None:
+        """Forgets the weights after a step."""
+        self.remove(f"checkpoints/{self._checkpoint_path(step).name}")
+
     def metrics(self) -> list[dict[str, Any]]:
-        """The evaluations so far, in order; a line that was cut off in writing is left out."""
+        """The evaluations so far, in order; a line that was cut off in writing is left out.
+
+        Raises:
+            HeadwayError: if a line is not an evaluation.
+        """
         path = self.folder / "metrics.jsonl"
-        if not path.exists():
+        if not is_there(path):
             return []
         with clear_io_errors(path, "read"):
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        try:
-            return [json.loads(line) for line in lines if line.endswith("\n")]
-        except json.JSONDecodeError as error:
-            raise HeadwayError(f"{path} is corrupted: {error}") from None
+            *lines, _ = path.read_bytes().split(b"\n")
+        return [_evaluation(line, f"{path}, line {i}") for i, line in enumerate(lines, start=1)]
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds the line of one evaluation."""
@@ -153,40 +185,77 @@ class Run:
             file.write(json.dumps(metrics) + "\n")
 
     def rewind(self, step: int, environment: dict[str, Any]) -> None:
-        """Forgets what was written after a step, and notes where the run goes on from it."""
-        kept = [json.dumps(line) + "\n" for line in self.metrics() if line["step"] <= step]
-        write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
-        for later in [s for s in self.checkpoint_steps() if s > step]:
-            self._checkpoint_path(later).unlink()
-        (self.folder / "outcome.json").unlink(missing_ok=True)
+        """Forgets what was written after a step, and notes where the run goes on from it.
+
+        A circuit and its dates go too if they were found in a run that had gone further. What
+        tells that there is something to forget, the metrics, is changed last.
+        """
+        metrics = self.metrics()
+        later = [s for s in self.checkpoint_steps() if s > step]
+        if later or any(line["step"] > step for line in metrics):
+            self.remove("circuit.json")
+            self.remove("emergence.json")
+        for after in later:
+            self.drop_checkpoint(after)
+        self.remove("outcome.json")
+        for path in [*self._paths("."), *self._paths("checkpoints")]:
+            if re.fullmatch(r"\.(state|step_|metrics).*\.draft-[0-9]+", path.name):
+                self.remove(str(path.relative_to(self.folder)))
         if step > 0:
-            sessions = self.read("environment.json") or []
-            self.write("environment.json", [*sessions, {**environment, "from_step": step}])
+            path = self.folder / "environment.json"
+            sessions = self.read(path.name) or []
+            require(isinstance(sessions, list), str(path), sessions, "a list of sessions")
+            self.write(path.name, [*sessions, {**environment, "from_step": step}])
+        kept = [json.dumps(line) + "\n" for line in metrics if line["step"] <= step]
+        write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
 
     def read(self, name: str) -> Any | None:
         """One of the folder's JSON files (`circuit.json`, …), or none if it is not there."""
         path = self.folder / name
-        return read_json(path) if path.exists() else None
+        return read_json(path) if is_there(path) else None
 
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
         write_json(self.folder / name, data)
 
+    def remove(self, name: str) -> None:
+        """Deletes one of the folder's files, if it is there."""
+        path = self.folder / name
+        with clear_io_errors(path, "remove"):
+            path.unlink(missing_ok=True)
+
     def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The tensors and counters from which to resume, or none before the first save."""
         path = self.folder / "state.safetensors"
-        return read_tensors(path) if path.exists() else None
+        return read_tensors(path) if is_there(path) else None
 
     def save_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Replaces the state from which to resume."""
         write_tensors(self.folder / "state.safetensors", tensors, about)
 
+    def outcome(self) -> dict[str, Any] | None:
+        """How the run ended, as in `outcome.json`; none if it has not.
+
+        Raises:
+            HeadwayError: if the file is not an object whose status is `done` or `failed`.
+        """
+        path = self.folder / "outcome.json"
+        if not is_there(path):
+            return None
+        outcome = read_json(path)
+        require(isinstance(outcome, dict), str(path), outcome, "an object of fields")
+        status = outcome.get("status")
+        require(status in ("done", "failed"), f"{path}: status", status, "done or failed")
+        return outcome
+
     @property
     def status(self) -> str:
         """`done` or `failed` once it ended; else `running`, or `stopped` if nobody writes to it."""
-        outcome = self.read("outcome.json")
+        outcome = self.outcome()
         if outcome is not None:
             return outcome["status"]
+        if not is_there(self._lock_path):
+            return "stopped"
         try:
             with FileLock(self._lock_path, timeout=0):
                 return "stopped"
@@ -202,7 +271,7 @@ class Run:
         Raises:
             HeadwayError: if another process is writing to the run, or writing is not permitted.
         """
-        lock = FileLock(self._lock_path, timeout=0)
+        lock = FileLock(self._lock_path, timeout=0.3)  # longer than `status` ever holds it
         with clear_io_errors(self.folder, "write to"):
             try:
                 lock.acquire()
@@ -222,20 +291,70 @@ class Run:
     def _checkpoint_path(self, step: int) -> Path:
         return self.folder / "checkpoints" / f"step_{step:07d}.safetensors"
 
+    def _paths(self, name: str) -> list[Path]:
+        """What lies in one of the run's folders; nothing if it is not there."""
+        folder = self.folder / name
+        if not is_there(folder):
+            return []
+        with clear_io_errors(folder, "read"):
+            return list(folder.iterdir())
+
+
+def _evaluation(line: bytes, where: str) -> dict[str, Any]:
+    """One line of `metrics.jsonl`, checked."""
+    try:
+        data = json.loads(line.decode())
+    except ValueError as error:
+        raise HeadwayError(f"{where} is not valid JSON: {first_line(error)}") from None
+    numbers = ("train_loss", "val_loss", "seconds")
+    if not (
+        isinstance(data, dict)
+        and type(data.get("step")) is int
+        and all(_is_number(data.get(name)) for name in numbers)
+        and isinstance(data.get("partial"), dict)
+        and all(_is_number(loss) for loss in data["partial"].values())
+    ):
+        raise HeadwayError(
+            f"{where} is not an evaluation: it must have step, train_loss, val_loss, partial"
+            " and seconds"
+        )
+    return data
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def require_device(device: str) -> None:
+    """Makes sure that one can compute on a device here.
+
+    Raises:
+        HeadwayError: if not, with the reason.
+    """
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        reason = first_line(error).split(". ")[0]
+        require(False, "device", device, f"one that is available here ({reason})")
+
 
 def find_runs(folder: Path) -> list["Run | HeadwayError"]:
     """The runs directly inside a folder, by name; for what cannot be read, why.
 
     Raises:
-        HeadwayError: if there is no such folder.
+        HeadwayError: if there is no such folder, or it cannot be read.
     """
-    if not folder.is_dir():
+    if not is_there(folder):
         raise HeadwayError(f"{folder}: there is no such folder")
+    with clear_io_errors(folder, "read"):
+        paths = sorted(folder.iterdir())
     runs: list[Run | HeadwayError] = []
-    for path in sorted(folder.iterdir()):
-        if path.is_dir() and not path.name.startswith("."):
-            try:
+    for path in paths:
+        try:
+            with clear_io_errors(path, "read"):
+                inside = not path.name.startswith(".") and path.is_dir()
+            if inside:
                 runs.append(Run.open(path))
-            except HeadwayError as error:
-                runs.append(error)
+        except HeadwayError as error:
+            runs.append(error)
     return runs

@@ -1,0 +1,119 @@
+"""Configs: what is refused, and in which words."""
+
+import json
+import math
+
+import pytest
+
+from headway.errors import HeadwayError
+from headway.training import RunConfig, TrainingConfig, from_dict, to_dict
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:0", "cuda:12", "mps"])
+def test_devices(device):
+    assert RunConfig(device=device).device == device
+
+
+@pytest.mark.parametrize("device", ["", "tpu", "cuda:", "cuda:x", "cuda:-1", "mps:0", "cpu\n"])
+def test_what_is_no_device(device):
+    with pytest.raises(HeadwayError, match="it must be cpu, cuda, cuda:N or mps"):
+        RunConfig(device=device)
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"steps": 5, "cooldown_steps": 6}, r"training.cooldown_steps = 6 .* training.steps = 5"),
+        ({"weight_decay": math.inf}, "training.weight_decay = inf is not allowed"),
+        ({"weight_decay": math.nan}, "training.weight_decay = nan is not allowed"),
+        ({"cooldown_below": math.inf}, "training.cooldown_below = inf is not allowed"),
+        ({"stop_below": math.nan}, "training.stop_below = nan is not allowed"),
+        ({"stop_below": -0.1}, "training.stop_below = -0.1 is not allowed"),
+        ({"learning_rate": math.inf}, "training.learning_rate = inf is not allowed"),
+        ({"cooldown_power": 0.0}, "training.cooldown_power = 0.0 is not allowed"),
+        ({"betas": (0.9, 1.0)}, r"training.betas = \(0.9, 1.0\) is not allowed"),
+        ({"betas": (math.nan, 0.9)}, "training.betas"),
+        ({"momentum": 1.0}, "training.momentum = 1.0 is not allowed"),
+        ({"betas": (0.9, 1.5), "momentum": 1.5}, "training.betas"),
+        ({"batch_size": 8, "train_examples": 7}, "training.train_examples = 7 is not allowed"),
+        ({"steps": True}, "training.steps = True is not allowed"),
+    ],
+)
+def test_training_that_cannot_be(fields, complaint):
+    with pytest.raises(HeadwayError, match=complaint) as error:
+        TrainingConfig(**fields)
+    assert "\n" not in str(error.value)
+
+
+def test_cooling_down_all_the_time_is_allowed():
+    assert TrainingConfig(steps=5, cooldown_steps=5).cooldown_steps == 5
+
+
+def test_a_config_survives_json(tiny):
+    assert from_dict(json.loads(json.dumps(to_dict(tiny)))) == tiny
+
+
+def paths(data: dict, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = []
+    for name, value in data.items():
+        found.append((*prefix, name))
+        if isinstance(value, dict):
+            found += paths(value, (*prefix, name))
+    return found
+
+
+FIELDS = paths(to_dict(RunConfig()))
+CHECKED_HERE = [
+    path for path in FIELDS if path[0] not in ("task", "model") or path[1:] in [(), ("kind",)]
+]
+
+
+@pytest.mark.parametrize("path", FIELDS, ids=".".join)
+def test_every_field_must_be_there(tiny, path):
+    data = json.loads(json.dumps(to_dict(tiny)))
+    at = data
+    for name in path[:-1]:
+        at = at[name]
+    del at[path[-1]]
+    with pytest.raises(HeadwayError, match=".".join(path)) as error:
+        from_dict(data)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, [[]], "x\ny", {}])
+@pytest.mark.parametrize("path", CHECKED_HERE, ids=".".join)
+def test_a_container_where_none_belongs_is_one_line(tiny, path, value):
+    data = json.loads(json.dumps(to_dict(tiny)))
+    at = data
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = value
+    with pytest.raises(
+        HeadwayError, match=path[-1] if value else r"is (missing|not allowed)"
+    ) as error:
+        from_dict(data)
+    assert "\n" not in str(error.value)
+
+
+def test_betas_that_are_a_number(tiny):
+    data = to_dict(tiny)
+    data["training"] = {**data["training"], "betas": 3}
+    with pytest.raises(HeadwayError, match=r"training.betas = 3 is not allowed: it must be 2 num"):
+        from_dict(data)
+
+
+@pytest.mark.parametrize("section", ["", "task", "model", "training"])
+def test_an_unknown_field_is_named(tiny, section):
+    data = to_dict(tiny)
+    if section:
+        data[section] = {**data[section], "bogus": 1}
+    else:
+        data["bogus"] = 1
+    with pytest.raises(HeadwayError, match="bogus is not a field"):
+        from_dict(data)
+
+
+@pytest.mark.parametrize("data", [[], 3, None, "text"])
+def test_a_config_that_is_no_object(data):
+    with pytest.raises(HeadwayError, match="it must be an object of fields"):
+        from_dict(data)
