@@ -21,7 +21,7 @@ configs = st.builds(
     d_mlp=st.sampled_from([None, 0, 5]),
     act_fn=st.sampled_from(["gelu", "relu"]),
     causal=st.booleans(),
-    init=st.sampled_from(["gpt2", "fan_in"]),
+    init=st.sampled_from(["gpt2", "fan_in", "orthogonal"]),
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from headway.errors import HeadwayError
-from headway.training import Run, resume, train
+from headway.training import Run, evaluate, held_out, resume, train
 from headway.training.files import read_tensors
 
 KILLS = 20
@@ -42,7 +42,12 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     tiny, with_training, tmp_path, optimizer, train_examples
 ):
     config = with_training(
-        tiny, optimizer=optimizer, train_examples=train_examples, cooldown_below=0.98, steps=14
+        tiny,
+        optimizer=optimizer,
+        train_examples=train_examples,
+        steps=30,
+        cooldown_steps=8,
+        cooldown_below=1.2,
     )
     whole = train(config, tmp_path / "whole")
 
@@ -69,31 +74,34 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
 
 @pytest.mark.slow
 def test_sigkill_at_random_moments(tiny, with_training, tmp_path):
-    config = with_training(tiny, steps=600, cooldown_steps=100, checkpoint_every=25, save_every=5)
+    config = with_training(tiny, steps=6000, cooldown_steps=100, checkpoint_every=50, save_every=5)
     whole = train(config, tmp_path / "whole")
-    moments, kills = random.Random(0), 0
-    folder = tmp_path / "killed"
+    moments, folder = random.Random(0), tmp_path / "killed"
     Run.create(folder, config)
-    while kills < KILLS:
+    state = folder / "state.safetensors"
+    for kill in range(KILLS):
         worker = _resume_in_a_process(folder)
-        # Wait until it is training, then kill it anywhere within a second.
-        state = folder / "state.safetensors"
-        stamp = state.stat().st_mtime_ns if state.exists() else 0
-        while worker.poll() is None and (not state.exists() or state.stat().st_mtime_ns == stamp):
-            time.sleep(0.005)
-        time.sleep(moments.random() * 0.08)
+        if kill % 2:  # anywhere from starting up to training
+            time.sleep(5 * moments.random())
+        else:  # while it trains and saves
+            stamp = state.stat().st_mtime_ns if state.exists() else None
+            while not state.exists() or state.stat().st_mtime_ns == stamp:
+                time.sleep(0.005)
+            time.sleep(0.2 * moments.random())
         worker.send_signal(signal.SIGKILL)
-        worker.wait()
-        kills += 1
-        Run.open(folder).metrics()
+        assert worker.wait() == -signal.SIGKILL, "the run ended before it was killed"
+        assert Run.open(folder).status == "stopped"
     assert _resume_in_a_process(folder).wait() == 0
 
     killed = Run.open(folder)
     assert killed.status == "done"
-    assert len(killed.read("environment.json")) > KILLS // 2
+    sessions = killed.read("environment.json")
+    assert sessions is not None
+    assert len({session.get("from_step", 0) for session in sessions}) > KILLS // 4
     assert same(weights(killed), weights(whole))
     assert killed.checkpoint_steps() == whole.checkpoint_steps()
     assert without_times(killed.metrics()) == without_times(whole.metrics())
+    assert not list(folder.rglob("*draft*"))
 
 
 def _resume_in_a_process(folder: Path) -> subprocess.Popen:
@@ -133,3 +141,53 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert outcome is not None
     assert "last good checkpoint" in outcome["message"]
     assert all(torch.isfinite(w).all() for w in weights(run).values())
+    batch = held_out(run.task, 16, run.config.seed, "cpu")
+    assert torch.isfinite(evaluate(run.model(), batch)).all()
+
+
+def test_a_run_stops_early_in_the_same_place_after_a_kill(tiny, with_training, tmp_path):
+    config = with_training(tiny, steps=60, cooldown_steps=0, stop_below=0.97)
+    whole = train(config, tmp_path / "whole")
+    end = whole.metrics()[-1]["step"]
+    assert whole.metrics()[-1]["val_loss"] < 0.97
+    assert end < 60
+
+    def stop(_run, now, _end, _metrics):
+        if now == end - 1:
+            raise InterruptError
+
+    with pytest.raises(InterruptError):
+        train(config, tmp_path / "broken", stop)
+    broken = resume(tmp_path / "broken")
+    assert broken.metrics()[-1]["step"] == end
+    assert same(weights(broken), weights(whole))
+
+
+def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp_path):
+    def unfinished(name: str) -> Run:
+        def stop(_run, now, _end, _metrics):
+            if now == 5:
+                raise InterruptError
+
+        with pytest.raises(InterruptError):
+            train(tiny, tmp_path / name, stop)
+        return Run.open(tmp_path / name)
+
+    run = unfinished("a")
+    tensors, about = read_tensors(run.folder / "state.safetensors")
+    only_weights = {name: t for name, t in tensors.items() if name.startswith("model.")}
+    for spoilt, note in (
+        (only_weights, about),
+        ({**tensors, "model.embed.weight": torch.zeros(1, 1)}, about),
+        (tensors, {**about, "bogus": 1}),
+    ):
+        run.save_state(spoilt, note)
+        with pytest.raises(HeadwayError, match=r"state\.safetensors is corrupted or of another"):
+            resume(run.folder)
+        assert run.checkpoint_steps() == [0, 4]
+
+    lost = unfinished("b")
+    (lost.folder / "state.safetensors").unlink()
+    with pytest.raises(HeadwayError, match=r"state\.safetensors is missing"):
+        resume(lost.folder)
+    assert lost.checkpoint_steps() == [0, 4]

@@ -66,6 +66,7 @@ def mark_levels(axes: Axes, levels: Mapping[str, float]) -> None:
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
+    levels = {name: level for name, level in levels.items() if level > 0}  # the axis may be log
     points = 72 * figure.get_figheight() * 0.8  # about the height of the axes
     to_fraction = axes.transData + axes.transAxes.inverted()
     lines = [points * float(to_fraction.transform((0, level))[1]) for level in levels.values()]
