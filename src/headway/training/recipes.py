@@ -20,12 +20,7 @@ def fast(depth: int = 3, seed: int = 0) -> RunConfig:
     return RunConfig(
         task=RetrievalConfig(depth=depth, position_code="pair", position_base=None),
         model=TransformerConfig(
-            n_layers=depth + 5,
-            d_model=64,
-            n_heads=1,
-            d_mlp=128,
-            act_fn="relu",
-            init="orthogonal",
+            n_layers=depth + 3, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
         ),
         training=fast_training(),
         seed=seed,
