@@ -44,6 +44,7 @@ def examine(seed: int, depth: int, curriculum: bool, folder: Path) -> dict[str, 
         "steps_to_solved": reached and reached["step"],
         "seconds_to_solved": reached and reached["seconds"],
         "test_loss": outcome.get("test_loss"),
+        "given_up": outcome.get("given_up", []),
     }
     return result | circuit_of(run)
 
@@ -81,6 +82,7 @@ def circuit_of(run: Run) -> dict[str, Any]:
 def line(result: dict[str, Any]) -> str:
     """One seed in one line."""
     took = f"{result['seconds']:5.0f} s {result['steps']:5d} steps"
+    took += f" +{len(result['given_up'])}" if result["given_up"] else "   "
     text = f"seed {result['seed']:4d}  MSE {result['val_loss']:.4f}  {took}"
     if result["circuit"] is None:
         return f"{text}  no circuit"
@@ -135,6 +137,8 @@ def main() -> None:
             print(line(results[-1]), flush=True)
     solved = [r for r in results if r["solved"]]
     print(f"MSE < {SOLVED}: {len(solved)} of {len(results)} seeds")
+    at_once = sum(not r["given_up"] for r in solved)
+    print(f"of these at the first attempt: {at_once} (+n: attempts given up before)")
     print("final MSE:", spread([r["val_loss"] for r in results]))
     print("seconds to the end, solved seeds:", spread([r["seconds"] for r in solved]))
     print("seconds until first below:", spread([r["seconds_to_solved"] for r in solved]))

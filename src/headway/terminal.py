@@ -62,11 +62,15 @@ class Progress:
         self.live, self.curves = live, dict[str, list[float]]()
         self.evaluations, self.metrics = 0, dict[str, Any]()
         self.first: tuple[int, float] | None = None
-        self.shown = 0.0
+        self.step, self.attempt, self.shown = 0, 1, 0.0
 
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
         now = time.perf_counter()
+        if self.first is not None and step < self.step:
+            self.attempt += 1
+            self.first, self.curves = None, {}
+        self.step = step
         self.first = self.first or (step, now)
         if metrics is not None:
             self.evaluations, self.metrics = self.evaluations + 1, metrics
@@ -90,6 +94,7 @@ class Progress:
         rate = run.config.training.batch_size / pace if step > first else 0.0
         filled = round(24 * step / end)
         loss = f"{self.metrics['val_loss']:.3f}" if self.metrics else "…"
+        again = f"   attempt {self.attempt}" if self.attempt > 1 else ""
         lines = [
             Text.assemble(
                 ("training  ", "bold"),
@@ -97,7 +102,7 @@ class Progress:
                 ("─" * (24 - filled), "dim"),
                 f"  step {step}/{end}  {rate:.0f} examples/s",
             ),
-            Text(f"          loss {loss}   at most {duration(pace * (end - step))} left"),
+            Text(f"          loss {loss}{again}   at most {duration(pace * (end - step))} left"),
         ]
         for hop, curve in self.curves.items():
             learnt = curve[-1] < 0.5
@@ -131,6 +136,7 @@ def print_outcome(run: Run) -> None:
     print(
         f"{outcome['status']}: validation MSE {outcome['val_loss']:.4f} ({hops})"
         f"\n      after {outcome['step']} steps, {duration(outcome['seconds'])}"
+        f"{said_of_attempts(outcome)}"
         f"\nrun   {run.folder}"
     )
 
@@ -268,7 +274,7 @@ def print_summary(
     out.print(
         f"[bold]1 Trained[/]  {model.n_layers} layers × {model.n_heads} head, width"
         f" {model.d_model}, seed {config.seed}: solved in {outcome['step']} steps,"
-        f" {duration(outcome['seconds'])}"
+        f" {duration(outcome['seconds'])}{said_of_attempts(outcome)}"
         f"\n           validation MSE [bold]{outcome['val_loss']:.4f}[/]  ({hops})"
     )
     out.print(
@@ -294,6 +300,12 @@ def print_summary(
         f"[bold]5 Report[/]   {page}\n           {duration(seconds)} in all, at most"
         f" {memory:.2f} GB of memory"
     )
+
+
+def said_of_attempts(outcome: dict[str, Any]) -> str:
+    """Which attempts were given up before the one that counts, in words."""
+    steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
+    return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""
 
 
 def describe_task(config: TaskConfig) -> str:

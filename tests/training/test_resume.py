@@ -145,6 +145,52 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert torch.isfinite(evaluate(run.model(), batch)).all()
 
 
+def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_training, tmp_path):
+    config = with_training(tiny, steps=30, cooldown_steps=8, patience=6, save_every=3)
+    whole = train(config, tmp_path / "whole")
+    outcome = whole.outcome()
+    assert outcome is not None
+    assert [attempt["step"] for attempt in outcome["given_up"]] == [6, 6]
+    assert [line["step"] for line in whole.metrics()] == list(range(2, 19, 2))
+    assert whole.checkpoint_steps() == [0, 4, 8, 12, 16, 18]
+
+    sessions = 0
+
+    def stop_after(count: int):
+        calls = 0
+
+        def watch(_run, _now, _end, _metrics):
+            nonlocal calls
+            calls += 1
+            if calls == count:
+                raise InterruptError
+
+        return watch
+
+    folder = tmp_path / "broken"
+    Run.create(folder, config)
+    while Run.open(folder).status != "done" and sessions < 60:
+        sessions += 1
+        try:
+            resume(folder, stop_after(4 + sessions % 3))
+        except InterruptError:
+            continue
+    broken = Run.open(folder)
+    assert sessions > 5
+    assert same(weights(broken), weights(whole))
+    assert broken.checkpoint_steps() == whole.checkpoint_steps()
+    assert without_times(broken.metrics()) == without_times(whole.metrics())
+    assert (broken.outcome() or {})["given_up"] == outcome["given_up"]
+
+
+def test_attempts_start_from_other_weights_and_other_data(tiny, with_training, tmp_path):
+    config = with_training(tiny, steps=30, cooldown_steps=8, patience=6)
+    run = train(config, tmp_path / "run")
+    first, third = run.new_model().state_dict(), run.new_model(attempt=2).state_dict()
+    assert same(weights(run, 0), third)
+    assert not same(first, third)
+
+
 def test_a_run_stops_early_in_the_same_place_after_a_kill(tiny, with_training, tmp_path):
     config = with_training(tiny, steps=60, cooldown_steps=0, stop_below=0.97)
     whole = train(config, tmp_path / "whole")

@@ -17,7 +17,7 @@ class TrainingConfig:
     """How to train.
 
     Attributes:
-        steps: at most so many optimiser steps.
+        steps: at most so many optimiser steps, over all attempts.
         batch_size: sequences in a step.
         train_examples: size of the fixed training set, reshuffled every epoch; none means fresh
             sequences at every step.
@@ -37,6 +37,10 @@ class TrainingConfig:
         cooldown_below: start to cool down as soon as the validation loss is below this, and stop
             when cool; 0 means only to cool down before `steps`.
         stop_below: stop as soon as the validation loss is below this; 0 means never.
+        patience: an attempt in which some hop is not learnt (partial loss above 0.5) and none was
+            for so many steps is given up, and training starts again from other weights, as long
+            as a whole attempt still fits into `steps`; 0 means never. What was given up is told
+            in `outcome.json`.
         eval_every: steps between evaluations.
         eval_examples: held-out sequences.
         checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).
@@ -59,6 +63,7 @@ class TrainingConfig:
     cooldown_power: float = 1.0
     cooldown_below: float = 0.0
     stop_below: float = 0.0
+    patience: int = 0
     eval_every: int = 100
     eval_examples: int = 1024
     checkpoints: Literal["linear", "log"] = "linear"
@@ -72,7 +77,7 @@ class TrainingConfig:
             require(value >= 1, f"training.{name}", value, "a whole number of at least 1")
         for name in (
             *("warmup_steps", "cooldown_steps", "cooldown_below", "stop_below"),
-            *("checkpoint_every", "weight_decay"),
+            *("checkpoint_every", "weight_decay", "patience"),
         ):
             value = getattr(self, name)
             require(0 <= value < math.inf, f"training.{name}", value, "0 or more, and finite")

@@ -9,11 +9,18 @@ from headway.tasks import Batch, Task
 from headway.training.config import TrainingConfig
 
 
+def seed_of(*purpose: object) -> int:
+    """A seed that depends on every word of `purpose` and nothing else.
+
+    It has 32 bits: a generator on the CPU takes no more notice of a longer one.
+    """
+    words = "/".join(map(str, purpose)).encode()
+    return int.from_bytes(hashlib.blake2b(words, digest_size=4).digest(), "big")
+
+
 def generator_for(device: str, *purpose: object) -> torch.Generator:
     """A generator on `device` whose stream depends on every word of `purpose` and nothing else."""
-    words = "/".join(map(str, purpose)).encode()
-    seed = int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "big") >> 1
-    return torch.Generator(device).manual_seed(seed)
+    return torch.Generator(device).manual_seed(seed_of(*purpose))
 
 
 def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "held-out") -> Batch:
@@ -32,11 +39,14 @@ class Stream:
     shuffled anew every epoch (the last, incomplete batch of an epoch is left out).
     """
 
-    def __init__(self, task: Task, config: TrainingConfig, seed: int, device: str):
-        self.task, self.size, self.seed, self.device = task, config.batch_size, seed, device
+    def __init__(
+        self, task: Task, config: TrainingConfig, seed: int, device: str, attempt: int = 0
+    ):
+        self.task, self.size, self.device = task, config.batch_size, device
+        self.seed = seed if attempt == 0 else f"{seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
         if config.train_examples is not None:
-            self._set = task.draw(config.train_examples, generator_for(device, seed, "set"))
+            self._set = task.draw(config.train_examples, generator_for(device, self.seed, "set"))
             self._per_epoch = config.train_examples // config.batch_size
             self._epoch, self._shuffle = -1, torch.empty(0)
 

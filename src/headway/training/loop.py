@@ -22,6 +22,9 @@ from headway.training.files import clear_content_errors
 from headway.training.optimisers import flatten_state, make_optimisers, restore_state
 from headway.training.run import Run, require_device
 
+LEARNT = 0.5
+"""The partial loss below which a hop counts as learnt (section 7.2)."""
+
 Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 """Called after every step with the run, the step, the last step as planned now, and the metrics
 if the step was evaluated."""
@@ -108,30 +111,58 @@ def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
 
 @dataclass
 class _Progress:
-    """What changes in a run beside its tensors."""
+    """What changes in a run beside its tensors.
+
+    Steps count from the start of the present attempt, seconds from the start of the first.
+    """
 
     step: int = 0
     cooling_from: int = 0
     end: int = 0
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
+    learnt: int = 0
+    learnt_at: int = 0
+    given_up: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def spent(self) -> int:
+        """Steps of the attempts that were given up."""
+        return sum(attempt["step"] for attempt in self.given_up)
 
 
 class _Trainer:
     """The moving parts of a run that is being trained."""
 
     def __init__(self, run: Run):
-        config = run.config
-        self.run, self.config = run, config.training
-        self.model = run.new_model()
-        self.optimisers = make_optimisers(self.model, config.training)
-        self.stream = Stream(run.task, config.training, config.seed, config.device)
+        self.run, self.config = run, run.config.training
         self.held_out = held_out(
-            run.task, config.training.eval_examples, config.seed, config.device
+            run.task, self.config.eval_examples, run.config.seed, run.config.device
         )
-        steps = config.training.steps
-        self.now = _Progress(cooling_from=steps - config.training.cooldown_steps, end=steps)
-        self._restore()
+        saved = run.load_state()
+        if saved is None:
+            kept = run.checkpoint_steps()
+            if kept and kept[-1] > self.config.save_every:
+                path = run.folder / "state.safetensors"
+                raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
+            self._begin([], 0.0)
+        else:
+            self._restore(*saved)
+        environment = describe_environment(run.config.device, run.config.threads)
+        run.rewind(self.now.step, environment)
+
+    def _begin(self, given_up: list[dict[str, Any]], seconds: float) -> None:
+        """Sets up an attempt, the first or after others were given up."""
+        config, attempt = self.run.config, len(given_up)
+        self.model = self.run.new_model(config.device, attempt)
+        self.optimisers = make_optimisers(self.model, self.config)
+        self.stream = Stream(self.run.task, self.config, config.seed, config.device, attempt)
+        self.now = _Progress(seconds=seconds, given_up=given_up)
+        self.now.end = self.config.steps - self.now.spent
+        self.now.cooling_from = self.now.end - self.config.cooldown_steps
+        self._note_rates()
+
+    def _note_rates(self) -> None:
         self.full_rates = [
             (group, group["lr"], group["weight_decay"])
             for optimiser in self.optimisers
@@ -140,9 +171,9 @@ class _Trainer:
 
     def train(self, watch: Watch | None) -> None:
         started = time.perf_counter() - self.now.seconds
-        if self.now.step == 0:
-            self.run.save_checkpoint(0, self.model)
         while self.now.step < self.now.end:
+            if self.now.step == 0:
+                self.run.save_checkpoint(0, self.model)
             self._step()
             step, metrics = self.now.step, None
             self.now.seconds = time.perf_counter() - started
@@ -154,7 +185,25 @@ class _Trainer:
                 self._save()
             if watch is not None:
                 watch(self.run, step, self.now.end, metrics)
+            if metrics is not None and self._is_stuck():
+                self._start_again(metrics)
         self._finish("done", None)
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing was learnt for too long, and another whole attempt still fits."""
+        now, config = self.now, self.config
+        if not config.patience or now.learnt == self.run.task.n_hops:
+            return False
+        left = config.steps - now.spent - now.step
+        fits = left >= config.patience + config.cooldown_steps
+        return fits and now.step < now.end and now.step - now.learnt_at >= config.patience
+
+    def _start_again(self, metrics: dict[str, Any]) -> None:
+        """Gives the attempt up; a kill at any moment leaves either it or the next one."""
+        told = {"step": self.now.step, "partial": metrics["partial"]}
+        self._begin([*self.now.given_up, told], self.now.seconds)
+        self._save()
+        self.run.rewind(0, {})
 
     def _step(self) -> None:
         step = self.now.step + 1
@@ -186,7 +235,9 @@ class _Trainer:
             "partial": dict(zip(self.run.task.hop_names, hops, strict=True)),
             "rate_scale": rate_scale(self.config, now.step, now.cooling_from),
             "seconds": round(now.seconds, 3),
-            "examples_per_second": round(now.step * self.config.batch_size / now.seconds, 1),
+            "examples_per_second": round(
+                (now.spent + now.step) * self.config.batch_size / now.seconds, 1
+            ),
         }
         now.losses = []
         self.run.append_metrics(metrics)
@@ -195,31 +246,30 @@ class _Trainer:
             now.end = now.step + self.config.cooldown_steps
         if loss < self.config.stop_below:
             now.end = now.step
+        learnt = sum(hop < LEARNT for hop in hops)
+        if learnt > now.learnt:
+            now.learnt, now.learnt_at = learnt, now.step
         return metrics
 
     def _save(self) -> None:
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         self.run.save_state({**tensors, **flatten_state(self.optimisers)}, vars(self.now))
 
-    def _restore(self) -> None:
-        saved, kept = self.run.load_state(), self.run.checkpoint_steps()
-        path = self.run.folder / "state.safetensors"
-        if saved is not None:
-            tensors, about = saved
-            prefix = "model."
-            weights = {
-                name.removeprefix(prefix): value
-                for name, value in tensors.items()
-                if name.startswith(prefix)
-            }
-            with clear_content_errors(path):
+    def _restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        with clear_content_errors(self.run.folder / "state.safetensors"):
+            now = _Progress(**about)
+            self._begin(now.given_up, now.seconds)
+            self.now = now
+            if now.step > 0:
+                prefix = "model."
+                weights = {
+                    name.removeprefix(prefix): value
+                    for name, value in tensors.items()
+                    if name.startswith(prefix)
+                }
                 self.model.load_state_dict(weights)
                 restore_state(self.optimisers, tensors)
-                self.now = _Progress(**about)
-        elif kept and kept[-1] > self.config.save_every:
-            raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are untouched")
-        environment = describe_environment(self.run.config.device, self.run.config.threads)
-        self.run.rewind(self.now.step, environment)
+                self._note_rates()
 
     def _fail(self, step: int, value: float, bad: int) -> None:
         """Ends the run as failed; the weights after step `bad` are the ones that gave the value."""
@@ -245,6 +295,7 @@ class _Trainer:
             "val_loss": last.get("val_loss"),
             "partial": last.get("partial"),
             "seconds": round(self.now.seconds, 3),
+            "given_up": self.now.given_up,
         }
         if status == "done":
             # When to stop was decided on the validation sample, so the end is judged on another.

@@ -30,7 +30,7 @@ def fast(depth: int = 3, seed: int = 0) -> RunConfig:
 def fast_training() -> TrainingConfig:
     """How `fast` and its relatives train."""
     return TrainingConfig(
-        steps=2_500,
+        steps=3_000,
         batch_size=64,
         train_examples=None,
         optimizer="muon",
@@ -42,6 +42,7 @@ def fast_training() -> TrainingConfig:
         cooldown_steps=1_300,
         cooldown_below=0.62,
         stop_below=0.012,
+        patience=450,
         eval_every=25,
         eval_examples=512,
         checkpoint_every=25,

@@ -26,6 +26,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Transformer
 from headway.tasks import Task, make_task
 from headway.training.config import RunConfig, from_dict, to_dict
+from headway.training.data import seed_of
 from headway.training.environment import describe_environment
 from headway.training.files import (
     clear_io_errors,
@@ -121,8 +122,11 @@ class Run:
         finally:
             torch.set_num_threads(before)
 
-    def new_model(self, device: str | None = None) -> Transformer:
-        """The run's model as it is before training, on a device; none means the run's."""
+    def new_model(self, device: str | None = None, attempt: int = 0) -> Transformer:
+        """The run's model as it is before training, on a device; none means the run's.
+
+        Every attempt (see `TrainingConfig.patience`) starts from other weights.
+        """
         task = self.task
         return Transformer(
             self.config.model,
@@ -130,7 +134,7 @@ class Run:
             d_target=task.d_target,
             n_positions=task.length,
             n_read=task.n_chains,
-            seed=self.config.seed,
+            seed=self.config.seed if attempt == 0 else seed_of(self.config.seed, attempt),
         ).to(device or self.device)
 
     def model(self, step: int | None = None) -> Transformer:
