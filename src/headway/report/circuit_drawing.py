@@ -71,10 +71,10 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     query = grid.places[-1].role
     _write(
         axes,
-        grid.columns[query] - 0.14,
+        grid.columns[query] + 0.14,
         grid.top + 0.3,
         "answer " + _listed(task.hop_names),
-        ha="right",
+        ha="left",
         fontsize=8,
     )
     return figure

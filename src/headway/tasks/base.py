@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headway.errors import require
+
 Order = Literal["deep-first", "shallow-first"]
 
 
@@ -139,6 +141,26 @@ def previous_token(batch: Batch) -> Relation:
     return Relation("previous token", queries, queries[..., None] - 1)
 
 
+def require_code(d_token: int, base: float | None) -> None:
+    """Checks what a position code is made of.
+
+    Raises:
+        HeadwayError: if `d_token` is odd or below 2, or the base is not greater than 1.
+    """
+    require(
+        d_token >= 2 and d_token % 2 == 0,
+        "task.d_token",
+        d_token,
+        "an even whole number of at least 2 (the position code is made of sine, cosine pairs)",
+    )
+    require(
+        base is None or 1 < base < math.inf,
+        "task.position_base",
+        base,
+        "greater than 1, or none to fit the sequence's length",
+    )
+
+
 def sinusoid(
     positions: Int[Tensor, " position"], d_code: int, base: float | None
 ) -> Float[Tensor, "position {d_code}"]:
@@ -146,7 +168,8 @@ def sinusoid(
 
     Frequencies are base^(-2i/d_code) for i = 0 .. d_code/2 - 1; `d_code` must be even. Without a
     base, the longest wave is 1.25 times the number of positions: short enough to tell neighbours
-    apart, long enough to tell the ends apart.
+    apart, long enough to tell the ends apart. (With two dimensions there is one wave, of 2π, and
+    the base makes no difference.)
     """
     if base is None:
         longest = 1.25 * (int(positions.max()) + 1) / (2 * math.pi)

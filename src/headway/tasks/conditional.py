@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import require, require_types
-from headway.tasks.base import Batch, Order, Relation, Task, sinusoid
+from headway.tasks.base import Batch, Order, Relation, Task, require_code, sinusoid
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,7 @@ class ConditionalConfig:
             self.n_chains,
             f"from 1 to {self.n_values**2} (one row of the table each)",
         )
-        require(
-            self.d_token >= 2 and self.d_token % 2 == 0,
-            "task.d_token",
-            self.d_token,
-            "an even whole number of at least 2 (the position code is made of sine, cosine pairs)",
-        )
-        require(
-            self.position_base is None or 1 < self.position_base < float("inf"),
-            "task.position_base",
-            self.position_base,
-            "greater than 1, or none to fit the sequence's length",
-        )
+        require_code(self.d_token, self.position_base)
 
 
 class Conditional(Task):

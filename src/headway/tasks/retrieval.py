@@ -8,7 +8,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from headway.errors import require, require_types
-from headway.tasks.base import Batch, Order, Task, sinusoid
+from headway.tasks.base import Batch, Order, Task, require_code, sinusoid
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,7 @@ class RetrievalConfig:
         require_types(self, "task.")
         require(self.depth >= 1, "task.depth", self.depth, "a whole number of at least 1")
         require(self.n_chains >= 1, "task.n_chains", self.n_chains, "a whole number of at least 1")
-        require(
-            self.d_token >= 2 and self.d_token % 2 == 0,
-            "task.d_token",
-            self.d_token,
-            "an even whole number of at least 2 (the position code is made of sine, cosine pairs)",
-        )
-        require(
-            self.position_base is None or 1 < self.position_base < float("inf"),
-            "task.position_base",
-            self.position_base,
-            "greater than 1, or none to fit the sequence's length",
-        )
+        require_code(self.d_token, self.position_base)
 
 
 class Retrieval(Task):
