@@ -8,7 +8,7 @@ from headway.training.config import RunConfig, TrainingConfig
 
 
 def fast(depth: int = 3, seed: int = 0) -> RunConfig:
-    """The retrieval problem with one head per layer, solved in about a minute on a laptop.
+    """The retrieval problem with one head per layer, solved in about two minutes on one core.
 
     What it changes against the paper's recipe, and why, is told in docs/recipes.md: maps start
     orthogonal with nothing scaled down, so that what attention moves is as large as what stands
