@@ -158,8 +158,8 @@ def print_circuit(found: Discovery) -> None:
     out = console()
     out.print(
         f"all heads replaced: MSE {found.replaced_loss:.4f}"
-        f" (the model itself {found.intact_loss:.4f}, threshold {found.threshold:g},"
-        f" {found.sequences} sequences)"
+        f" (the model itself {found.intact_loss:.4f}, threshold {found.threshold:g})"
+        f"\nover {found.sequences} sequences that the search did not see"
     )
     if not found.faithful:
         out.print("[bold red]not faithful:[/] no circuit below the threshold was found")
