@@ -80,13 +80,18 @@ def plain_step(config: RunConfig, act_fn: str, muon: bool = False) -> Callable[[
 
     def step() -> None:
         loss = F.mse_loss(model(inputs)[:, -n_read:], targets)
-        for optimiser in optimisers:
-            optimiser.zero_grad()
-        loss.backward()
-        for optimiser in optimisers:
-            optimiser.step()
+        descend(loss, optimisers)
 
     return step
+
+
+def descend(loss: Tensor, optimisers: list[torch.optim.Optimizer]) -> None:
+    """The backward pass and the optimisers' steps."""
+    for optimiser in optimisers:
+        optimiser.zero_grad()
+    loss.backward()
+    for optimiser in optimisers:
+        optimiser.step()
 
 
 def headway_step(config: RunConfig) -> Callable[[], None]:
@@ -101,11 +106,7 @@ def headway_step(config: RunConfig) -> Callable[[], None]:
         done += 1
         batch = stream.batch(done)
         loss = F.mse_loss(model(batch.inputs), batch.targets.flatten(2))
-        for optimiser in optimisers:
-            optimiser.zero_grad()
-        loss.backward()
-        for optimiser in optimisers:
-            optimiser.step()
+        descend(loss, optimisers)
 
     return step
 
