@@ -2,9 +2,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+LENS := .venv-lens
+LENS_READY := $(LENS)/ready
 SEED ?= 0
 
-.PHONY: demo test test-slow bench lint format clean
+.PHONY: demo test test-slow test-lens bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about three minutes
 	$(BIN)/headway demo --seed $(SEED)
@@ -18,6 +20,9 @@ test: $(READY)  ## style, types and the default tests
 test-slow: $(READY)  ## the tests that take minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
 
+test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
+	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
+
 bench: $(READY)  ## ratios, side by side on this machine
 	$(BIN)/python benchmarks/training_step.py
 
@@ -30,5 +35,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,dev]'
 	touch $(READY)
 
+$(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
+	$(PYTHON) -m venv $(LENS)
+	$(LENS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-lens.txt -e '.[lens,dev]'
+	touch $(LENS_READY)
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LENS) .pytest_cache .ruff_cache .hypothesis

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import AvoidSubcommands, FlagConversionOff, Positional
@@ -21,7 +21,7 @@ usage: headway VERB …
   demo                 train, find the circuit, date it, report: all in one go
   train [RECIPE]       train a model (recipes: fast, conditional, paper)
   train --resume RUN   continue a run that was stopped
-  circuit RUN          find the circuit of heads that the model learnt
+  circuit RUN [RUN …]  find and certify the circuit of heads that the model learnt
   emergence RUN        date every path of the circuit
   report RUN           draw the figures and write report.html
   runs [FOLDER]        the runs in a folder and their state
@@ -42,19 +42,53 @@ def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> None:
     demo(folder, depth, seed)
 
 
-def circuit(run: Positional[Path], threshold: float = 0.05, sequences: int = 128) -> None:
-    """Find a mechanism for every head of a run's last checkpoint; leave it in circuit.json.
+def circuit(
+    runs: Positional[tuple[Path, ...]],
+    threshold: float = 0.05,
+    sequences: int = 128,
+    ablation: Literal["zero", "uniform", "own", "mean"] = "zero",
+    trials: bool = True,
+    step: int | None = None,
+    circuit: Path | None = None,
+) -> None:
+    """Find a mechanism for every head of a run's model, certify them, leave them in circuit.json.
+
+    Of several runs, each, and what their circuits share.
 
     Args:
-        run: the run's folder.
+        runs: the folders of one or more runs.
         threshold: the loss to stay below with every head replaced.
-        sequences: held-out sequences to judge on.
+        sequences: held-out sequences to search on, and as many others to judge on.
+        ablation: what stands in rows without a path, of heads that have paths.
+        trials: whether to search again on other samples and at other thresholds.
+        step: the checkpoint to study; none means the last.
+        circuit: a file with a circuit to certify, instead of searching for one.
     """
     from headway import terminal
-    from headway.circuits import discover
+    from headway.circuits import compare, discover, read_circuit
     from headway.training import Run
 
-    terminal.print_circuit(discover(Run.open(run), threshold=threshold, sequences=sequences))
+    if not runs:
+        raise HeadwayError("headway circuit: which run? Name at least one run's folder")
+    given = None if circuit is None else read_circuit(circuit)
+    opened = [Run.open(run) for run in runs]
+    found = []
+    for run in opened:
+        found.append(
+            discover(
+                run,
+                circuit=given,
+                step=step,
+                threshold=threshold,
+                sequences=sequences,
+                ablation=ablation,
+                trials=trials,
+            )
+        )
+        terminal.print_circuit(found[-1], run.task, run.folder.name if len(runs) > 1 else "")
+    if len(found) > 1:
+        names = [run.folder.name for run in opened]
+        terminal.print_comparison(compare([f.circuit for f in found]), names)
 
 
 def emergence(run: Positional[Path], sequences: int = 32) -> None:

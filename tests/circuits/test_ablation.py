@@ -1,12 +1,25 @@
-"""Ablated patterns are exactly what mechanisms say, and attention along relations is counted."""
+"""Ablated patterns are exactly what mechanisms say; shared computing changes no loss."""
+
+import math
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import SlowBench, pattern_of
 
-from headway.circuits import Bench, Identity, Paths, Uniform, attention_along
+from headway.circuits import (
+    ABLATIONS,
+    Bench,
+    Identity,
+    KnockOut,
+    Paths,
+    Uniform,
+    attention_along,
+)
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.tasks import Conditional, Retrieval, RetrievalConfig
+from headway.tasks import Conditional, ConditionalConfig, Retrieval, RetrievalConfig
 from headway.training import generator_for
 
 
@@ -22,7 +35,7 @@ def bench(request) -> Bench:
 
 
 def test_uniform_is_the_mean_over_what_a_position_sees(bench):
-    pattern = bench.pattern(Uniform())
+    pattern = bench.patterns.dense(Uniform(), (0, 0))
     n = bench.task.length
     for query in range(n):
         seen = query + 1 if bench.model.config.causal else n
@@ -32,12 +45,12 @@ def test_uniform_is_the_mean_over_what_a_position_sees(bench):
 
 
 def test_identity_is_oneself(bench):
-    assert torch.equal(bench.pattern(Identity())[2], torch.eye(bench.task.length))
+    assert torch.equal(bench.patterns.dense(Identity(), (0, 0))[2], torch.eye(bench.task.length))
 
 
 def test_paths_are_one_hot_where_they_apply_and_zero_elsewhere(bench):
     roles = bench.batch.roles
-    pattern = bench.pattern(Paths(frozenset({"s2→s1", "s0→s4"})))
+    pattern = bench.patterns.dense(Paths(frozenset({"s2→s1", "s0→s4"})), (0, 0))
     expected = torch.zeros_like(pattern)
     for b in range(len(roles)):
         for chain in range(3):
@@ -47,7 +60,7 @@ def test_paths_are_one_hot_where_they_apply_and_zero_elsewhere(bench):
 
 
 def test_two_paths_of_one_role_share_its_attention(bench):
-    pattern = bench.pattern(Paths(frozenset({"s0→s1", "s0→s2"})))
+    pattern = bench.patterns.dense(Paths(frozenset({"s0→s1", "s0→s2"})), (0, 0))
     rows = pattern[0, bench.batch.roles[0, 0]]
     assert torch.equal(rows.sum(-1), torch.ones(3))
     assert rows.max() == 0.5
@@ -66,15 +79,127 @@ def test_the_model_sees_the_replaced_pattern_and_only_it(bench):
     for layer, (before, after) in enumerate(seen):
         for head in range(2):
             mechanism = mechanisms.get((layer, head))
-            expected = before[:, head] if mechanism is None else bench.pattern(mechanism)
+            expected = (
+                before[:, head]
+                if mechanism is None
+                else bench.patterns.dense(mechanism, (layer, head))
+            )
             assert torch.equal(after[:, head], expected)
 
 
 def test_no_mechanism_changes_nothing(bench):
     predicted = bench.model(bench.batch.inputs).unflatten(-1, bench.batch.targets.shape[2:])
     expected = (predicted - bench.batch.targets).square().mean((0, 1, 3))
-    assert torch.allclose(bench.losses(), expected, rtol=1e-4)
-    assert bench.forwards == 1
+    assert torch.allclose(bench.partial(), expected, rtol=1e-4)
+    assert bench.candidates == 1
+
+
+BENCHES = st.fixed_dictionaries(
+    {
+        "order": st.sampled_from(["deep-first", "shallow-first"]),
+        "depth": st.integers(0, 3),
+        "n_chains": st.integers(1, 3),
+        "n_layers": st.integers(1, 4),
+        "n_heads": st.sampled_from([1, 2]),
+        "d_head": st.sampled_from([None, 5]),
+        "d_mlp": st.sampled_from([0, 24]),
+        "causal": st.booleans(),
+        "rows": st.sampled_from(list(ABLATIONS)),
+        "seed": st.integers(0, 10**6),
+    }
+)
+
+
+def made(order, depth, n_chains, rows, seed, **shape) -> Bench:
+    """A model with random weights on the retrieval problem, or (depth 0) the conditional one."""
+    if depth:
+        task = Retrieval(RetrievalConfig(depth=depth, n_chains=n_chains, order=order))
+    else:
+        task = Conditional(ConditionalConfig(n_chains=n_chains, order=order))
+    config = TransformerConfig(d_model=16, **shape)
+    model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.2 * torch.randn(weight.shape, generator=generator))
+    return Bench(model.eval(), task, task.sample(5, generator), rows)
+
+
+def drawn(data, bench):
+    """Mechanisms for some heads, several times."""
+    kinds = st.sampled_from(["uniform", "identity", "paths", "knock-out"])
+    names = st.frozensets(st.sampled_from(list(bench.patterns.relations)), min_size=1, max_size=4)
+    heads = st.dictionaries(st.sampled_from(bench.heads), st.tuples(kinds, names))
+    made = {
+        "uniform": lambda names: Uniform(),
+        "identity": lambda names: Identity(),
+        "paths": Paths,
+        "knock-out": KnockOut,
+    }
+    return [
+        {head: made[kind](names) for head, (kind, names) in candidate.items()}
+        for candidate in data.draw(st.lists(heads, min_size=2, max_size=6))
+    ]
+
+
+@given(BENCHES, st.data())
+@settings(max_examples=40, deadline=None)
+def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
+    bench = made(**shape)
+    several = drawn(data, bench)
+    with torch.no_grad():
+        mean = attention_patterns(bench.model, bench.batch.inputs).mean(0)
+    found = bench.errors(several)
+    for candidate, errors in zip(several, found, strict=True):
+
+        def replace(layer, pattern, candidate=candidate):
+            own = list(pattern.unbind(1))
+            for (at, head), mechanism in candidate.items():
+                if at == layer:
+                    own[head] = pattern_of(bench, (at, head), mechanism, own[head], mean)
+            return torch.stack(own, 1)
+
+        with torch.no_grad():
+            predicted = bench.model(bench.batch.inputs, replace)
+        wrong = predicted.unflatten(-1, bench.batch.targets.shape[2:]) - bench.batch.targets
+        assert torch.allclose(errors, wrong.square().mean((1, 3)), rtol=1e-3, atol=1e-5)
+    assert torch.allclose(SlowBench(bench).errors(several), found, rtol=1e-3, atol=1e-5)
+
+
+@given(BENCHES, st.data())
+@settings(max_examples=30, deadline=None)
+def test_a_limit_only_saves_work(shape, data):
+    bench = made(**shape)
+    several = drawn(data, bench)
+    whole = bench.errors(several).mean((1, 2)).tolist()
+    limit = data.draw(st.sampled_from(whole)) * data.draw(st.sampled_from([0.5, 0.99, 1.01, 2.0]))
+    for loss, below in zip(whole, bench.losses(several, limit), strict=True):
+        assert below == (pytest.approx(loss, rel=1e-4) if loss < limit else math.inf)
+    assert bench.losses(several) == pytest.approx(whole, rel=1e-4)
+
+
+def test_what_candidates_share_is_computed_once(bench):
+    bench.loss()
+    once = bench.forwards
+    assert once <= 1
+    bench.loss({(2, 0): Uniform()})
+    assert bench.forwards - once <= 1 / 3 + 1e-6
+    spent = bench.forwards
+    assert bench.losses([{}, {(2, 0): Uniform()}]) == [
+        bench.loss(),
+        bench.loss({(2, 0): Uniform()}),
+    ]
+    assert bench.forwards == spent
+
+
+def test_a_query_computes_no_other_position_again(bench):
+    if not bench.model.config.causal:
+        pytest.skip("without a mask every position sees the change")
+    bench.loss({(0, 0): Paths(frozenset({"s2→s1", "s0→s4"}))})
+    spent = bench.forwards
+    bench.loss({(0, 0): Paths(frozenset({"s2→s1"}))})
+    queries = 3 * 3 / (bench.task.length * 3)
+    assert bench.forwards - spent <= queries + 1e-6
 
 
 def test_attention_along_a_relation_by_hand(bench):
@@ -95,6 +220,20 @@ def test_attention_along_a_relation_by_hand(bench):
 def test_a_head_the_model_does_not_have_is_refused(bench):
     with pytest.raises(HeadwayError, match=r"\(layer, head\) = \(3, 0\) is not allowed"):
         bench.loss({(3, 0): Uniform()})
+
+
+def test_a_path_that_the_mask_hides_is_refused(bench):
+    hidden = {(0, 0): Paths(frozenset({"s1→s0"}))}
+    if bench.model.config.causal:
+        with pytest.raises(HeadwayError, match="path = 's1→s0' is not allowed"):
+            bench.loss(hidden)
+    else:
+        assert bench.loss(hidden) > 0
+
+
+def test_an_unknown_ablation_is_refused(bench):
+    with pytest.raises(HeadwayError, match=r"ablation = 'none' is not allowed.*zero, uniform"):
+        Bench(bench.model, bench.task, bench.batch, "none")
 
 
 def test_a_path_the_task_does_not_have_is_refused(bench):

@@ -1,21 +1,27 @@
 """Discovery and emergence on a model that learnt to follow one hop."""
 
 import pytest
+import torch
 
 from headway.circuits import (
     Bench,
+    Circuit,
     Discovery,
+    Paths,
     Timeline,
     Uniform,
     discover,
     emergence,
+    read_circuit,
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
+from headway.circuits.search import free_above
 from headway.errors import HeadwayError
 from headway.tasks import Conditional
 from headway.theory import minimum_layers
 from headway.training import Run, held_out, train
+from headway.training.files import write_json
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +42,29 @@ def test_the_circuit_is_the_induction_circuit(found):
 
 
 def test_the_evidence_is_what_the_model_does(solved, found):
-    batch = held_out(solved.task, found.sequences, solved.config.seed, "cpu", "certificate")
+    evidence = found.certificate
+    batch = held_out(solved.task, evidence.sequences, solved.config.seed, "cpu", "certificate")
     bench = Bench(solved.model(), solved.task, batch)
     assert bench.loss() == pytest.approx(found.intact_loss, rel=1e-5)
     assert bench.loss(found.circuit) == pytest.approx(found.replaced_loss, rel=1e-5)
-    assert len(found.necessity) == len(found.circuit.paths)
-    for n in found.necessity:
+    assert len(evidence.necessity) == len(found.circuit.paths)
+    for n in evidence.necessity:
         assert bench.loss(found.circuit.without(n.path)) == pytest.approx(n.loss, rel=1e-5)
+        above = free_above(found.circuit.without(n.path), n.path[0])
+        assert bench.loss(above) == pytest.approx(n.free, rel=1e-5)
         uniform = found.circuit.replacing(n.path[:2], Uniform())
         assert bench.loss(uniform) == pytest.approx(n.uniform, rel=1e-5)
+    for rows, loss in evidence.variants.items():
+        other = Bench(solved.model(), solved.task, batch, rows)
+        assert other.loss(found.circuit) == pytest.approx(loss, rel=1e-5)
+    low, high = evidence.interval
+    assert low < found.replaced_loss < high
 
 
 def test_no_path_can_be_cut(found):
-    for n in found.necessity:
-        assert max(n.loss, n.free) >= found.threshold
-    pair, retrieval = found.necessity
+    assert found.necessary
+    assert found.minimal
+    pair, retrieval = found.certificate.necessity
     # With the head above attending as if it had found its key, nobody misses the pair head.
     assert pair.uniform < found.threshold < pair.free
     assert retrieval.loss - found.replaced_loss > 0.05
@@ -75,6 +89,62 @@ def test_a_threshold_out_of_range_is_refused(solved, threshold):
         discover(solved, threshold=threshold)
 
 
+def test_the_same_search_again_finds_the_same(found):
+    conditions = [(trial.sample, trial.threshold) for trial in found.certificate.trials]
+    assert len(set(conditions)) == 4
+    assert all(trial.jaccard > 0.5 for trial in found.certificate.trials)
+    assert all(found.certificate.stability(path) > 0.5 for path in found.circuit.paths)
+
+
+def test_information_can_flow_along_every_path(found):
+    assert found.feasible
+    assert found.certificate.minimum == 2
+
+
+def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
+    last = solved.checkpoint_steps()[-1]
+    before = solved.checkpoint_steps()[-2]
+    at = discover(solved, step=before, trials=False)
+    saved = solved.read(f"circuit_{before:07d}.json")
+    assert saved["step"] == before
+    assert Discovery.from_json(saved) == at
+    assert solved.read("circuit.json")["step"] == last
+    with pytest.raises(HeadwayError, match=r"step = 7 is not allowed: .* checkpoints: 0, 20"):
+        discover(solved, step=7)
+
+
+def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
+    path = tmp_path / "mine.json"
+    wrong = found.circuit.replacing(found.circuit.useful_heads[1], Uniform())
+    write_json(path, {"heads": wrong.to_json()})
+    given = discover(solved, circuit=read_circuit(path))
+    assert given.circuit == wrong
+    assert not given.faithful
+    assert not given.certificate.trials
+    discover(solved)
+
+
+def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
+    missing = Circuit({(0, 0): Uniform()})
+    with pytest.raises(HeadwayError, match=r"\(1, 0\) is not allowed: .* every head of the model"):
+        discover(solved, circuit=missing)
+    unknown = found.circuit.replacing((0, 0), Paths(frozenset({"s0→s9"})))
+    with pytest.raises(HeadwayError, match="path = 's0→s9' is not allowed"):
+        discover(solved, circuit=unknown)
+    path = tmp_path / "no.json"
+    write_json(path, {"head": 1})
+    with pytest.raises(HeadwayError, match=r"no\.json: no circuit"):
+        read_circuit(path)
+
+
+@pytest.mark.parametrize("ablation", ["uniform", "own", "mean"])
+def test_the_search_can_use_another_ablation(solved, ablation):
+    found = discover(solved.model(), solved.task, ablation=ablation, trials=False, seed=1)
+    assert found.ablation == ablation
+    assert found.faithful
+    assert found.certificate.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)
+
+
 def test_emergence_dates_what_was_learnt(solved, found):
     timeline = emergence(solved, found)
     assert timeline.steps == solved.checkpoint_steps()
@@ -85,6 +155,10 @@ def test_emergence_dates_what_was_learnt(solved, found):
         assert history.born is not None
         before = max(s for s in timeline.steps if s <= history.born)
         assert history.attention[timeline.steps.index(before)] <= 0.5
+        assert history.needed is not None
+        rise = [w - x for w, x in zip(history.loss_without, timeline.loss, strict=True)]
+        later = next(i for i, x in enumerate(rise) if x > max(rise) / 2)
+        assert timeline.steps[later - 1] <= history.needed <= timeline.steps[later]
     learnt = timeline.hops["x_1"]
     assert learnt is not None
     around = [m["partial"]["x_1"] for m in solved.metrics() if abs(m["step"] - learnt) <= 20]
@@ -93,11 +167,32 @@ def test_emergence_dates_what_was_learnt(solved, found):
     assert Timeline.from_json(Run.open(solved.folder).read("emergence.json")) == timeline
 
 
+def test_losses_without_a_path_are_those_of_the_model_of_that_time(solved, found):
+    timeline = emergence(solved, found)
+    batch = held_out(solved.task, 32, solved.config.seed, "cpu", "emergence")
+    for i in (0, len(timeline.steps) // 2, -1):
+        model = solved.model(timeline.steps[i])
+        for history in timeline.paths:
+            layer, head, name = history.path
+            relation = solved.task.paths(batch)[name]
+            rows = torch.arange(len(batch.inputs))[:, None, None]
+
+            def cut(at, pattern, layer=layer, head=head, relation=relation, rows=rows):
+                if at == layer:
+                    pattern = pattern.clone()
+                    pattern[rows, head, relation.queries[..., None], relation.keys] = 0
+                return pattern
+
+            predicted = model(batch.inputs, cut).unflatten(-1, batch.targets.shape[2:])
+            loss = (predicted - batch.targets).square().mean().item()
+            assert loss == pytest.approx(history.loss_without[i], rel=1e-4)
+
+
 def test_a_circuit_of_another_model_is_refused(solved, found):
     larger = found.circuit.replacing(
         (9, 0), found.circuit.mechanisms[found.circuit.useful_heads[0]]
     )
-    with pytest.raises(HeadwayError, match="circuit: path"):
+    with pytest.raises(HeadwayError, match=r"\(9, 0\) is not allowed"):
         emergence(solved, larger)
 
 

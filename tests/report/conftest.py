@@ -1,10 +1,10 @@
 import shutil
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from altered import certified
 
-from headway.circuits import Discovery, Necessity, Paths, discover, emergence
+from headway.circuits import Discovery, Paths, Trial, discover, emergence
 from headway.models import TransformerConfig
 from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
 from headway.training import Run, RunConfig, TrainingConfig, train
@@ -42,12 +42,12 @@ def with_paths(found: Discovery, run: Run) -> Discovery:
     names = run.task.path_names
     circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
     circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
-    measured = [f.name for f in fields(Necessity) if f.name != "path"]
-    necessity = [
-        Necessity(path, **{name: 0.125 + i + 10 * j for j, name in enumerate(measured)})
-        for i, path in enumerate(circuit.paths)
+    given = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
+    trials = [
+        Trial("circuit", 5.0, circuit.paths[1:], 2 / 3),
+        Trial("stability 1", ANY_LOSS, circuit.paths, 1.0),
     ]
-    return replace(found, circuit=circuit, necessity=necessity)
+    return certified(given, trials=trials)
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
+import math
 import re
 import shutil
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 import torch
 
-from headway.circuits import Discovery, Timeline
+from headway.circuits import ABLATIONS, Circuit, Discovery, Paths, Timeline, saved_discovery
 from headway.report import (
     draw_attention,
     draw_circuit,
@@ -13,7 +15,10 @@ from headway.report import (
     draw_losses,
     save_figures,
 )
+from headway.report.emergence_plot import ending, shown_until
+from headway.report.layout import arrow_ends, grid_of, point_on
 from headway.report.style import head_colours, path_lines, rounded, spread, svg_bytes, typeset
+from headway.tasks import Conditional
 from headway.training import Run
 
 ALL = {"losses", "circuit", "emergence", "attention"}
@@ -75,7 +80,7 @@ def test_a_circuit_without_paths_draws(run):
     data = run.read("circuit.json")
     for entry in data["heads"]:
         entry["mechanism"] = "uniform"
-    data["necessity"] = []
+    data["certificate"]["necessity"] = []
     figure = draw_circuit(Discovery.from_json(data), run.task, "nothing")
     assert "uniform" in svg_bytes(figure, "nothing").decode()
 
@@ -86,13 +91,132 @@ def test_losses_draw_from_a_single_evaluation():
     assert "0.900" in svg
 
 
-def test_emergence_draws_what_was_never_born(run):
+def timeline_of(run, **changes):
     data = run.read("emergence.json")
     for path in data["paths"]:
-        path["born"] = None
+        path |= changes
+    return data
+
+
+def test_emergence_draws_what_was_never_born_or_needed(run):
+    data = timeline_of(run, born=None, needed=None)
     data["hops"] = dict.fromkeys(data["hops"])
     svg = svg_bytes(draw_emergence(Timeline.from_json(data), []), "never").decode()
-    assert svg.count("not yet") == len(data["paths"])
+    assert svg.count("not yet, never") == len(data["paths"])
+
+
+def test_a_path_looks_the_same_in_attention_and_knock_out(finished):
+    data = timeline_of(finished, born=3.0, needed=5.0)
+    timeline = Timeline.from_json(data)
+    above, middle, below = draw_emergence(timeline, finished.metrics()).axes
+    curves = {tuple(line.get_ydata()): line for line in middle.get_lines() if line.get_label()}
+    assert tuple(timeline.loss) in curves
+    for history, look in zip(timeline.paths, path_lines(timeline_paths(timeline)), strict=True):
+        seen = [
+            next(line for line in axes.get_lines() if tuple(line.get_ydata()) == tuple(values))
+            for axes, values in ((above, history.attention), (middle, history.loss_without))
+        ]
+        assert [line.get_color() for line in seen] == [look.colour] * 2
+        assert seen[0].get_linestyle() == seen[1].get_linestyle()
+        for axes, step in ((above, 3.0), (middle, 5.0)):
+            (marker,) = marks(axes, look)
+            assert marker.get_xdata()[0] == step
+    assert len(below.get_lines()) > len(timeline.hops)
+
+
+def timeline_paths(timeline):
+    return [history.path for history in timeline.paths]
+
+
+def marks(axes, look):
+    """The markers in a panel, those of the legend left out."""
+    return [
+        line
+        for line in axes.get_lines()
+        if line.get_marker() == look.marker
+        and line.get_color() == look.colour
+        and len(line.get_xdata()) == 1
+    ]
+
+
+def test_needed_stands_on_the_knock_out_curve(run):
+    data = timeline_of(run, needed=None)
+    data["steps"], data["loss"] = [0, 10, 20], [0.5, 0.2, 0.1]
+    for path in data["paths"]:
+        path |= {"attention": [0.1, 0.4, 0.9], "loss_without": [0.5, 0.5, 0.9]}
+    data["paths"][0]["needed"] = 15.0
+    timeline = Timeline.from_json(data)
+    middle = draw_emergence(timeline, []).axes[1]
+    looks = path_lines(timeline_paths(timeline))
+    (marker,) = marks(middle, looks[0])
+    assert (marker.get_xdata()[0], marker.get_ydata()[0]) == (15.0, pytest.approx(0.7))
+    assert not marks(middle, looks[1])
+
+
+@pytest.mark.parametrize(
+    ("born", "needed", "hop", "shown"),
+    [
+        (150.0, 180.0, 200.0, 400),
+        (150.0, 301.0, 200.0, 610),
+        (150.0, None, 200.0, 400),
+        (150.0, 180.0, None, 2000),
+        (150.0, 180.0, 900.0, 2000),
+        (None, None, 3.4, 7),
+    ],
+)
+def test_quiet_steps_at_the_end_are_left_out_and_it_is_told(finished, born, needed, hop, shown):
+    data = timeline_of(finished, born=born, needed=needed)
+    data |= {"steps": [0, 2000], "hops": {"x_1": hop}}
+    timeline = Timeline.from_json(data)
+    assert shown_until(timeline, []) == (shown, 2000)
+    assert ("left out" in ending(timeline, [])) is (shown < 2000)
+
+
+def test_branches_lie_on_bands_and_meet_at_a_ring(finished):
+    heads = {
+        (0, 0): ("ax.x→ax.a", "ay.y→ay.a", "xy.z→xy.x", "xy.z→xy.y"),
+        (1, 0): ("a→ax.x",),
+        (2, 0): ("a→ay.y",),
+        (3, 0): ("a→xy.z",),
+    }
+    circuit = Circuit({head: Paths(frozenset(names)) for head, names in heads.items()})
+    found = replace(saved_discovery(finished), circuit=circuit)
+    svg = svg_bytes(draw_circuit(found, Conditional(), "two branches"), "t").decode()
+    bands = re.findall(r'id="branch-arrow-([^"]+)"', svg)
+    assert sorted(bands) == [
+        "0-0-ax.x-ax.a", "0-0-ay.y-ay.a", "0-0-xy.z-xy.x", "0-0-xy.z-xy.y",
+        "1-0-a-ax.x", "2-0-a-ay.y",
+    ]  # fmt: skip
+    assert svg.count('id="branch-join"') == 1
+    labels = re.findall(r'id="branch-label-arrow-([^"]+)">(.*?)</text>', svg, re.DOTALL)
+    told = {path: text.rpartition(">")[2] for path, text in labels}
+    assert told["1-0-a-ax.x"] == told["0-0-ax.x-ax.a"] == "x"
+    assert told["2-0-a-ay.y"] == told["0-0-ay.y-ay.a"] == "y"
+    assert told["0-0-xy.z-xy.x"] == "row"
+    assert told["3-0-a-xy.z"] == "x + y"
+
+
+def test_a_chain_has_no_bands(run):
+    figure = draw_circuit(saved_discovery(run), run.task, "chain")
+    assert "branch" not in svg_bytes(figure, "chain").decode()
+
+
+@pytest.mark.parametrize("rows", ABLATIONS)
+def test_the_circuit_names_its_ablation(run, rows):
+    figure = draw_circuit(replace(saved_discovery(run), ablation=rows), run.task, "chain")
+    words = " ".join(figure.texts[1].get_text().split())
+    assert words == "losses with every head replaced: " + ABLATIONS[rows]
+
+
+def test_points_on_a_bent_arrow_lie_on_its_curve(finished):
+    circuit = Circuit({(0, h): Paths(frozenset({"s2→s1"})) for h in range(2)})
+    grid = grid_of(circuit, finished.task)
+    for path in circuit.paths:
+        start, end = arrow_ends(grid, path)
+        assert point_on(grid, circuit, path, 0) == pytest.approx(start)
+        assert point_on(grid, circuit, path, 1) == pytest.approx(end)
+    middles = [point_on(grid, circuit, path, 0.5) for path in circuit.paths]
+    assert math.dist(*middles) == pytest.approx(0.15 * math.dist(start, end))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 4)])

@@ -9,8 +9,10 @@ from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import thinned
 from headway.report.html import inline_svg, named
+from headway.tasks import Conditional
 from headway.training import Run
 
+MEASURED = ("attention", "loss", "free", "uniform")
 VOID = {"meta", "link", "input", "br"}
 
 
@@ -84,10 +86,13 @@ def test_the_numbers_are_those_of_the_folder(run):
     timeline = run.read("emergence.json")
     expected = [
         last["val_loss"],
-        *circuit["partial"]["intact"].values(),
-        *circuit["partial"]["replaced"].values(),
-        *(n["loss_without"] for n in circuit["necessity"]),
-        *(n["attention"] for n in circuit["necessity"]),
+        *circuit["certificate"]["intact"].values(),
+        *circuit["certificate"]["replaced"].values(),
+        *circuit["certificate"]["interval"],
+        *circuit["certificate"]["intact_interval"],
+        *circuit["certificate"]["variants"].values(),
+        *(n[key] for n in circuit["certificate"]["necessity"] for key in MEASURED),
+        *(path["needed"] for path in timeline["paths"] if path["needed"] is not None),
         *(path["born"] for path in timeline["paths"] if path["born"] is not None),
         *(step for step in timeline["hops"].values() if step is not None),
     ]
@@ -133,6 +138,74 @@ def test_hops_that_were_not_learnt_are_in_no_order(run):
     assert "no hop was learnt" in report(run)
 
 
+def test_births_say_when_a_path_was_felt_and_needed(run):
+    timeline = run.read("emergence.json")
+    timeline["steps"], timeline["loss"] = [0, 10, 20, 30], [1.0, 0.9, 0.5, 0.1]
+    for path in timeline["paths"]:
+        path |= {"attention": [0.0, 0.2, 0.8, 0.9], "born": 15.0}
+        path |= {"loss_without": [1.0, 0.9, 0.5, 0.11], "needed": None}
+    timeline["paths"][0] |= {"loss_without": [1.0, 0.94, 0.9, 0.9], "needed": 22.5}
+    run.write("emergence.json", timeline)
+    html = report(run)
+    rows = re.findall("<tr>(.*?)</tr>", html[html.index('aria-label="births of paths') :])
+    cells = [re.findall("<td>(.*?)</td>", row) for row in rows[1 : 1 + len(timeline["paths"])]]
+    cells = [[re.sub("<[^>]*>", "", cell) for cell in row[3:]] for row in cells]
+    assert sorted(cells)[0] == ["15", "5", "22", "+0.800"]
+    assert sorted(cells)[1:] == [["15", "never", "never", "+0.0100"]] * (len(cells) - 1)
+    assert "attention along the path set to zero, all else as it is" in html.replace("\n", " ")
+
+
+def test_the_way_to_the_answer_is_told_from_the_paths(run):
+    circuit = run.read("circuit.json")
+    circuit["heads"] = [
+        {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s2→s1"]},
+        {"layer": 1, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]},
+    ]
+    circuit["certificate"] |= {"trials": [], "infeasible": []}
+    necessity = circuit["certificate"]["necessity"]
+    necessity[1:] = [{**necessity[2], "path": [1, 0, "s0→s2"]}]
+    run.write("circuit.json", circuit)
+    (run.folder / "emergence.json").unlink()
+    words = "".join(Page(report(run)).words)
+    assert "A chain. x1 reaches the query along layer 1 s0→s2, found by x0." in words
+    circuit["heads"][0] = {"layer": 0, "head": 0, "mechanism": "uniform"}
+    circuit["certificate"]["necessity"] = necessity[1:]
+    run.write("circuit.json", circuit)
+    words = "".join(Page(report(run)).words)
+    assert "found by x0" not in words
+
+
+def test_branches_are_told_from_the_paths(other, tmp_path):
+    run = copy(other, tmp_path)
+    words = "".join(Page(report(run)).words)
+    assert "branches that join" not in words
+    if not isinstance(run.task, Conditional):
+        return
+    circuit = run.read("circuit.json")
+    relations = [
+        ["ax.x→ax.a", "ay.y→ay.a", "xy.z→xy.x", "xy.z→xy.y"],
+        ["a→ax.x"],
+        ["a→ay.y"],
+        ["a→xy.z"],
+    ]
+    circuit["heads"] = [
+        {"layer": i, "head": 0, "mechanism": "paths", "relations": names}
+        for i, names in enumerate(relations)
+    ]
+    circuit["certificate"]["necessity"] = []
+    run.write("circuit.json", circuit)
+    (run.folder / "emergence.json").unlink()
+    shutil.rmtree(run.folder / "checkpoints")
+    words = "".join(Page(report(run)).words)
+    assert (
+        "Two branches that join. x comes along layer 0 ax.x→ax.a, layer 1 a→ax.x; y comes along"
+        " layer 0 ay.y→ay.a, layer 2 a→ay.y. They meet at layer 3 a→xy.z, which is found by x and"
+        " y together and brings z. The place they meet at is made ready by layer 0 xy.z→xy.x,"
+        " layer 0 xy.z→xy.y."
+    ) in words
+    assert "Bands: the branches of x and y" in words
+
+
 def test_what_is_missing_names_its_command(unfinished, tmp_path):
     text = report(copy(unfinished, tmp_path))
     assert "headway circuit run" in text
@@ -170,11 +243,11 @@ def test_odd_values_are_escaped(run):
     evil = "<script>alert('1')</script>"
     run.write("environment.json", [{"processor": evil, "command": ["headway", evil]}])
     circuit = run.read("circuit.json")
-    circuit["ablation"] = evil
+    circuit["certificate"]["trials"][0]["sample"] = evil
     run.write("circuit.json", circuit)
     text = report(run)
     assert evil not in text
-    assert "&lt;script&gt;" in text
+    assert "another (&lt;script&gt;" in text
     assert not Page(text).open
 
 

@@ -1,35 +1,45 @@
-"""Ablation: attention patterns put in the place of those a model computes, at the one tap."""
+"""Ablation: the losses of a model under mechanisms put in the place of its heads."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Uniform
+from headway.circuits.mechanism import Circuit, Head, Mechanism
+from headway.circuits.patterns import Patterns
+from headway.circuits.streams import Streams
 from headway.errors import require
 from headway.models import Tap, Transformer
-from headway.tasks import Batch, Relation, Task
-from headway.training.loop import partial_losses
+from headway.tasks import Batch, Task
 
-Row = Float[Tensor, "batch query key"]
+Replaced = Circuit | Mapping[Head, Mechanism]
+"""Mechanisms for all heads, or for some while the others are as they are."""
+
+FIRST_LOOK = 0.25
+"""The part of the sequences on which most bad candidates are already seen to be too bad."""
+
+TOGETHER = 48
+"""Candidates computed in one batch."""
 
 
 class Bench:
-    """A model, sequences to judge it on, and the patterns of all mechanisms on them.
+    """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
-    Every loss is of the whole batch, with the mechanisms given and all other heads as they are.
+    All losses are mean squared errors; those of different candidates share what they have in
+    common (see `streams`).
 
     Attributes:
         model: the model under study.
         task: what it was trained on.
         batch: the sequences.
-        relations: the paths that mechanisms may use, by name.
-        forwards: how many forward passes of the batch were spent so far.
+        patterns: the patterns of mechanisms on them.
+        candidates: how many different candidates were asked for so far. One at a time, each would
+            be a forward pass over all the sequences.
     """
 
-    def __init__(self, model: Transformer, task: Task, batch: Batch):
-        n_positions = batch.inputs.shape[1]
+    def __init__(self, model: Transformer, task: Task, batch: Batch, rows: str = "zero"):
         require(
             model.embed.in_features == task.d_input
             and model.unembed.out_features == task.d_target
@@ -40,13 +50,12 @@ class Bench:
             f" writes {model.unembed.out_features} at {model.n_read} positions",
         )
         self.model, self.task, self.batch = model, task, batch
-        self.relations = task.paths(batch)
-        self.visible = torch.ones(
-            n_positions, n_positions, dtype=torch.bool, device=batch.inputs.device
-        )
-        if model.config.causal:
-            self.visible = self.visible.tril()
-        self.forwards = 0
+        self.patterns = Patterns(model, batch, task.paths(batch), rows)
+        self._streams = Streams(model, batch.inputs, self.patterns)
+        self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
+        self.candidates = 0
+        first, count = math.ceil(FIRST_LOOK * self.sequences), self.sequences
+        self._parts = [slice(0, first), *([slice(first, count)] if first < count else [])]
 
     @property
     def heads(self) -> list[Head]:
@@ -54,71 +63,103 @@ class Bench:
         config = self.model.config
         return [(layer, h) for layer in range(config.n_layers) for h in range(config.n_heads)]
 
-    def losses(
-        self, mechanisms: Circuit | Mapping[Head, Mechanism] | None = None
-    ) -> Float[Tensor, " hop"]:
+    @property
+    def sequences(self) -> int:
+        """How many sequences losses are over."""
+        return len(self.batch.inputs)
+
+    @property
+    def forwards(self) -> float:
+        """What was computed so far, in forward passes of the whole model over all sequences."""
+        whole = self.batch.inputs.shape[:2].numel() * self.model.config.n_layers
+        return self._streams.computed / whole
+
+    @torch.no_grad()
+    def errors(self, candidates: Sequence[Replaced]) -> Float[Tensor, "candidate sequence hop"]:
+        """The squared error of every candidate in every sequence, hop by hop.
+
+        Raises:
+            HeadwayError: if a candidate replaces a head that the model does not have, or uses a
+                path that the task does not have.
+        """
+        chosen = [self._checked(candidate) for candidate in candidates]
+        self.candidates += len(candidates)
+        groups = [chosen[i : i + TOGETHER] for i in range(0, len(chosen), TOGETHER)]
+        errors = [torch.cat([self._errors(group, p) for group in groups]) for p in self._parts]
+        return torch.cat(errors, dim=1)
+
+    def _errors(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
+        x = self._streams.outputs(chosen, part)
+        predicted = self.model.unembed(self.model.ln_final(x))
+        targets = self.batch.targets[part]
+        wrong = predicted.unflatten(-1, targets.shape[2:]) - targets
+        return wrong.square().mean((2, 4))
+
+    @torch.no_grad()
+    def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
+        """The loss of every candidate; infinity where it is known not to be below the limit.
+
+        Squared errors only add up. So a candidate whose errors in the first few sequences alone
+        are more than the limit allows for all of them need not be followed further.
+        """
+        found: dict[frozenset[tuple[Head, Mechanism]], float] = {}
+        chosen = [self._checked(candidate) for candidate in candidates]
+        names = [frozenset(candidate.items()) for candidate in chosen]
+        open_ = dict(zip(names, chosen, strict=True))
+        for name in list(open_):
+            loss, whole = self._known.get(name, (-math.inf, False))
+            if whole or loss >= limit:
+                found[name] = loss if loss < limit or limit == math.inf else math.inf
+                del open_[name]
+        self.candidates += len(open_)
+        total = dict.fromkeys(open_, 0.0)
+        for part in self._parts:
+            rest = list(open_)
+            for i in range(0, len(rest), TOGETHER):
+                group = rest[i : i + TOGETHER]
+                errors = self._errors([open_[name] for name in group], part)
+                for name, error in zip(group, errors.mean(-1).sum(-1).tolist(), strict=True):
+                    total[name] += error / self.sequences
+                    seen_whole = part.stop == self.sequences
+                    self._known[name] = total[name], seen_whole
+                    if not total[name] < limit:
+                        found[name] = total[name] if limit == math.inf else math.inf
+                        del open_[name]
+        found |= {name: total[name] for name in open_}
+        return [found[name] for name in names]
+
+    def partial(self, candidate: Replaced | None = None) -> Float[Tensor, " hop"]:
         """The partial losses with these heads replaced."""
-        if isinstance(mechanisms, Circuit):
-            mechanisms = mechanisms.mechanisms
-        self.forwards += 1
-        with torch.no_grad():
-            predicted = self.model(self.batch.inputs, self.tap(mechanisms or {}))
-        return partial_losses(predicted, self.batch.targets)
+        return self.errors([candidate or {}])[0].mean(0)
 
-    def loss(self, mechanisms: Circuit | Mapping[Head, Mechanism] | None = None) -> float:
+    def loss(self, candidate: Replaced | None = None) -> float:
         """The mean of the partial losses with these heads replaced."""
-        return self.losses(mechanisms).mean().item()
+        return self.losses([candidate or {}])[0]
 
-    def tap(self, mechanisms: Mapping[Head, Mechanism]) -> Tap:
-        """The tap that puts the mechanisms' patterns in place of the heads' own."""
-        unknown = [head for head in mechanisms if head not in self.heads]
-        require(
-            not unknown,
-            "circuit: (layer, head)",
-            unknown[0] if unknown else None,
-            f"a head of this model, which has {self.model.config.n_layers} layers"
-            f" of {self.model.config.n_heads}",
-        )
-        rows = {head: self.pattern(mechanism) for head, mechanism in mechanisms.items()}
+    def tap(self, candidate: Replaced) -> Tap:
+        """The tap that puts the mechanisms' patterns in place of the heads' own, for `model`."""
+        chosen = self._checked(candidate)
 
         def replace(layer: int, pattern: Tensor) -> Tensor:
             own = list(pattern.unbind(1))
-            for (at, head), row in rows.items():
+            for (at, head), mechanism in chosen.items():
                 if at == layer:
-                    own[head] = row
+                    own[head] = self.patterns.edit((at, head), mechanism, own[head])
             return torch.stack(own, dim=1)
 
         return replace
 
-    def pattern(self, mechanism: Mechanism) -> Row:
-        """The attention pattern that a mechanism stands for, in every sequence of the batch."""
-        size, n = self.batch.inputs.shape[:2]
-        if isinstance(mechanism, Uniform):
-            visible = self.visible.to(self.batch.inputs.dtype)
-            return (visible / visible.sum(-1, keepdim=True)).expand(size, n, n)
-        if isinstance(mechanism, Identity):
-            return torch.eye(n, device=self.batch.inputs.device).expand(size, n, n)
-        pattern = self.batch.inputs.new_zeros(size, n, n)
-        for name in mechanism.relations:
-            require(name in self.relations, "path", name, "a relation of the task, such as s0→s2")
-            add_relation(pattern, self.relations[name])
-        return pattern / pattern.sum(-1, keepdim=True).clamp(min=1)
-
-
-def add_relation(pattern: Row, relation: Relation) -> None:
-    """Adds 1 / (number of keys) at every pair of a relation, in place."""
-    batch = torch.arange(len(pattern), device=pattern.device)[:, None, None]
-    weight = pattern.new_full((), 1 / relation.keys.shape[-1])
-    pattern.index_put_((batch, relation.queries[..., None], relation.keys), weight, accumulate=True)
-
-
-def attention_along(
-    patterns: Float[Tensor, "batch layer head query key"], relation: Relation
-) -> Float[Tensor, "layer head"]:
-    """The attention that goes along a relation: summed over keys, averaged over query positions.
-
-    1 means that wherever the relation applies the head attends along it alone.
-    """
-    batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
-    along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
-    return along.sum(2).mean((0, 1))
+    def _checked(self, candidate: Replaced) -> Mapping[Head, Mechanism]:
+        chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
+        config = self.model.config
+        for head, mechanism in chosen.items():
+            fits = 0 <= head[0] < config.n_layers and 0 <= head[1] < config.n_heads
+            require(
+                fits,
+                "circuit: (layer, head)",
+                head,
+                f"a head of this model, which has {config.n_layers} layers of {config.n_heads}",
+            )
+            for name in getattr(mechanism, "relations", ()):
+                self.patterns.relation(name)
+        return chosen

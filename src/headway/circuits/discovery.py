@@ -1,57 +1,43 @@
-"""Discovery: from a trained model to its circuit (Musat 2024, section 8 and appendix E).
+"""Discovery: from a trained model to its circuit, and the evidence for it.
 
-The paper took its circuits apart by hand: look at a head's attention, guess a mechanism, keep the
-simplest guess that leaves the loss small, until every head has one. Here the guesses come from
-the attention along relations. Heads share what may be lost between the model's own loss and the
-threshold, so that the first cannot spend it all (`propose`); then all that can still go goes
-(`simplify`). The search sees one held-out sample, the evidence is measured on another.
-
-One trap is built into replacing all heads at once. A head that joins the tokens of a pair serves
-the heads above it: it lets them find where to attend. Once their attention is replaced as well,
-they no longer look, and the head below seems useless (the paper sees it too: made uniform, its
-first layer costs only 0.05 to 0.10). So a mechanism must serve twice: with every head replaced,
-and with the useful heads of the layers above it attending freely.
+The search (`search`) sees one held-out sample, the evidence (`certificate`) is measured on another.
+To be quick the search is made on a few sequences first; what it finds there is settled on all.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
-import torch
-
-from headway.circuits.ablation import Bench, attention_along
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
+from headway.circuits.ablation import Bench
+from headway.circuits.certificate import Certificate, Trial, certify
+from headway.circuits.mechanism import Circuit
+from headway.circuits.patterns import ABLATIONS
+from headway.circuits.search import (
+    CANDIDATE_ATTENTION,
+    Attention,
+    relation_attention,
+    search,
+    simplify,
+    visible_paths,
+)
 from headway.errors import HeadwayError, require
-from headway.models import Transformer, attention_patterns
-from headway.tasks import Task
+from headway.models import Transformer
+from headway.tasks import Batch, Task
 from headway.training.data import held_out
-from headway.training.files import clear_content_errors
+from headway.training.files import clear_content_errors, read_json
 from headway.training.run import Run
 
-ABLATION = "one-hot paths; rows without a path are zero"
-CANDIDATE_ATTENTION = (0.3, 0.1)
 THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
 
+DRAFT = 0.25
+"""The part of the sequences on which a first circuit is drafted."""
 
-@dataclass(frozen=True)
-class Necessity:
-    """What happens to the circuit when one of its paths is cut.
-
-    Attributes:
-        path: layer, head and relation.
-        attention: the model's own mean attention along the relation.
-        loss: with the whole circuit in place but this path.
-        free: the same, with the useful heads of the layers above attending freely.
-        uniform: with this path's head uniform instead, as the paper tests its first layer.
-    """
-
-    path: tuple[int, int, str]
-    attention: float
-    loss: float
-    free: float
-    uniform: float
+DRAFT_MARGIN = 0.9
+"""A draft must stay below so much of the threshold, so that it seldom fails on all sequences."""
 
 
 @dataclass(frozen=True)
@@ -61,66 +47,72 @@ class Discovery:
     Attributes:
         circuit: a mechanism for every head.
         threshold: the loss that the circuit was to stay below.
-        intact: the partial losses of the model as it is.
-        replaced: the partial losses with every head replaced by its mechanism.
-        necessity: for every path, the loss when it alone is cut.
+        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        certificate: the evidence, on sequences that the search did not see.
         attention: mean attention along every relation, [layer][head], by relation.
-        sequences: how many held-out sequences the losses are over.
-        forwards: forward passes over these sequences that the search took.
-        seconds: wall time that the search took.
+        candidates: how many candidate circuits were judged, all in all.
+        forwards: what that cost, in forward passes of the model over `sequences` sequences.
+        seconds: wall time that search and certificate took.
     """
 
     circuit: Circuit
     threshold: float
-    intact: dict[str, float]
-    replaced: dict[str, float]
-    necessity: list[Necessity]
-    attention: dict[str, list[list[float]]]
-    sequences: int
-    forwards: int
+    ablation: str
+    certificate: Certificate
+    attention: Attention
+    candidates: int
+    forwards: float
     seconds: float
 
     @property
     def intact_loss(self) -> float:
         """The loss of the model as it is."""
-        return sum(self.intact.values()) / len(self.intact)
+        return self.certificate.intact_loss
 
     @property
     def replaced_loss(self) -> float:
         """The loss with every head replaced."""
-        return sum(self.replaced.values()) / len(self.replaced)
+        return self.certificate.replaced_loss
 
     @property
     def faithful(self) -> bool:
         """Whether the circuit alone does what the model does, at the threshold."""
         return self.replaced_loss < self.threshold
 
+    @property
+    def necessary(self) -> bool:
+        """Whether no single path can be dropped below the threshold."""
+        return all(n.worst >= self.threshold for n in self.certificate.necessity)
+
+    @property
+    def minimal(self) -> bool:
+        """Whether neither a path nor a pair of paths can be dropped below the threshold."""
+        return self.necessary and not self.certificate.droppable
+
+    @property
+    def feasible(self) -> bool | None:
+        """Whether every path is one that information can flow along; none if nobody knows."""
+        infeasible = self.certificate.infeasible
+        return None if infeasible is None else not infeasible
+
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `circuit.json`."""
         return {
             "threshold": self.threshold,
-            "ablation": ABLATION,
-            "sequences": self.sequences,
+            "ablation": self.ablation,
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
-            "partial": {"intact": self.intact, "replaced": self.replaced},
-            "faithful": self.faithful,
+            "verdicts": {
+                "faithful": self.faithful,
+                "necessary": self.necessary,
+                "minimal": self.minimal,
+                "feasible": self.feasible,
+            },
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
             "heads": self.circuit.to_json(),
-            "necessity": [
-                {
-                    "layer": n.path[0],
-                    "head": n.path[1],
-                    "relation": n.path[2],
-                    "attention": n.attention,
-                    "loss_without": n.loss,
-                    "rise": n.loss - self.replaced_loss,
-                    "loss_without_free_above": n.free,
-                    "loss_uniform": n.uniform,
-                }
-                for n in self.necessity
-            ],
+            "certificate": self.certificate.to_json(),
             "attention": self.attention,
+            "candidates": self.candidates,
             "forwards": self.forwards,
             "seconds": self.seconds,
         }
@@ -133,25 +125,18 @@ class Discovery:
             HeadwayError: if a field is missing or not what it should be.
         """
         with clear_content_errors("circuit.json"):
-            if not data["heads"] or not data["partial"]["intact"]:
+            certificate = Certificate.from_json(data["certificate"])
+            if not data["heads"] or not certificate.intact:
                 raise ValueError("no heads or no losses")
+            if data["ablation"] not in ABLATIONS:
+                raise ValueError(f"an unknown ablation: {data['ablation']}")
             return cls(
                 circuit=Circuit.from_json(data["heads"]),
                 threshold=data["threshold"],
-                intact=data["partial"]["intact"],
-                replaced=data["partial"]["replaced"],
-                necessity=[
-                    Necessity(
-                        (n["layer"], n["head"], n["relation"]),
-                        n["attention"],
-                        n["loss_without"],
-                        n["loss_without_free_above"],
-                        n["loss_uniform"],
-                    )
-                    for n in data["necessity"]
-                ],
+                ablation=data["ablation"],
+                certificate=certificate,
                 attention=data["attention"],
-                sequences=data["sequences"],
+                candidates=data["candidates"],
                 forwards=data["forwards"],
                 seconds=data["seconds"],
             )
@@ -161,47 +146,72 @@ def discover(
     run: Run | Transformer,
     task: Task | None = None,
     *,
+    circuit: Circuit | None = None,
+    step: int | None = None,
     threshold: float = THRESHOLD,
     sequences: int = 128,
+    ablation: str = "zero",
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    trials: bool = True,
     seed: int | None = None,
 ) -> Discovery:
-    """Finds a mechanism for every head of a trained model.
+    """Finds a mechanism for every head of a trained model, and certifies the circuit they make.
 
-    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`.
+    Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
+    another checkpoint, in `circuit_STEP.json`.
 
     Args:
         run: a run, or a model together with its task.
         task: the model's task, if a model is given.
+        circuit: to be certified as it is, instead of searching for one.
+        step: the checkpoint to study, if a run is given; none means the last.
         threshold: the loss that the model must stay below with every head replaced (the paper's
             0.05).
         sequences: how many held-out sequences to search on, and as many others to judge on.
+        ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`).
         candidate_attention: a head may use the paths along which it sends at least this much of
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.
-        seed: of the held-out sequences; none means the run's.
+        trials: whether to search again on other samples and at other thresholds, to see how
+            stable the circuit is.
+        seed: of the held-out sequences; none means the run's, or 0.
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
             the task well enough for there to be a circuit to find; or if an argument is out of
-            range.
+            range or does not fit the model.
     """
-    require(0 < threshold < float("inf"), "threshold", threshold, "a positive number")
-    require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
+    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
+    require(sequences >= 8, "sequences", sequences, "a whole number of at least 8")
+    study = _Study(threshold, sequences, ablation, candidate_attention, trials)
     if isinstance(run, Run):
+        require(task is None, "task", task, "none, as the run has its own")
         seed = run.config.seed if seed is None else seed
         with run.writing(), run.computing():
-            found = _discover(
-                run.model(), run.task, threshold, sequences, candidate_attention, seed
-            )
-            # What was dated before may not be this circuit.
-            run.remove("emergence.json")
-            step = run.checkpoint_steps()[-1]
-            run.write("circuit.json", {"step": step, "seed": seed, **found.to_json()})
+            steps = run.checkpoint_steps()
+            if step is not None:
+                require(
+                    step in steps, "step", step, f"one of the run's checkpoints: {listed(steps)}"
+                )
+            found = study.of(run.model(step), run.task, seed, circuit)
+            last = step is None or step == steps[-1]
+            if last:
+                # What was dated before may not be this circuit.
+                run.remove("emergence.json")
+            about = {"step": steps[-1] if step is None else step, "seed": seed}
+            name = "circuit.json" if last else f"circuit_{step:07d}.json"
+            run.write(name, {**about, **found.to_json()})
         return found
+    require(step is None, "step", step, "none, as a model has no checkpoints")
     if task is None:
         raise HeadwayError("task = None is not allowed: a model is studied together with its task")
-    return _discover(run, task, threshold, sequences, candidate_attention, seed or 0)
+    return study.of(run, task, seed or 0, circuit)
+
+
+def listed(steps: Sequence[int]) -> str:
+    """Steps in a line, the middle left out if there are many."""
+    shown = [str(step) for step in steps]
+    return ", ".join(shown if len(shown) < 8 else [*shown[:3], "…", *shown[-2:]])
 
 
 def saved_discovery(run: Run) -> Discovery:
@@ -218,179 +228,128 @@ def saved_discovery(run: Run) -> Discovery:
     return Discovery.from_json(data)
 
 
-def _discover(
-    model: Transformer,
-    task: Task,
-    threshold: float,
-    sequences: int,
-    candidate_attention: Sequence[float],
-    seed: int,
-) -> Discovery:
-    started = time.perf_counter()
-    device = str(next(model.parameters()).device)
-    bench = Bench(model, task, held_out(task, sequences, seed, device, "circuit"))
-    intact = bench.losses()
-    if not intact.mean() < threshold:
-        partial = ", ".join(
-            f"{hop} {x:.3f}" for hop, x in zip(task.hop_names, intact.tolist(), strict=True)
-        )
-        raise HeadwayError(
-            f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
-            f" {intact.mean():.3f} ({partial})"
-        )
-    attention = relation_attention(bench)
-    tried: list[tuple[float, int, Circuit]] = []
-    for least in candidate_attention:
-        names = candidate_paths(bench, attention, least)
-        circuit = simplify(bench, propose(bench, names, threshold), threshold)
-        tried.append((bench.loss(circuit), len(tried), circuit))
-        if tried[-1][0] < threshold:
-            break
-    circuit = min(tried)[2]
-    forwards = bench.forwards
-    bench = Bench(model, task, held_out(task, sequences, seed, device, "certificate"))
-    intact, replaced = bench.losses(), bench.losses(circuit)
-    necessity = [
-        Necessity(
-            path,
-            attention[path[2]][path[0]][path[1]],
-            bench.loss(circuit.without(path)),
-            bench.loss(free_above(circuit.without(path), path[0])),
-            bench.loss(circuit.replacing(path[:2], Uniform())),
-        )
-        for path in circuit.paths
-    ]
-    return Discovery(
-        circuit=circuit,
-        threshold=threshold,
-        intact=dict(zip(task.hop_names, intact.tolist(), strict=True)),
-        replaced=dict(zip(task.hop_names, replaced.tolist(), strict=True)),
-        necessity=necessity,
-        attention=attention,
-        sequences=sequences,
-        forwards=forwards + bench.forwards,
-        seconds=round(time.perf_counter() - started, 3),
-    )
+def read_circuit(path: FilePath) -> Circuit:
+    """The circuit in a file: a `circuit.json`, or its list of heads alone.
 
-
-def candidate_paths(
-    bench: Bench, attention: dict[str, list[list[float]]], least: float
-) -> dict[Head, list[str]]:
-    """For every head, the paths along which it attends at least so much, the strongest first."""
-
-    def along(name: str, head: Head) -> float:
-        return attention[name][head[0]][head[1]]
-
-    names = bench.task.path_names
-    return {
-        head: sorted(
-            (name for name in names if along(name, head) >= least),
-            key=lambda name: -along(name, head),
-        )
-        for head in bench.heads
-    }
-
-
-@torch.no_grad()
-def relation_attention(bench: Bench) -> dict[str, list[list[float]]]:
-    """Mean attention along every relation of the task, [layer][head], by relation."""
-    patterns = attention_patterns(bench.model, bench.batch.inputs)
-    relations = bench.task.relations(bench.batch)
-    return {
-        name: attention_along(patterns, relation).tolist() for name, relation in relations.items()
-    }
-
-
-def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
-    """The mechanisms of a circuit without those of useful heads in the layers above `layer`."""
-    return {
-        head: mechanism
-        for head, mechanism in circuit.mechanisms.items()
-        if head[0] <= layer or not isinstance(mechanism, Paths)
-    }
-
-
-def propose(bench: Bench, candidates: dict[Head, list[str]], threshold: float) -> Circuit:
-    """A mechanism for every head, each the simplest that serves.
-
-    First the heads without use, those whose loss does the least damage first: a head stays
-    uniform, or else identity, if the others, attending freely, keep the loss within the head's
-    share. Then the useful heads, from the first layer up, each with the fewest paths, in order of
-    their attention, that keep the loss within its share while the heads above attend freely.
-
-    The n-th of N heads may spend n/N of the way from the model's own loss to the threshold. Where
-    no number of paths is within that, the one with the least loss is taken.
+    Raises:
+        HeadwayError: if the file cannot be read or holds no circuit.
     """
-    own, total = bench.loss(), len(bench.heads)
-    damage = {head: bench.loss({head: Uniform()}) for head in bench.heads}
-    chosen: dict[Head, Mechanism] = {}
-
-    def share() -> float:
-        return own + (threshold - own) * (len(chosen) + 1) / total
-
-    for head in sorted(bench.heads, key=lambda h: damage[h]):
-        for idle in (Uniform(), Identity()):
-            if bench.loss({**chosen, head: idle}) < share():
-                chosen[head] = idle
-                break
-    for head in (h for h in bench.heads if h not in chosen):
-        losses: dict[Mechanism, float] = {}
-        for count in range(1, len(candidates[head]) + 1):
-            paths = Paths(frozenset(candidates[head][:count]))
-            losses[paths] = bench.loss({**chosen, head: paths})
-            if losses[paths] < share():
-                break
-        chosen[head] = min(losses, key=lambda m: losses[m], default=Uniform())
-    return Circuit(chosen)
-
-
-def simplify(bench: Bench, circuit: Circuit, threshold: float) -> Circuit:
-    """Takes away all that can be taken away below the threshold, the least missed first.
-
-    A head with paths may become uniform or identity, or lose one path, if the loss stays below
-    the threshold both with every head replaced and with the useful heads above it free. All
-    such steps are tried alone, then taken in the order of their losses as long as they are still
-    possible together; and so on until nothing more can go. Then every path is necessary, given
-    all the others.
-    """
-
-    def loss_after(simpler: Circuit, layer: int) -> float:
-        loss = bench.loss(simpler)
-        return loss if loss >= threshold else max(loss, bench.loss(free_above(simpler, layer)))
-
-    while True:
-        losses = {step: loss_after(step.taken(circuit), step.head[0]) for step in steps(circuit)}
-        possible = sorted((s for s in losses if losses[s] < threshold), key=lambda s: losses[s])
-        if not possible:
-            return circuit
-        circuit = possible[0].taken(circuit)
-        for step in possible[1:]:
-            if step in steps(circuit):
-                simpler = step.taken(circuit)
-                if loss_after(simpler, step.head[0]) < threshold:
-                    circuit = simpler
+    data = read_json(path)
+    heads = data.get("heads") if isinstance(data, dict) else data
+    if not isinstance(heads, list):
+        raise HeadwayError(f"{path}: no circuit: it must have heads, a list of mechanisms")
+    return Circuit.from_json(heads)
 
 
 @dataclass(frozen=True)
-class Step:
-    """One simplification: a head that had paths gets a plain mechanism, or loses one path."""
+class _Study:
+    """How to look for a circuit."""
 
-    head: Head
-    to: Uniform | Identity | str
+    threshold: float
+    sequences: int
+    ablation: str
+    candidate_attention: Sequence[float]
+    trials: bool
 
-    def taken(self, circuit: Circuit) -> Circuit:
-        """The circuit after the step."""
-        if isinstance(self.to, str):
-            return circuit.without((*self.head, self.to))
-        return circuit.replacing(self.head, self.to)
+    def of(
+        self, model: Transformer, task: Task, seed: int, circuit: Circuit | None = None
+    ) -> Discovery:
+        """Finds a model's circuit, or takes the one given, and certifies it."""
+        started = time.perf_counter()
+        device = str(next(model.parameters()).device)
+
+        def sample(purpose: str, count: int) -> Batch:
+            return held_out(task, count, seed, device, purpose)
+
+        sampled = _Sample(model, task, sample("circuit", self.sequences), self.ablation)
+        sampled.require_learnt(self.threshold)
+        given = circuit
+        if circuit is None:
+            circuit = sampled.search(self.threshold, self.candidate_attention)
+        else:
+            require_fits(circuit, model)
+        others: list[tuple[str, _Sample, float]] = []
+        if self.trials and given is None:
+            own = sampled.all.loss()
+            for part in (0.5, 2.0):
+                at = own + (self.threshold - own) * part
+                others.append(("circuit", sampled, at))
+            for name in ("stability 1", "stability 2"):
+                batch = sample(name, max(8, self.sequences // 2))
+                others.append((name, _Sample(model, task, batch, self.ablation), self.threshold))
+        trials = []
+        for name, where, at in others:
+            paths = where.search(at, self.candidate_attention).paths
+            trials.append(Trial(name, at, paths, jaccard(paths, circuit.paths)))
+        bench = Bench(model, task, sample("certificate", self.sequences), self.ablation)
+        certificate = certify(bench, circuit, sampled.attention, self.threshold, trials)
+        benches = {id(b): b for _, s, _ in others for b in (s.few, s.all)}
+        benches |= {id(b): b for b in (sampled.few, sampled.all, bench)}
+        return Discovery(
+            circuit=circuit,
+            threshold=self.threshold,
+            ablation=self.ablation,
+            certificate=certificate,
+            attention=sampled.attention,
+            candidates=sum(b.candidates for b in benches.values()),
+            forwards=sum(b.forwards * b.sequences for b in benches.values()) / self.sequences,
+            seconds=round(time.perf_counter() - started, 3),
+        )
 
 
-def steps(circuit: Circuit) -> list[Step]:
-    """Every step that makes a circuit simpler."""
-    found: list[Step] = []
-    for head, mechanism in circuit.mechanisms.items():
-        if isinstance(mechanism, Paths):
-            found += [Step(head, name) for name in sorted(mechanism.relations)]
-            if mechanism.relations:
-                found += [Step(head, Uniform()), Step(head, Identity())]
-    return found
+class _Sample:
+    """Sequences to search on, all of them and the first few."""
+
+    def __init__(self, model: Transformer, task: Task, batch: Batch, rows: str):
+        count = max(1, math.ceil(DRAFT * len(batch.inputs)))
+        first = Batch(batch.inputs[:count], batch.targets[:count], batch.roles[:count])
+        self.all, self.few = Bench(model, task, batch, rows), Bench(model, task, first, rows)
+        self.attention = relation_attention(model, task, batch)
+        self.paths = visible_paths(self.all.patterns, task)
+
+    def require_learnt(self, threshold: float) -> None:
+        """Raises unless the model itself is below the threshold."""
+        partial = self.all.partial()
+        if not partial.mean() < threshold:
+            names = self.all.task.hop_names
+            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
+            raise HeadwayError(
+                f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
+                f" {partial.mean():.3f} ({hops})"
+            )
+
+    def search(self, threshold: float, candidate_attention: Sequence[float]) -> Circuit:
+        """A circuit: drafted on a few sequences, settled on all of them.
+
+        If the draft fails on all of them, the search is made on all of them.
+        """
+        how = (self.attention, self.paths)
+        few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
+        draft = search(self.few, *how, few, candidate_attention, pairs=False)
+        if self.all.losses([draft], threshold)[0] < math.inf:
+            return simplify(self.all, draft, threshold)
+        return search(self.all, *how, threshold, candidate_attention)
+
+
+def require_fits(circuit: Circuit, model: Transformer) -> None:
+    """Checks that a circuit has a mechanism for every head of a model and no others.
+
+    Raises:
+        HeadwayError: if not.
+    """
+    config = model.config
+    heads = {(layer, h) for layer in range(config.n_layers) for h in range(config.n_heads)}
+    odd = sorted(set(circuit.mechanisms) ^ heads)
+    require(
+        not odd,
+        "circuit: (layer, head)",
+        odd[0] if odd else None,
+        f"given just once for every head of the model, which has {config.n_layers} layers of"
+        f" {config.n_heads}",
+    )
+
+
+def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """What two collections have in common: the size of their intersection over their union's."""
+    both = set(first) | set(second)
+    return len(set(first) & set(second)) / len(both) if both else 1.0

@@ -1,4 +1,9 @@
-"""Emergence: when each path of a circuit was born (Musat 2024, section 9 and appendix D)."""
+"""Emergence: when each path of a circuit was born (Musat 2024, section 9 and appendix D).
+
+Seen twice: by where the head attends at every checkpoint, and by what it costs the model of that
+checkpoint to lose just this attention. A head may attend long before anything depends on it, and
+where another head does the same, nothing ever does.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,9 +11,10 @@ from typing import Any
 
 import torch
 
-from headway.circuits.ablation import attention_along
+from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery
-from headway.circuits.mechanism import Circuit
+from headway.circuits.mechanism import Circuit, KnockOut, Path
+from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.training.data import held_out
@@ -18,21 +24,30 @@ from headway.training.run import Run
 BIRTH = 0.5
 """The attention at which a path counts as born, and the partial loss at which a hop is learnt."""
 
+MATTERS = 0.02
+"""The least rise of the loss, at some checkpoint, for a path to count as needed at all."""
+
 
 @dataclass(frozen=True)
 class PathHistory:
-    """The mean attention along one path at every checkpoint.
+    """One path at every checkpoint.
 
     Attributes:
         path: layer, head and relation.
-        attention: at every checkpoint, averaged over chains and held-out sequences.
-        born: the step at which it first passes 0.5, interpolated between checkpoints; none if it
-            never does.
+        attention: mean attention along it, averaged over chains and held-out sequences.
+        loss_without: the loss of the model as it was then, with this attention set to zero and
+            all else as it is (knock-out).
+        born: the step at which the attention first passes 0.5, interpolated between checkpoints;
+            none if it never does.
+        needed: the step at which the rise of the loss without it first passes half of its largest
+            value, interpolated likewise; none if the rise is never above 0.02.
     """
 
-    path: tuple[int, int, str]
+    path: Path
     attention: list[float]
+    loss_without: list[float]
     born: float | None
+    needed: float | None
 
 
 @dataclass(frozen=True)
@@ -41,15 +56,17 @@ class Timeline:
 
     Attributes:
         steps: of the checkpoints.
+        loss: of the model at every checkpoint, on the sequences of `loss_without`.
         paths: one history a path, in the order in which information flows.
         hops: the step at which each partial loss first passes below 0.5, interpolated between
             evaluations; none if it never does.
         in_chain_order: whether no hop was learnt before one that the chain reaches earlier; none
             if there was nothing to compare.
-        sequences: how many held-out sequences the attention is averaged over.
+        sequences: how many held-out sequences attention and losses are averaged over.
     """
 
     steps: list[int]
+    loss: list[float]
     paths: list[PathHistory]
     hops: dict[str, float | None]
     in_chain_order: bool | None
@@ -59,15 +76,19 @@ class Timeline:
         """Everything as JSON data, as in `emergence.json`."""
         return {
             "birth": BIRTH,
+            "ablation": "knock-out: attention along the path set to zero, all else as it is",
             "sequences": self.sequences,
             "steps": self.steps,
+            "loss": self.loss,
             "paths": [
                 {
                     "layer": history.path[0],
                     "head": history.path[1],
                     "relation": history.path[2],
                     "born": history.born,
+                    "needed": history.needed,
                     "attention": history.attention,
+                    "loss_without": history.loss_without,
                 }
                 for history in self.paths
             ],
@@ -84,11 +105,22 @@ class Timeline:
         """
         with clear_content_errors("emergence.json"):
             paths = [
-                PathHistory((p["layer"], p["head"], p["relation"]), p["attention"], p["born"])
+                PathHistory(
+                    (p["layer"], p["head"], p["relation"]),
+                    p["attention"],
+                    p["loss_without"],
+                    p["born"],
+                    p["needed"],
+                )
                 for p in data["paths"]
             ]
             return cls(
-                data["steps"], paths, data["hops"], data["in_chain_order"], data["sequences"]
+                data["steps"],
+                data["loss"],
+                paths,
+                data["hops"],
+                data["in_chain_order"],
+                data["sequences"],
             )
 
 
@@ -119,28 +151,36 @@ def emergence(
     config = run.config
     with run.writing(), run.computing():
         batch = held_out(run.task, sequences, config.seed, run.device, "emergence")
-        relations = run.task.paths(batch)
-        for layer, head, name in circuit.paths:
-            fits = layer < config.model.n_layers and head < config.model.n_heads
-            fits = fits and name in relations
-            require(fits, "circuit: path", (layer, head, name), "a path of this run's model")
-        steps = run.checkpoint_steps()
+        paths, steps = circuit.paths, run.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
-        curves: list[list[float]] = [[] for _ in circuit.paths]
+        attention: list[list[float]] = [[] for _ in paths]
+        losses: list[list[float]] = [[] for _ in range(len(paths) + 1)]
         for done, step in enumerate(steps, start=1):
-            patterns = attention_patterns(run.model(step), batch.inputs)
-            for curve, (layer, head, name) in zip(curves, circuit.paths, strict=True):
-                along = attention_along(patterns, relations[name])
+            bench = Bench(run.model(step), run.task, batch)
+            cut = [{path[:2]: KnockOut(frozenset({path[2]}))} for path in paths]
+            for curve, loss in zip(losses, bench.losses([{}, *cut]), strict=True):
+                curve.append(loss)
+            patterns = attention_patterns(bench.model, batch.inputs)
+            for curve, (layer, head, name) in zip(attention, paths, strict=True):
+                along = attention_along(patterns, bench.patterns.relation(name))
                 curve.append(along[layer, head].item())
             if watch is not None:
                 watch(done, len(steps))
+        whole, *without = losses
         hops = hop_steps(run.metrics(), run.task.hop_names)
         timeline = Timeline(
             steps=steps,
+            loss=whole,
             paths=[
-                PathHistory(path, curve, crossing(steps, curve, BIRTH))
-                for path, curve in zip(circuit.paths, curves, strict=True)
+                PathHistory(
+                    path,
+                    along,
+                    cut,
+                    crossing(steps, along, BIRTH),
+                    needed_from(steps, whole, cut),
+                )
+                for path, along, cut in zip(paths, attention, without, strict=True)
             ],
             hops=hops,
             in_chain_order=learnt_in_order(hops, run.task.hop_order),
@@ -148,6 +188,14 @@ def emergence(
         )
         run.write("emergence.json", timeline.to_json())
     return timeline
+
+
+def needed_from(
+    steps: Sequence[int], whole: Sequence[float], without: Sequence[float]
+) -> float | None:
+    """The step at which the rise of the loss first passes half of its largest value."""
+    rise = [cut - loss for cut, loss in zip(without, whole, strict=True)]
+    return crossing(steps, rise, max(rise) / 2) if max(rise) > MATTERS else None
 
 
 def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[str, float | None]:

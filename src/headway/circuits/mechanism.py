@@ -46,7 +46,19 @@ class Paths:
         return Paths(self.relations - {relation})
 
 
-Mechanism = Uniform | Identity | Paths
+@dataclass(frozen=True)
+class KnockOut:
+    """The head attends as it does, but not along these relations: there its attention is zero."""
+
+    relations: frozenset[str]
+
+    def __str__(self):
+        return "without " + "  ".join(sorted(self.relations))
+
+
+Mechanism = Uniform | Identity | Paths | KnockOut
+Path = tuple[int, int, str]
+"""A layer, a head and the relation that it attends along."""
 
 
 @dataclass(frozen=True)

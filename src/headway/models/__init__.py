@@ -1,5 +1,8 @@
-"""The models: a transformer with one tap."""
+"""The models: a transformer with one tap, learnt or built by hand."""
 
+from headway.models.compiled import compiled, induction
+from headway.models.known import Known
+from headway.models.planted import planted
 from headway.models.transformer import (
     Tap,
     Transformer,
@@ -8,4 +11,14 @@ from headway.models.transformer import (
     initialise,
 )
 
-__all__ = ["Tap", "Transformer", "TransformerConfig", "attention_patterns", "initialise"]
+__all__ = [
+    "Known",
+    "Tap",
+    "Transformer",
+    "TransformerConfig",
+    "attention_patterns",
+    "compiled",
+    "induction",
+    "initialise",
+    "planted",
+]

@@ -110,6 +110,34 @@ class Attention(nn.Module):
             scores = scores + mask
         return scores.softmax(-1), v.transpose(1, 2)
 
+    def queries(
+        self, x: Float[Tensor, "*batch query d_model"]
+    ) -> Float[Tensor, "*batch query head d_head"]:
+        """What every head asks, scaled so that its dot product with a key is the score."""
+        asked, *_ = self._maps(0, 1, x)
+        return asked * self.d_head**-0.5
+
+    def keys_values(
+        self, x: Float[Tensor, "*batch key d_model"]
+    ) -> tuple[Float[Tensor, "*batch key head d_head"], Float[Tensor, "*batch key head d_head"]]:
+        """What every head answers to, and what it would carry."""
+        keys, values = self._maps(1, 3, x)
+        return keys, values
+
+    def value_maps(
+        self,
+    ) -> tuple[Float[Tensor, "head d_head d_model"], Float[Tensor, "head d_head"]]:
+        """The weight and bias by which every head makes its values."""
+        shape = (3, self.n_heads, self.d_head)
+        return self.qkv.weight.view(*shape, -1)[2], self.qkv.bias.view(shape)[2]
+
+    def _maps(self, first: int, after: int, x: Tensor) -> tuple[Tensor, ...]:
+        """Some of queries (0), keys (1) and values (2), each [..., position, head, d_head]."""
+        size = self.n_heads * self.d_head
+        rows = slice(first * size, after * size)
+        mapped = F.linear(x, self.qkv.weight[rows], self.qkv.bias[rows])
+        return mapped.unflatten(-1, (after - first, self.n_heads, self.d_head)).unbind(-3)
+
     def mix(
         self, pattern: Pattern, values: Float[Tensor, "batch head key d_head"]
     ) -> Float[Tensor, "batch query d_model"]:

@@ -1,37 +1,22 @@
 """The circuit figure: who attends to whom, layer by layer (as figure 5 of Musat 2024)."""
 
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from headway.circuits import Circuit, Discovery, Paths
-from headway.report.roles import Place, gained, places
+from headway.circuits import ABLATIONS, Circuit, Discovery, Paths
+from headway.report.branch_drawing import draw_branches
+from headway.report.layout import GROUPS, Grid, arrow_ends, arrow_name, bend_of, grid_of, point_on
+from headway.report.roles import gained
+from headway.report.routes import trace
 from headway.report.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled, typeset
 from headway.tasks import Task
 
 INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62
-USEFUL_HEIGHT, USELESS_HEIGHT = 1.3, 0.42
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Where columns (roles) and rows (the residual stream before and after layers) stand."""
-
-    places: list[Place]
-    columns: dict[str, float]
-    rows: list[float]
-
-    @property
-    def right(self) -> float:
-        return max(self.columns.values())
-
-    @property
-    def top(self) -> float:
-        return self.rows[-1]
 
 
 @styled
@@ -41,7 +26,9 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     One column a role, in the order of the sequence, pairs side by side, the query last. Layers
     upwards. An arrow goes from the role attended to, before the layer, to the role that attends,
     after it; its group in the SVG is named `arrow-LAYER-HEAD-QUERY-KEY`. Where a role comes by
-    new symbols if the heads copy all that they find, they are written beside it.
+    new symbols if the heads copy all that they find, they are written beside it. Where branches
+    join on the way to the answer, each lies on a band with its symbol on it, and the path at which
+    they meet names them all.
 
     Args:
         discovery: a circuit and its evidence.
@@ -49,7 +36,7 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
         title: printed above.
     """
     circuit = discovery.circuit
-    grid = _grid(circuit, task)
+    grid = grid_of(circuit, task)
     longest = max(
         len(text) for layer, _ in circuit.mechanisms for text, _ in _layer_lines(circuit, layer)
     )
@@ -63,10 +50,18 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     axes.set_ylim(-margin_bottom, grid.top + margin_top)
     heading = figure.text(0.02, 1 - 0.1 / height, title, va="top", fontsize=9.5, weight="bold")
     heading.set_gid("title")
+    words = "losses with every head replaced: " + ABLATIONS[discovery.ablation]
+    words = textwrap.fill(words, round(15 * width))
+    note = figure.text(0.02, 1 - 0.3 / height, words, va="top", fontsize=7, color="#5b626a")
+    note.set_gid("title-ablation")
 
     _draw_columns(axes, grid, circuit)
     _draw_layers(axes, grid, circuit)
     _draw_arrows(axes, grid, circuit)
+    routes = trace(task, circuit.paths)
+    join = None if routes is None else routes.last_join()
+    if join is not None:
+        draw_branches(axes, grid, circuit, join)
     _draw_gains(axes, grid, task, circuit)
     query = grid.places[-1].role
     _write(
@@ -80,27 +75,7 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     return figure
 
 
-def arrow_name(path: tuple[int, int, str]) -> str:
-    """The name of a path's group in the SVG."""
-    layer, head, relation = path
-    return f"arrow-{layer}-{head}-{relation.replace('→', '-')}"
-
-
-def _grid(circuit: Circuit, task: Task) -> _Grid:
-    standing = places(task)
-    columns: dict[str, float] = {}
-    x = 0.0
-    for i, place in enumerate(standing):
-        if i:
-            x += 1.0 if place.group == standing[i - 1].group else 1.45
-        columns[place.role] = x
-    rows, useful = [0.0], set(circuit.useful_layers)
-    for layer in sorted({layer for layer, _ in circuit.mechanisms}):
-        rows.append(rows[-1] + (USEFUL_HEIGHT if layer in useful else USELESS_HEIGHT))
-    return _Grid(standing, columns, rows)
-
-
-def _draw_columns(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
+def _draw_columns(axes: Axes, grid: Grid, circuit: Circuit) -> None:
     """The residual streams, the roles' names below them, and a brace under every pair."""
     touched = {row for layer in circuit.useful_layers for row in (layer, layer + 1)}
     touched |= {0, len(grid.rows) - 1}
@@ -113,7 +88,7 @@ def _draw_columns(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
         _write(axes, x, -0.62, typeset(place.symbol), fontsize=8.5, color="#5b626a")
     for _, group in groupby(grid.places, lambda place: place.group):
         members = [grid.columns[place.role] for place in group]
-        name = {1: "query", 2: "pair"}.get(len(members), "row")
+        name = GROUPS.get(len(members), "row")
         low, high = min(members) - 0.25, max(members) + 0.25
         axes.plot([low, high], [-0.86, -0.86], color=FAINT, lw=0.8, zorder=1)
         _write(axes, (low + high) / 2, -1.08, name, fontsize=7, color="#5b626a")
@@ -126,7 +101,7 @@ def _draw_columns(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
     )
 
 
-def _draw_layers(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
+def _draw_layers(axes: Axes, grid: Grid, circuit: Circuit) -> None:
     """A band for every layer: its number to the left, what its heads do to the right."""
     useful = set(circuit.useful_layers)
     for layer, (low, high) in enumerate(zip(grid.rows, grid.rows[1:], strict=False)):
@@ -162,20 +137,16 @@ def _layer_lines(circuit: Circuit, layer: int) -> list[tuple[str, str]]:
     return lines
 
 
-def _draw_arrows(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
+def _draw_arrows(axes: Axes, grid: Grid, circuit: Circuit) -> None:
     colours = head_colours(circuit.useful_heads)
     for path in circuit.paths:
-        layer, head, relation = path
-        query, _, key = relation.partition("→")
-        start = (grid.columns[key], grid.rows[layer])
-        end = (grid.columns[query], grid.rows[layer + 1])
-        twins = [h for at, h, name in circuit.paths if (at, name) == (layer, relation)]
-        bend = 0.3 * (twins.index(head) - (len(twins) - 1) / 2)
+        layer, head, _ = path
+        start, end = arrow_ends(grid, path)
         arrow = FancyArrowPatch(
             start,
             end,
             arrowstyle="-|>,head_length=5,head_width=2.6",
-            connectionstyle=f"arc3,rad={bend:g}",
+            connectionstyle=f"arc3,rad={bend_of(circuit, path):g}",
             color=colours[layer, head],
             lw=2.3,
             shrinkA=1.5,
@@ -188,13 +159,12 @@ def _draw_arrows(axes: Axes, grid: _Grid, circuit: Circuit) -> None:
         for x, y in (start, end):
             axes.plot(x, y, "o", ms=4.6, color=INK, mew=0, zorder=5)
         if sum(at == layer for at, _ in circuit.useful_heads) > 1:
-            run, rise = end[0] - start[0], end[1] - start[1]
-            x, y = start[0] + (run + bend * rise) / 2, start[1] + (rise - bend * run) / 2
+            x, y = point_on(grid, circuit, path, 0.5)
             colour = colours[layer, head]
             _write(axes, x, y, f"h{head}", fontsize=7, color=colour, bbox=BACKGROUND)
 
 
-def _draw_gains(axes: Axes, grid: _Grid, task: Task, circuit: Circuit) -> None:
+def _draw_gains(axes: Axes, grid: Grid, task: Task, circuit: Circuit) -> None:
     for (layer, role), symbols in gained(task, circuit.paths).items():
         _write(
             axes,

@@ -1,56 +1,76 @@
-"""The emergence figure: when every path was born and every hop was learnt."""
+"""The emergence figure: when every path was born and needed, and when every hop was learnt."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.circuits import Timeline
 from headway.circuits.emergence import BIRTH
-from headway.report.style import FAINT, PAPER, Line, hop_lines, path_lines, styled, typeset
+from headway.report.style import FAINT, INK, PAPER, Line, hop_lines, path_lines, styled, typeset
+
+QUIET = 0.5
+"""If all that is dated happened in less than this part of the steps, the rest is left out."""
+
+
+MANY = 20
+"""With so many paths the legend is set smaller."""
 
 
 @styled
 def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> Figure:
-    """Attention along every path above, partial losses below, against the same steps.
+    """Attention along every path, the loss when it is knocked out, and partial losses, by step.
 
-    Markers stand where a path's attention first passes 0.5 (its birth) and where a partial loss
-    first passes below 0.5; the births are carried down as thin vertical lines.
+    Markers stand where a path's attention first passes 0.5 (its birth), where the rise of the
+    loss without it first passes half of its largest value, and where a partial loss first passes
+    below 0.5; the births are carried down as thin vertical lines. A path has the same colour,
+    dashes and marker wherever it is drawn.
 
     Args:
         timeline: of the circuit's paths.
         metrics: the evaluations of the same run, as in `metrics.jsonl`.
     """
     several_heads = any(history.path[1] > 0 for history in timeline.paths)
-    rows = len(timeline.paths) + len(timeline.hops)
-    figure = Figure(figsize=(7.6, max(4.6, 0.19 * rows + 1.6)), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True)
+    figure, (above, middle, below) = _panels(timeline)
 
+    middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2, zorder=4)
+    above.plot([], [], color=INK, lw=2.2, label="the model as it is")
     lines = path_lines([history.path for history in timeline.paths])
     for history, line in zip(timeline.paths, lines, strict=True):
         layer, head, relation = history.path
         where = f"L{layer}" + (f".{head}" if several_heads else "")
-        name = f"{where} {typeset(relation)}  {_when(history.born)}"
-        _curve(above, timeline.steps, history.attention, history.born, line, name)
+        born, needed = _step(history.born, "not yet"), _step(history.needed, "never")
+        name = f"{where} {typeset(relation)}  {born}, {needed}"
+        _curve(above, timeline.steps, history.attention, line)
+        _mark(above, history.born, BIRTH, line, name)
+        _curve(middle, timeline.steps, history.loss_without, line)
+        if history.needed is not None:
+            height = float(np.interp(history.needed, timeline.steps, history.loss_without))
+            _mark(middle, history.needed, height, line)
         if history.born is not None:
-            for axes in (above, below):
+            for axes in (above, middle, below):
                 axes.axvline(history.born, color=line.colour, lw=0.8, alpha=0.35, zorder=1)
     above.set_ylim(-0.03, 1.05)
     above.set_ylabel("attention along the path")
+    middle.set_ylabel("loss, path knocked out")
+    middle.set_ylim(bottom=0)
 
     steps = [line["step"] for line in metrics]
     if steps:
         for hop, line in hop_lines(list(timeline.hops)).items():
-            values = [m["partial"][hop] for m in metrics]
-            name = f"{typeset(hop)}  {_when(timeline.hops[hop])}"
-            _curve(below, steps, values, timeline.hops[hop], line, name)
+            _curve(below, steps, [m["partial"][hop] for m in metrics], line)
+            name = f"{typeset(hop)}  {_step(timeline.hops[hop], 'not yet')}"
+            _mark(below, timeline.hops[hop], BIRTH, line, name)
     below.set_ylim(bottom=0)
     below.set_ylabel("partial loss (held out)")
-    below.set_xlabel("step")
-    below.set_xlim(0, max([*timeline.steps, *steps, 1]))
+    last, end = shown_until(timeline, metrics)
+    below.set_xlabel("step" if last == end else f"step (the run goes on to {end:,})")
+    below.set_xlim(0, last)
 
-    for axes, title in ((above, "paths, and their births"), (below, "hops, and when learnt")):
+    for axes, title in ((above, "paths: born, needed from step"), (below, "hops: learnt at step")):
         axes.axhline(BIRTH, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(
@@ -59,29 +79,62 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
                 title=title,
                 title_fontsize=8,
                 alignment="left",
-                fontsize=8 if rows < 24 else 6.5,
+                fontsize=8 if len(timeline.paths) < MANY else 6.5,
             )
     figure.align_ylabels()
     return figure
 
 
-def _curve(
-    axes: Axes,
-    steps: Sequence[float | int],
-    values: Sequence[float],
-    crossing: float | int | None,
-    line: Line,
-    name: str,
-) -> None:
-    """A curve with a marker where it crosses the level, and the same marker in the legend."""
+def _panels(timeline: Timeline) -> tuple[Figure, list[Axes]]:
+    """Three panels, tall enough for the legend of the paths beside the upper two."""
+    line = 0.18 if len(timeline.paths) < MANY else 0.145
+    height = max(6.2, (line * (len(timeline.paths) + 2) + 0.3) / 0.64)
+    figure = Figure(figsize=(8.4, height))
+    panels = figure.subplots(3, 1, sharex=True, height_ratios=(1, 1.15, 1))
+    figure.subplots_adjust(
+        left=0.075, right=0.69, top=1 - 0.12 / height, bottom=0.5 / height, hspace=0.1
+    )
+    return figure, list(panels)
+
+
+def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """The last step that the figure shows, and the last that there is.
+
+    What follows twice the time of the last dated event is left out if it is much.
+    """
+    end = max([*timeline.steps, *(line["step"] for line in metrics), 1])
+    dated = [step for h in timeline.paths for step in (h.born, h.needed)]
+    dated += timeline.hops.values()
+    latest = max((step for step in dated if step is not None), default=end)
+    undated = any(step is None for step in timeline.hops.values())
+    if undated or 2 * latest > QUIET * end:
+        return end, end
+    size = 10 ** max(0, math.floor(math.log10(max(latest, 1))) - 1)
+    return max(1, min(end, size * math.ceil(2 * latest / size))), end
+
+
+def ending(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """A sentence about steps that the figure leaves out; empty if there are none."""
+    last, end = shown_until(timeline, metrics)
+    if last == end:
+        return ""
+    return f" Steps {last:,} to {end:,}, in which nothing passes its mark, are left out."
+
+
+def _curve(axes: Axes, steps: Sequence[int], values: Sequence[float], line: Line) -> None:
     axes.plot(steps, values, color=line.colour, ls=line.dashes, lw=1.5, zorder=3)
+
+
+def _mark(axes: Axes, step: float | None, height: float, line: Line, name: str = "") -> None:
+    """A marker at a crossing, if there is one, and the same marker in the legend."""
     look = {"color": line.colour, "marker": line.marker, "ms": 6, "mec": PAPER, "mew": 0.8}
-    if crossing is not None:
-        axes.plot(crossing, BIRTH, zorder=5, ls="none", **look)
+    if step is not None:
+        axes.plot(step, height, zorder=5, ls="none", **look)
     else:
         look["marker"] = ""
-    axes.plot([], [], ls=line.dashes, lw=1.5, label=name, **look)
+    if name:
+        axes.plot([], [], ls=line.dashes, lw=1.5, label=name, **look)
 
 
-def _when(step: float | int | None) -> str:
-    return "not yet" if step is None else f"step {step:.0f}"
+def _step(step: float | None, without: str) -> str:
+    return without if step is None else f"{step:.0f}"

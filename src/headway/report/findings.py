@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import THRESHOLD, Discovery, Head, Timeline
+from headway.circuits import ABLATIONS, THRESHOLD, Discovery, Head, Timeline
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report.roles import role_attention
@@ -38,7 +38,6 @@ class Findings:
         outcome: how it ended, if it did.
         sessions: where it was computed, one entry a start or resume.
         discovery: its circuit, if it was looked for.
-        ablation: how heads were replaced, in the words of `circuit.json`.
         timeline: the births of the circuit's paths, if they were dated.
         checkpoints: the steps whose weights are kept.
     """
@@ -48,7 +47,6 @@ class Findings:
     outcome: dict[str, Any] | None
     sessions: list[dict[str, Any]]
     discovery: Discovery | None
-    ablation: str
     timeline: Timeline | None
     checkpoints: list[int]
 
@@ -75,7 +73,6 @@ class Findings:
             outcome=run.outcome(),
             sessions=run.read("environment.json") or [],
             discovery=discovery,
-            ablation="" if circuit is None else str(circuit.get("ablation", "")),
             timeline=timeline,
             checkpoints=run.checkpoint_steps(),
         )
@@ -104,6 +101,16 @@ class Findings:
     def minimum(self) -> int:
         """The proven least number of layers for the run's task and mask."""
         return proven_minimum(self.run.config.task, self.causal)
+
+    @property
+    def ablation(self) -> str:
+        """How heads were replaced, in words; empty if they were not."""
+        return "" if self.discovery is None else ABLATIONS[self.discovery.ablation]
+
+    @property
+    def several_heads(self) -> bool:
+        """Whether the model has more than one head in a layer."""
+        return self.run.config.model.n_heads > 1
 
     @property
     def useful_heads(self) -> list[Head]:

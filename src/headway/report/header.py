@@ -1,10 +1,11 @@
 """The first screen of the page: what was trained, the verdict, and the key numbers."""
 
-from headway.circuits import THRESHOLD, Timeline
+from headway.circuits import THRESHOLD, Discovery, Timeline
 from headway.circuits.emergence import BIRTH
 from headway.report.findings import Findings
-from headway.report.html import escape, named, number, tag, whole
+from headway.report.html import escape, listed, named, number, tag, whole
 from headway.report.roles import block_starts, position_labels
+from headway.report.verdicts import verdicts
 from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
 
 
@@ -101,9 +102,15 @@ def _circuit(findings: Findings) -> str:
         least = f"{abs(beyond)} {than} than the proven minimum of {findings.minimum}"
     return (
         f"{heads} of its {every} heads {work} all the work: with every head replaced by what it"
-        f" was found to do, the loss is {replaced}. They sit in"
+        f" was found to do, the loss is {replaced}{_doubts(discovery)}. They sit in"
         f" {layers} {'layer' if layers == 1 else 'layers'}, {least}."
     )
+
+
+def _doubts(discovery: Discovery) -> str:
+    """What of the certificate fails, in a few words; empty if nothing does."""
+    failed = [verdict.name for verdict in verdicts(discovery, False) if verdict.holds is False]
+    return f" (but the circuit is not {listed(failed, 'or')}, see section 2)" if failed else ""
 
 
 def tiles(findings: Findings) -> str:
@@ -119,7 +126,7 @@ def tiles(findings: Findings) -> str:
         (
             "Circuit loss",
             number(discovery.replaced_loss) if discovery else number(None),
-            f"all {len(discovery.circuit.mechanisms)} heads replaced;"
+            f"every head replaced ({escape(findings.ablation)});"
             f" to stay below {discovery.threshold:g}"
             if discovery
             else "see section 2",

@@ -24,6 +24,12 @@ def number(value: float | int | None) -> str:
     return f'<data value="{value!r}">{rounded(value)}</data>'
 
 
+def change(value: float) -> str:
+    """A measured difference with its sign, nothing below 0.0005."""
+    shown = "±0" if abs(value) < 0.0005 else f"{'+' if value > 0 else '−'}{rounded(abs(value))}"
+    return f'<data value="{value!r}">{shown}</data>'
+
+
 def whole(value: float | int | None) -> str:
     """A step or a count, rounded, with thousands set apart; the exact value in its element."""
     if value is None:
@@ -38,6 +44,32 @@ def tag(name: str, html: str, **attributes: str) -> str:
         for key, value in attributes.items()
     )
     return f"<{name}{pairs}>{html}</{name}>"
+
+
+def path_tag(relation: str) -> str:
+    """A path's relation, which the page can find by its name."""
+    return f'<span class="path" data-path="{escape(relation)}">{named(relation)}</span>'
+
+
+def where(head: Sequence[int | str], several_heads: bool) -> str:
+    """Where a head stands: its layer, and its number if layers have several. A path will do too."""
+    return f"layer {head[0]}" + (f" head {head[1]}" if several_heads else "")
+
+
+def place_of(path: tuple[int, int, str], several_heads: bool) -> str:
+    """A path with the layer (and head) that it belongs to."""
+    return f"{where(path, several_heads)} {path_tag(path[2])}"
+
+
+def counted(number: int, thing: str) -> str:
+    """So many of a thing, the thing in its plural if need be."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def listed(parts: Iterable[str], word: str = "and") -> str:
+    """At least one part, as an enumeration."""
+    *first, last = parts
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:

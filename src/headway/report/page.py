@@ -3,13 +3,14 @@
 from importlib import resources
 from pathlib import Path
 
+from headway.report.births import births
 from headway.report.figures import save_figures_of
 from headway.report.findings import Findings
 from headway.report.header import header, title
 from headway.report.html import escape
 from headway.report.minimum import minimum
 from headway.report.reproduce import how_to_reproduce
-from headway.report.sections import births, the_circuit, what_was_learned
+from headway.report.sections import the_circuit, what_was_learned
 from headway.report.viewer import attention
 from headway.training import Run
 from headway.training.files import write_whole

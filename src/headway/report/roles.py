@@ -87,7 +87,7 @@ def gained(
     Returns: by layer and role; roles that gain nothing in a layer are left out.
     """
     held = {place.role: {place.symbol} for place in places(task)}
-    order = _chain_order(task)
+    order = symbol_order(task)
     gains: dict[tuple[int, str], tuple[str, ...]] = {}
     for layer in sorted({layer for layer, _, _ in paths}):
         before = {role: set(symbols) for role, symbols in held.items()}
@@ -102,7 +102,7 @@ def gained(
     return gains
 
 
-def _chain_order(task: Task) -> list[str]:
+def symbol_order(task: Task) -> list[str]:
     """All symbols, those nearest to the query first."""
     return list(dict.fromkeys(place.symbol for place in reversed(places(task))))
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from headway.report.circuit_drawing import arrow_name
 from headway.report.findings import SEQUENCES, Findings
 from headway.report.html import escape, figure, inline_svg, named, section, tag
+from headway.report.layout import arrow_name
 from headway.report.roles import places
 from headway.report.style import head_colours, hop_lines
 

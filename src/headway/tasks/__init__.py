@@ -2,6 +2,7 @@
 
 from headway.tasks.base import Batch, Relation, Task, path_name
 from headway.tasks.conditional import Conditional, ConditionalConfig
+from headway.tasks.labelled import Labelled
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
 TaskConfig = RetrievalConfig | ConditionalConfig
@@ -24,6 +25,7 @@ __all__ = [
     "Batch",
     "Conditional",
     "ConditionalConfig",
+    "Labelled",
     "Relation",
     "Retrieval",
     "RetrievalConfig",

@@ -89,6 +89,11 @@ class Task(ABC):
         """Vectors that a query must predict."""
         return len(self.hop_names)
 
+    def roles_in_order(self) -> list[str]:
+        """The roles in the order in which they stand in a sequence (on average, if shuffled)."""
+        places = self.sample(64, torch.Generator().manual_seed(0)).roles.float().mean((0, 2))
+        return [self.role_names[i] for i in places.argsort().tolist()]
+
     @property
     def hop_order(self) -> list[tuple[str, str]]:
         """Pairs of hops of which the first is nearer to the query in the chain."""

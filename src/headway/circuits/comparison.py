@@ -1,0 +1,64 @@
+"""Several circuits side by side: what they share, and where they differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from headway.circuits.discovery import jaccard
+from headway.circuits.mechanism import Circuit, Head
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Circuits of several models of one task.
+
+    Heads of different models have nothing in common but what they do, so circuits are compared by
+    the relations that they attend along, wherever that is.
+
+    Attributes:
+        heads: for every relation, by circuit, the heads that attend along it.
+        likeness: the mean over pairs of circuits of (relations in both / in either).
+        first: for every circuit, the relations of its first useful layer.
+    """
+
+    heads: dict[str, list[list[Head]]]
+    likeness: float
+    first: list[list[str]]
+
+    @property
+    def shared(self) -> list[str]:
+        """The relations that all circuits attend along."""
+        return [name for name, by in self.heads.items() if all(by)]
+
+    @property
+    def differing(self) -> list[str]:
+        """The relations that only some of the circuits attend along."""
+        return [name for name, by in self.heads.items() if not all(by)]
+
+
+def compare(circuits: Sequence[Circuit]) -> Comparison:
+    """Compares at least two circuits, relation by relation, in the order of their layers."""
+    used = [{path[2] for path in circuit.paths} for circuit in circuits]
+
+    def height(name: str) -> float:
+        depths = [
+            circuit.useful_layers.index(path[0])
+            for circuit in circuits
+            for path in circuit.paths
+            if path[2] == name
+        ]
+        return sum(depths) / len(depths)
+
+    names = sorted(set().union(*used), key=lambda name: (height(name), name))
+    pairs = [jaccard(list(a), list(b)) for a, b in combinations(used, 2)]
+    return Comparison(
+        heads={
+            name: [[path[:2] for path in c.paths if path[2] == name] for c in circuits]
+            for name in names
+        },
+        likeness=sum(pairs) / len(pairs),
+        first=[
+            sorted({p[2] for p in c.paths if p[0] == c.useful_layers[0]}) if c.paths else []
+            for c in circuits
+        ],
+    )

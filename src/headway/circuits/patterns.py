@@ -1,0 +1,175 @@
+"""The attention patterns that mechanisms stand for, on some sequences."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headway.circuits.mechanism import Head, Identity, KnockOut, Mechanism, Paths, Uniform
+from headway.errors import require
+from headway.models import Transformer, attention_patterns
+from headway.tasks import Batch, Relation
+
+ABLATIONS: dict[str, str] = {
+    "zero": "one-hot paths; rows without a path are zero",
+    "uniform": "one-hot paths; rows without a path are uniform",
+    "own": "one-hot paths; rows without a path keep the head's own attention",
+    "mean": "one-hot paths; rows without a path are the head's mean pattern",
+}
+"""What stands in the rows, of a head that is replaced by paths, that have no path; by name."""
+
+
+class Patterns:
+    """The patterns of all mechanisms on a batch.
+
+    Attributes:
+        relations: the paths that mechanisms may use, by name: those of the relations given whose
+            keys the mask never hides.
+        rows: what stands in rows without a path.
+        visible: which key every query may see.
+    """
+
+    def __init__(
+        self, model: Transformer, batch: Batch, relations: dict[str, Relation], rows: str = "zero"
+    ):
+        require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
+        self.model, self.batch, self.rows = model, batch, rows
+        size, n = batch.inputs.shape[:2]
+        self.visible = torch.ones(n, n, dtype=torch.bool, device=batch.inputs.device)
+        if model.config.causal:
+            self.visible = self.visible.tril()
+        self.relations = {
+            name: relation
+            for name, relation in relations.items()
+            if not model.config.causal or bool((relation.keys <= relation.queries[..., None]).all())
+        }
+        self._shape = (size, n, n)
+        self._shares: dict[Paths, Tensor] = {}
+        self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
+        self._mean: Tensor | None = None
+
+    def rows_of(
+        self, mechanism: Paths, name: str, part: slice = slice(None)
+    ) -> tuple[
+        Int[Tensor, "sequence row"],
+        Int[Tensor, "sequence row key"],
+        Float[Tensor, "sequence row key"],
+    ]:
+        """One path of a mechanism as queries, their keys, and the attention each key gets.
+
+        A query that several paths leave from shares its attention evenly among them.
+        """
+        relation = self.relation(name)
+        queries, keys = relation.queries[part], relation.keys[part]
+        share = self._row_share(mechanism)[part].gather(1, queries) / keys.shape[-1]
+        return queries, keys, share[..., None].expand(keys.shape)
+
+    def relation(self, name: str) -> Relation:
+        """A relation by its name."""
+        allowed = "a relation of the task that the model's mask lets it see, such as "
+        require(name in self.relations, "path", name, allowed + ", ".join([*self.relations][:3]))
+        return self.relations[name]
+
+    def _row_share(self, mechanism: Paths) -> Float[Tensor, "sequence position"]:
+        """What one path gets of the attention of every query: 1 / number of paths from there."""
+        if mechanism not in self._shares:
+            count = self.batch.inputs.new_zeros(self._shape[:2])
+            for name in mechanism.relations:
+                queries = self.relation(name).queries
+                count.scatter_add_(1, queries, count.new_ones(queries.shape))
+            self._shares[mechanism] = 1 / count.clamp(min=1)
+        return self._shares[mechanism]
+
+    def dense(self, mechanism: Mechanism, head: Head) -> Float[Tensor, "sequence query key"]:
+        """The whole pattern of a mechanism that does not depend on the head's own attention."""
+        if isinstance(mechanism, Paths) and self.rows == "zero":
+            return self._one_hot(mechanism)
+        if (mechanism, head) not in self._dense:
+            self._dense[mechanism, head] = self._make(mechanism, head)
+        return self._dense[mechanism, head]
+
+    def _make(self, mechanism: Mechanism, head: Head) -> Tensor:
+        size, n = self._shape[:2]
+        inputs = self.batch.inputs
+        if isinstance(mechanism, Identity):
+            return torch.eye(n, device=inputs.device).expand(size, n, n)
+        visible = self.visible.to(inputs.dtype)
+        uniform = (visible / visible.sum(-1, keepdim=True)).expand(size, n, n)
+        if isinstance(mechanism, Uniform):
+            return uniform
+        require(
+            isinstance(mechanism, Paths),
+            "mechanism",
+            str(mechanism),
+            "uniform, identity or paths, for a pattern of its own",
+        )
+        assert isinstance(mechanism, Paths)
+        fill = uniform if self.rows == "uniform" else self.mean_pattern(head)
+        return torch.where(self.has_path(mechanism)[..., None], self._one_hot(mechanism), fill)
+
+    def has_path(self, mechanism: Paths) -> Tensor:
+        """Which positions of every sequence a path leaves from, [sequence, position]."""
+        here = torch.zeros(self._shape[:2], dtype=torch.bool, device=self.batch.inputs.device)
+        for name in mechanism.relations:
+            here.scatter_(1, self.relation(name).queries, True)
+        return here
+
+    def mean_pattern(self, head: Head) -> Float[Tensor, "query key"]:
+        """The head's own attention, averaged over the sequences."""
+        if self._mean is None:
+            with torch.no_grad():
+                self._mean = attention_patterns(self.model, self.batch.inputs).mean(0)
+        return self._mean[head]
+
+    def edit(
+        self,
+        head: Head,
+        mechanism: Mechanism,
+        own: Float[Tensor, "sequence query key"],
+        window: tuple[int, int] | None = None,
+        part: slice = slice(None),
+    ) -> Float[Tensor, "sequence query key"]:
+        """The pattern that a head has under a mechanism, given the one it would have on its own.
+
+        Args:
+            head: layer and head.
+            mechanism: what replaces it.
+            own: what it does without.
+            window: the queries that `own` is about, from and up to; none means all.
+            part: the sequences that it is about.
+        """
+        start, end = window or (0, self._shape[1])
+        width = own.shape[-1]
+        if isinstance(mechanism, KnockOut):
+            cut = torch.zeros((len(own), *self._shape[1:]), dtype=torch.bool, device=own.device)
+            batch = torch.arange(len(own), device=own.device)[:, None, None]
+            for name in mechanism.relations:
+                relation = self.relation(name)
+                cut[batch, relation.queries[part][..., None], relation.keys[part]] = True
+            return own.masked_fill(cut[:, start:end, :width], 0.0)
+        if isinstance(mechanism, Paths) and self.rows == "own":
+            pattern = self._one_hot(mechanism)[part, start:end, :width]
+            leaves = self.has_path(mechanism)[part, start:end, None]
+            return torch.where(leaves, pattern, own)
+        return self.dense(mechanism, head)[part, start:end, :width]
+
+    def _one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
+        if (mechanism, None) not in self._dense:
+            pattern = self.batch.inputs.new_zeros(self._shape)
+            batch = torch.arange(len(pattern), device=pattern.device)[:, None, None]
+            for name in mechanism.relations:
+                queries, keys, weight = self.rows_of(mechanism, name)
+                pattern.index_put_((batch, queries[..., None], keys), weight, accumulate=True)
+            self._dense[mechanism, None] = pattern
+        return self._dense[mechanism, None]
+
+
+def attention_along(
+    patterns: Float[Tensor, "batch layer head query key"], relation: Relation
+) -> Float[Tensor, "layer head"]:
+    """The attention that goes along a relation: summed over keys, averaged over query positions.
+
+    1 means that wherever the relation applies the head attends along it alone.
+    """
+    batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
+    along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
+    return along.sum(2).mean((0, 1))

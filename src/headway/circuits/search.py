@@ -1,0 +1,270 @@
+"""The search: from a trained model's attention to a mechanism for every head.
+
+The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look at a head's
+attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
+has one. Here the guesses come from the attention along relations. Heads share what may be lost
+between the model's own loss and the threshold, so that the first cannot spend it all (`propose`);
+then all that can still go goes (`simplify`).
+
+One trap is built into replacing all heads at once. A head that joins the tokens of a pair serves
+the heads above it: it lets them find where to attend. Once their attention is replaced as well,
+they no longer look, and the head below seems useless (the paper sees it too: made uniform, its
+first layer costs only 0.05 to 0.10). So a mechanism must serve twice: with every head replaced,
+and with the useful heads of the layers above it attending freely.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol, runtime_checkable
+
+import torch
+
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Path, Paths, Uniform
+from headway.circuits.patterns import Patterns, attention_along
+from headway.models import Transformer, attention_patterns
+from headway.tasks import Batch, Task
+
+CANDIDATE_ATTENTION = (0.3, 0.1)
+
+Attention = dict[str, list[list[float]]]
+"""Mean attention along relations, [layer][head], by relation."""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """What the search needs of a bench."""
+
+    @property
+    def heads(self) -> list[Head]:
+        """Every head of the model."""
+        ...
+
+    def losses(
+        self, candidates: Sequence[Circuit | Mapping[Head, Mechanism]], limit: float = math.inf
+    ) -> list[float]:
+        """The loss of every candidate, or infinity if it is not below the limit."""
+        ...
+
+    def loss(self, candidate: Circuit | Mapping[Head, Mechanism] | None = None) -> float:
+        """The loss of one candidate."""
+        ...
+
+
+def search(
+    bench: Judge,
+    attention: Attention,
+    paths: Sequence[str],
+    threshold: float,
+    candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
+    pairs: bool = True,
+) -> Circuit:
+    """A mechanism for every head, each as simple as the threshold allows.
+
+    Args:
+        bench: judges candidates.
+        attention: mean attention along every path, as `relation_attention` gives it.
+        paths: the names of the relations that may be paths.
+        threshold: the loss to stay below with every head replaced.
+        candidate_attention: a head may use the paths along which it sends at least this much of
+            its attention on average; tried in order until a circuit stays below the threshold,
+            else the one with the least loss is taken.
+        pairs: whether to look for pairs of paths that can go together, too.
+    """
+    tried: list[tuple[float, int, Circuit]] = []
+    for least in candidate_attention:
+        candidates = candidate_paths(bench.heads, attention, paths, least)
+        circuit = simplify(bench, propose(bench, candidates, threshold), threshold, pairs)
+        tried.append((bench.loss(circuit), len(tried), circuit))
+        if tried[-1][0] < threshold:
+            break
+    return min(tried)[2]
+
+
+@torch.no_grad()
+def relation_attention(model: Transformer, task: Task, batch: Batch) -> Attention:
+    """Mean attention along every relation of the task, [layer][head], by relation."""
+    patterns = attention_patterns(model, batch.inputs)
+    return {
+        name: attention_along(patterns, relation).tolist()
+        for name, relation in task.relations(batch).items()
+    }
+
+
+def visible_paths(patterns: Patterns, task: Task) -> list[str]:
+    """The names of the task's paths that the model's mask lets it see."""
+    return [name for name in task.path_names if name in patterns.relations]
+
+
+def candidate_paths(
+    heads: Sequence[Head], attention: Attention, paths: Sequence[str], least: float
+) -> dict[Head, list[str]]:
+    """For every head, the paths along which it attends at least so much, the strongest first."""
+
+    def along(name: str, head: Head) -> float:
+        return attention[name][head[0]][head[1]]
+
+    return {
+        head: sorted(
+            (name for name in paths if along(name, head) >= least),
+            key=lambda name: -along(name, head),
+        )
+        for head in heads
+    }
+
+
+def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
+    """The mechanisms of a circuit without those of useful heads in the layers above `layer`."""
+    return {
+        head: mechanism
+        for head, mechanism in circuit.mechanisms.items()
+        if head[0] <= layer or not isinstance(mechanism, Paths)
+    }
+
+
+def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
+    """A mechanism for every head, each the simplest that serves.
+
+    First the heads without use: as many as possible become uniform at once, those whose loss does
+    the least damage first, then any of the others alone, uniform or identity; the others attend
+    freely. Then the useful heads, from the first layer up, each with the fewest paths, in order
+    of their attention, that keep the loss within the head's share while the heads above attend
+    freely.
+
+    When n of N heads have a mechanism, n/N of the way from the model's own loss to the threshold
+    may have been spent. Where no number of paths is within that, the one with the least loss is
+    taken.
+    """
+    own, total = bench.loss(), len(bench.heads)
+
+    def share(count: int) -> float:
+        return own + (threshold - own) * count / total
+
+    damage = dict(
+        zip(
+            bench.heads, bench.losses([{h: Uniform()} for h in bench.heads], threshold), strict=True
+        )
+    )
+    order = sorted((h for h in bench.heads if damage[h] < math.inf), key=lambda h: damage[h])
+    idle = longest(
+        len(order),
+        lambda n: bench.losses([dict.fromkeys(order[:n], Uniform())], share(n))[0] < math.inf,
+    )
+    chosen: dict[Head, Mechanism] = dict.fromkeys(order[:idle], Uniform())
+    plain: list[tuple[Head, Mechanism]] = [(head, Uniform()) for head in order[idle:]]
+    plain += [(head, Identity()) for head in bench.heads if head not in chosen]
+    alone = bench.losses([{**chosen, head: m} for head, m in plain], share(len(chosen) + 1))
+    for loss, (head, mechanism) in sorted(zip(alone, plain, strict=True), key=lambda x: x[0]):
+        if loss < math.inf and head not in chosen:
+            more = {**chosen, head: mechanism}
+            if bench.losses([more], share(len(more)))[0] < math.inf:
+                chosen = more
+    for head in (h for h in bench.heads if h not in chosen):
+        options = [Paths(frozenset(candidates[head][:n])) for n in counts(candidates[head])]
+        if not options:
+            chosen[head] = Uniform()
+            continue
+        trials = [{**chosen, head: paths} for paths in options]
+        within = bench.losses(trials, share(len(chosen) + 1))
+        if min(within) == math.inf:
+            losses = bench.losses(trials)
+            chosen[head] = options[losses.index(min(losses))]
+        else:
+            chosen[head] = next(p for p, x in zip(options, within, strict=True) if x < math.inf)
+    return Circuit(chosen)
+
+
+def counts(things: Sequence[str]) -> range:
+    """How many of the things one may take, at least one."""
+    return range(1, len(things) + 1)
+
+
+def longest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest n up to `most` for which something holds, if it holds for all below that."""
+    if most == 0 or holds(most):
+        return most
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def simplify(bench: Judge, circuit: Circuit, threshold: float, pairs: bool = True) -> Circuit:
+    """Takes away all that can be taken away below the threshold, the least missed first.
+
+    A head with paths may become uniform or identity, or lose one path; where no such step is left,
+    two paths may go together. The loss must stay below the threshold both with every head replaced
+    and with the useful heads above free. All steps are tried alone, then taken in the order of
+    their losses as long as they are still possible together; and so on until nothing more can go.
+    Then every path, and every pair of paths, is necessary, given all the others.
+    """
+    while True:
+        possible = possible_steps(bench, circuit, single_steps(circuit), threshold)
+        if pairs and not possible:
+            possible = possible_steps(bench, circuit, pair_steps(circuit), threshold)
+        if not possible:
+            return circuit
+        circuit = possible[0].taken(circuit)
+        for step in possible[1:]:
+            if step.fits(circuit) and possible_steps(bench, circuit, [step], threshold):
+                circuit = step.taken(circuit)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One simplification: a head that had paths gets a plain mechanism, or some paths go."""
+
+    cut: tuple[Path, ...]
+    to: Uniform | Identity | None = None
+
+    @property
+    def layer(self) -> int:
+        """The lowest layer that it changes."""
+        return min(path[0] for path in self.cut)
+
+    def fits(self, circuit: Circuit) -> bool:
+        """Whether the circuit still has what the step takes away."""
+        if self.to is not None:
+            mechanism = circuit.mechanisms[self.cut[0][:2]]
+            return isinstance(mechanism, Paths) and len(mechanism) > 0
+        return set(self.cut) <= set(circuit.paths)
+
+    def taken(self, circuit: Circuit) -> Circuit:
+        """The circuit after the step."""
+        if self.to is not None:
+            return circuit.replacing(self.cut[0][:2], self.to)
+        for path in self.cut:
+            circuit = circuit.without(path)
+        return circuit
+
+
+def single_steps(circuit: Circuit) -> list[Step]:
+    """Every step that makes one head simpler."""
+    heads: dict[Head, list[Path]] = {}
+    for path in circuit.paths:
+        heads.setdefault(path[:2], []).append(path)
+    plain = [Step(tuple(paths), to) for paths in heads.values() for to in (Uniform(), Identity())]
+    return [Step((path,)) for path in circuit.paths] + plain
+
+
+def pair_steps(circuit: Circuit) -> list[Step]:
+    """Every step that takes two paths away."""
+    return [Step(pair) for pair in combinations(circuit.paths, 2)]
+
+
+def possible_steps(
+    bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
+) -> list[Step]:
+    """The steps after which both losses stay below the threshold, the least missed first."""
+    simpler = [(step, step.taken(circuit)) for step in steps]
+    forced = bench.losses([after for _, after in simpler], threshold)
+    left = [(loss, *s) for loss, s in zip(forced, simpler, strict=True) if loss < math.inf]
+    free = bench.losses([free_above(after, step.layer) for _, step, after in left], threshold)
+    both = [
+        (max(loss, freed), step)
+        for freed, (loss, step, _) in zip(free, left, strict=True)
+        if freed < math.inf
+    ]
+    return [step for _, step in sorted(both, key=lambda x: x[0])]

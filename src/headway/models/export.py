@@ -1,0 +1,244 @@
+"""Export to TransformerLens 4, and back.
+
+A model becomes a `TransformerBridge` made of TransformerLens' own components, with the names its
+users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`, `W_Q`, `cfg`. What is
+not as in a language model: the inputs are vectors [batch, position, d_input], `W_E` is
+[d_input, d_model] and has a bias, positions have no embedding of their own, and the outputs are
+those of the last `n_read` positions (the cache holds all positions).
+"""
+
+import importlib
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headway.errors import HeadwayError, require
+from headway.models.transformer import Transformer, TransformerConfig
+
+LensModel = Any
+"""A `transformer_lens.TransformerBridge`; TransformerLens is imported only when it is asked for."""
+
+LONGEST_UNMASKED = 1024
+"""The `n_ctx` of a model without a mask, which does not know how long its sequences are."""
+
+RENAMED = {"attn.out.": "attn.o.", "mlp.up.": "mlp.in.", "mlp.down.": "mlp.out."}
+
+
+def to_transformer_lens(model: Transformer) -> LensModel:
+    """The model as a `TransformerBridge`, with weights of its own that hold the same numbers.
+
+    TransformerLens takes the softmax of attention in single precision, also of a double-precision
+    model. Its processing of weights, which keeps log-probabilities but not vectors as they are,
+    is refused; `enable_compatibility_mode(no_processing=True)` is not.
+
+    Raises:
+        HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the model's.
+    """
+    builder = _transformer_lens("model_bridge.sources._bridge_builder")
+    native = _transformer_lens("model_bridge.sources.native.model")
+    components = _transformer_lens("model_bridge.generalized_components")
+    shape = model.config
+    config = _transformer_lens("config").TransformerBridgeConfig(
+        n_layers=shape.n_layers,
+        d_model=shape.d_model,
+        n_heads=shape.n_heads,
+        d_head=shape.head_width,
+        d_mlp=shape.mlp_width,
+        attn_only=shape.attn_only,
+        act_fn=shape.act_fn,
+        attention_dir="causal" if shape.causal else "bidirectional",
+        n_ctx=LONGEST_UNMASKED if model.mask is None else len(model.mask),
+        d_vocab=model.embed.in_features,
+        d_vocab_out=model.unembed.out_features,
+        positional_embedding_type="none",
+        normalization_type="LN",
+        eps=model.ln_final.eps,
+        default_prepend_bos=False,
+    )
+    blocks = [native.NativeBlock(config) for _ in range(shape.n_layers)]
+    for block in blocks:
+        block.attn.head_dim, block.attn.scaling = shape.head_width, 1.0
+
+    def adapt(adapter: Any) -> None:
+        # TransformerLens' attention for its own models takes the patterns for `hook_attn_scores`
+        # and knows neither `hook_result` nor `hook_q_input`; this one of its classes has them all.
+        mapping = adapter.component_mapping
+        mapping.pop("pos_embed")
+        parts = mapping["blocks"].submodules
+        parts["attn"] = components.PositionEmbeddingsAttentionBridge(
+            "attn",
+            adapter.cfg,
+            {name: components.LinearBridge(name) for name in "qkvo"},
+            is_causal=shape.causal,
+        )
+        # Trained scores are so large that another rounding of a norm shows in the outputs.
+        for norm in (parts["ln1"], parts.get("ln2"), mapping["ln_final"]):
+            if norm is not None:
+                norm.use_native_layernorm_autograd = True
+        adapter.preprocess_weights = _refuse_processing
+
+    bridge = builder.build_bridge_from_module(
+        VectorModel(model, blocks).to(model.embed.weight).train(model.training),
+        "TransformerLensNative",
+        tl_config=config,
+        model_name="headway",
+        post_adapter_hook=adapt,
+    )
+    bridge.load_state_dict(to_lens_weights(model.state_dict()))
+    for block in bridge.blocks:
+        # What TransformerLens does to queries last; it would scale the scores, and round otherwise.
+        block.attn.hook_rot_q = Scale(shape.head_width**-0.5)
+    _require_same(bridge, model)
+    return bridge
+
+
+def from_transformer_lens(bridge: LensModel) -> Transformer:
+    """The model that a `TransformerBridge` made by `to_transformer_lens` now is.
+
+    Raises:
+        HeadwayError: if the bridge was made by something else.
+    """
+    root = getattr(bridge, "original_model", None)
+    if not isinstance(root, VectorModel):
+        raise HeadwayError(
+            f"{type(bridge).__name__} is not a model of to_transformer_lens: only such a model"
+            " can be taken back"
+        )
+    weights = bridge.state_dict()
+    model = Transformer(
+        root.shape,
+        d_input=root.d_input,
+        d_target=len(weights["unembed.bias"]),
+        n_positions=bridge.cfg.n_ctx,
+        n_read=root.n_read,
+    ).to(weights["embed.weight"])
+    model.load_state_dict(from_lens_weights(weights))
+    return model.train(bridge.training)
+
+
+class VectorModel(nn.Module):
+    """What TransformerLens wraps: its own blocks, between a linear embedding and a read-out.
+
+    Submodules are named as TransformerLens names those of its own models.
+    """
+
+    def __init__(self, model: Transformer, blocks: list[nn.Module]):
+        super().__init__()
+        self.shape: TransformerConfig = model.config
+        self.d_input, self.n_read = model.embed.in_features, model.n_read
+        self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
+        self.layers = nn.ModuleList(blocks)
+        self.ln_out = nn.LayerNorm(self.shape.d_model)
+        self.head = nn.Linear(self.shape.d_model, model.unembed.out_features)
+
+    def forward(self, inputs_embeds: Tensor, **_: Any) -> Float[Tensor, "batch read d_target"]:
+        """Predicts at the read-out positions, as `Transformer` does.
+
+        With `start_at_layer`, TransformerLens passes the residual stream [batch, position, d_model]
+        in the place of the inputs.
+        """
+        widths = (self.d_input, self.shape.d_model)
+        require(
+            inputs_embeds.is_floating_point()
+            and inputs_embeds.ndim == 3
+            and inputs_embeds.shape[-1] in widths,
+            "inputs",
+            f"{inputs_embeds.dtype} of shape {list(inputs_embeds.shape)}",
+            f"vectors [batch, position, {self.d_input}]",
+        )
+        embedded = inputs_embeds.shape[-1] != self.d_input
+        x = inputs_embeds if embedded else self.tok_embed(inputs_embeds)
+        for block in self.layers:
+            (x,) = block(x)
+        return self.head(self.ln_out(x))[:, -self.n_read :]
+
+
+class Scale(nn.Module):
+    """Multiplies by a number."""
+
+    def __init__(self, factor: float):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The product."""
+        return x * self.factor
+
+
+class VectorEmbedding(nn.Module):
+    """A linear map whose weight lies as TransformerLens' `W_E` does: [d_input, d_model]."""
+
+    def __init__(self, d_input: int, d_model: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(d_input, d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Embeds the vector of every position."""
+        return F.linear(inputs, self.weight.T, self.bias)
+
+
+def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state dict of `Transformer` under the names of TransformerLens."""
+    renamed: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if name == "embed.weight":
+            renamed[name] = weight.T
+        elif ".attn.qkv." in name:
+            for part, own in zip("qkv", weight.chunk(3), strict=True):
+                renamed[name.replace(".qkv.", f".{part}.")] = own
+        else:
+            for ours, theirs in RENAMED.items():
+                name = name.replace(ours, theirs)
+            renamed[name] = weight
+    return renamed
+
+
+def from_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The state dict of `Transformer` that `to_lens_weights` renamed."""
+    renamed: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if name == "embed.weight":
+            renamed[name] = weight.T
+        elif ".attn.q." in name:
+            parts = [weights[name.replace(".q.", f".{part}.")] for part in "qkv"]
+            renamed[name.replace(".q.", ".qkv.")] = torch.cat(parts)
+        elif ".attn.k." not in name and ".attn.v." not in name:
+            for ours, theirs in RENAMED.items():
+                name = name.replace(theirs, ours)
+            renamed[name] = weight
+    return renamed
+
+
+@torch.no_grad()
+def _require_same(bridge: LensModel, model: Transformer) -> None:
+    """Makes sure on random inputs that this version of TransformerLens computes the model."""
+    length = model.n_read if model.mask is None else len(model.mask)
+    size = (1, length, model.embed.in_features)
+    inputs = torch.randn(size, generator=torch.Generator().manual_seed(0))
+    inputs = inputs.to(model.embed.weight)
+    if not torch.allclose(bridge(inputs), model(inputs), rtol=1e-3, atol=1e-3):
+        raise HeadwayError(
+            "this version of TransformerLens computes something else than the model:"
+            " pip install 'transformer-lens==4.3.0'"
+        )
+
+
+def _refuse_processing(_: dict[str, Tensor]) -> dict[str, Tensor]:
+    raise HeadwayError(
+        "TransformerLens' processing of weights is made for logits and would change these outputs:"
+        " call enable_compatibility_mode(no_processing=True)"
+    )
+
+
+def _transformer_lens(name: str) -> Any:
+    """A module of TransformerLens 4."""
+    try:
+        return importlib.import_module(f"transformer_lens.{name}")
+    except ModuleNotFoundError:
+        raise HeadwayError(
+            "TransformerLens 4 is not installed: pip install 'headway[lens]'"
+        ) from None

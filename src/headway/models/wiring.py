@@ -1,0 +1,118 @@
+"""Attention along chosen paths, written into the heads of a model of the labelled task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from headway.models.assembly import ONE, Assembly, Match
+from headway.models.known import Path
+from headway.models.transformer import Transformer
+from headway.tasks import Labelled, path_name
+
+SHARP = 20.0
+"""Nats between a key of the right chain and role and a key with only one of them."""
+STEEP = 40.0
+"""How fast a gate opens with its flag: at 0.25 above or below 0.75 it is open or shut to ±10."""
+
+Head = tuple[int, int]
+"""A head's layer and its number in the layer, both from 0."""
+Move = tuple[str, str]
+"""A register of the key, and the register of the query that it is added to."""
+
+
+@dataclass
+class Wire:
+    """What one head does.
+
+    Attributes:
+        keys: for every role that attends along a path, the role attended to.
+        moves: what is carried along all these paths.
+        told: a register in place of the asker's role: it looks along the paths if this holds 1,
+            and anywhere else in its chain if this holds at most 1/2.
+        selfish: whether roles without a path attend to themselves, or evenly to their own chain.
+    """
+
+    keys: dict[str, str] = field(default_factory=dict)
+    moves: list[Move] = field(default_factory=list)
+    told: str | None = None
+    selfish: bool = False
+
+
+@dataclass
+class Wiring:
+    """A model of the labelled task in the making: paths, what they carry, and gates.
+
+    Registers: the halves `token.low` and `token.high` of the token, the one-hot `chain`, a number
+    for every role, and whatever `register` adds, which starts at 0.
+    """
+
+    task: Labelled
+    n_layers: int
+    n_heads: int
+    wires: dict[Head, Wire] = field(init=False)
+    widths: dict[str, int] = field(init=False)
+    gates: list[tuple[str, str, str, str]] = field(init=False, default_factory=list)
+
+    def __post_init__(self):
+        half = self.task.d_token // 2
+        self.widths = {"token.low": half, "token.high": half, "chain": self.task.n_chains}
+        self.widths |= dict.fromkeys(self.task.role_names, 1)
+        self.wires = {
+            (layer, head): Wire() for layer in range(self.n_layers) for head in range(self.n_heads)
+        }
+
+    def register(self, name: str, like: str) -> None:
+        """Adds a register as wide as another."""
+        self.widths[name] = self.widths[like]
+
+    def path(self, head: tuple[int, int], query: str, key: str, moves: Sequence[Move] = ()) -> Path:
+        """Lets a head attend from a role to a role, and carry `moves` along all its paths."""
+        wire = self.wires[head]
+        assert wire.keys.setdefault(query, key) == key
+        wire.moves += moves
+        return (*head, path_name(query, key))
+
+    def gate(self, primary: str, backup: str, flag: str, result: str) -> None:
+        """Sets `result` to `primary` where `flag` is 1, to `backup` where it is at most 1/2."""
+        self.register(result, primary)
+        self.gates.append((primary, backup, flag, result))
+
+    def build(self, targets: Sequence[str]) -> Transformer:
+        """The model, which predicts the `targets` registers side by side."""
+        assembly = Assembly(self.widths)
+        first = 0
+        for name in ("token.low", "token.high", "chain", *self.task.role_names):
+            assembly.embed(name, first)
+            first += self.widths[name]
+        for (layer, head), wire in self.wires.items():
+            if wire.keys:
+                assembly.head(layer, head, self._matches(wire), wire.moves)
+        for gate in self.gates:
+            self._write_gate(assembly, *gate)
+        return assembly.build(self.task, targets, self.n_layers, self.n_heads)
+
+    def _matches(self, wire: Wire) -> list[Match]:
+        roles = [Match(query, key, SHARP) for query, key in wire.keys.items()]
+        if wire.told:
+            keys = wire.keys.values()
+            roles = [Match(wire.told, key, 4 * SHARP) for key in keys]
+            roles += [Match(ONE, key, -3 * SHARP) for key in keys]
+        if wire.selfish:
+            others = [role for role in self.task.role_names if role not in wire.keys]
+            roles += [Match(role, role, SHARP) for role in others]
+        return [Match("chain", "chain", SHARP), *roles]
+
+    def _write_gate(
+        self, assembly: Assembly, primary: str, backup: str, flag: str, result: str
+    ) -> None:
+        """For |x| ≤ c, (relu(c + x) - relu(c - x)) / 2 is x, and 0 for -c in the place of c."""
+        eye = torch.eye(self.widths[primary])
+        signs = torch.cat([eye, -eye])
+        for source, steep in ((primary, STEEP), (backup, -STEEP)):
+            assembly.units(
+                self.n_layers - 1,
+                reads={source: signs, flag: torch.full((len(signs), 1), steep)},
+                bias=torch.full((len(signs),), -0.75 * steep),
+                writes={result: signs.T / 2},
+            )

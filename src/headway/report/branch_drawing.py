@@ -1,0 +1,64 @@
+"""The branches of a circuit, in its drawing."""
+
+from itertools import cycle
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch
+
+from headway.circuits import Circuit, Path
+from headway.report.layout import GROUPS, Grid, arrow_ends, arrow_name, bend_of, point_on
+from headway.report.routes import Join, ends
+from headway.report.style import INK, PAPER, typeset
+
+BANDS = ("#f0c93a", "#b08fe0", "#8fd0b8", "#e8a5a5")
+"""Of the branches; light, so that no arrow is mistaken for one."""
+
+
+def draw_branches(axes: Axes, grid: Grid, circuit: Circuit, join: Join) -> None:
+    """A band under every path of one branch, and the names of the branches at their join."""
+    key = ends(join.path)[1]
+    group = next(place.group for place in grid.places if place.role == key)
+    name = GROUPS.get(sum(place.group == group for place in grid.places), "row")
+    bands = [
+        (typeset(symbol), colour, paths)
+        for (symbol, paths), colour in zip(join.branches.items(), cycle(BANDS), strict=False)
+    ]
+    for label, colour, paths in [*bands, (name, "#c3c8ce", join.key_side)]:
+        for path in paths:
+            band = FancyArrowPatch(
+                *arrow_ends(grid, path),
+                arrowstyle="-",
+                connectionstyle=f"arc3,rad={bend_of(circuit, path):g}",
+                color=colour,
+                alpha=0.6,
+                lw=11,
+                shrinkA=0,
+                shrinkB=0,
+                zorder=2,
+            )
+            band.set_gid("branch-" + arrow_name(path))
+            axes.add_patch(band)
+            _label_branch(axes, path, point_on(grid, circuit, path, 0.27), label, colour)
+    names = " + ".join(map(typeset, join.branches))
+    middle = point_on(grid, circuit, join.path, 0.72)
+    _label_branch(axes, join.path, middle, names, PAPER, edge=INK)
+    x, y = arrow_ends(grid, join.path)[1]
+    axes.plot(x, y, "o", ms=11, mfc="none", mec=INK, mew=1.4, zorder=5, gid="branch-join")
+
+
+def _label_branch(
+    axes: Axes, path: Path, at: tuple[float, float], text: str, colour: str, edge: str = "none"
+) -> None:
+    """The name of a branch on an arrow."""
+    label = axes.text(
+        *at,
+        text,
+        ha="center",
+        va="center",
+        fontsize=7.5,
+        weight="bold",
+        color=INK,
+        bbox={"boxstyle": "round,pad=0.25", "facecolor": colour, "edgecolor": edge, "lw": 0.9},
+        zorder=7,
+    )
+    label.set_gid("branch-label-" + arrow_name(path))

@@ -1,0 +1,197 @@
+"""The certificate of a circuit on the page: the verdicts, and the tables they rest on."""
+
+from headway.circuits import ABLATIONS, Discovery, Necessity, Path, Trial
+from headway.circuits.certificate import INTERVAL
+from headway.report.findings import Findings
+from headway.report.html import (
+    change,
+    counted,
+    escape,
+    listed,
+    named,
+    number,
+    path_tag,
+    place_of,
+    table,
+    tag,
+    where,
+    whole,
+)
+from headway.report.verdicts import Verdict, untestable, verdicts
+
+MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
+
+
+def certificate(findings: Findings) -> str:
+    """The five verdicts, and how they were measured."""
+    discovery = findings.discovery
+    assert discovery is not None
+    found = verdicts(discovery, findings.several_heads)
+    return (
+        tag("dl", "".join(_verdict(verdict) for verdict in found), class_="verdicts")
+        + f'<p class="under">{_measured(discovery)}</p>'
+    )
+
+
+def evidence(findings: Findings) -> str:
+    """What the verdicts rest on: losses, ways of ablation, paths, and other searches, as tables."""
+    discovery, several = findings.discovery, findings.several_heads
+    assert discovery is not None
+    losses = tag("div", _losses(discovery)) + tag("div", _variants(discovery))
+    return (
+        "<h3>Does the circuit do what the model does?</h3>"
+        + tag("div", losses, class_="pair")
+        + "<h3>Is every path needed?</h3>"
+        + _necessity(discovery, several)
+        + f"<p>{_backups(discovery, several)}</p>"
+        + "<h3>Would another search find it again?</h3>"
+        + _trials(discovery, several)
+    )
+
+
+def _verdict(verdict: Verdict) -> str:
+    mark, kind = MARKS[verdict.holds]
+    said = {True: verdict.name, False: f"not {verdict.name}", None: f"{verdict.name}: open"}
+    icon = tag("span", mark, class_=f"mark {kind}", aria_hidden="true")
+    return f"<div><dt>{icon} {said[verdict.holds]}</dt><dd>{verdict.words}</dd></div>\n"
+
+
+def _measured(discovery: Discovery) -> str:
+    found = discovery.certificate
+    return (
+        f"Losses are mean squared errors over {whole(found.sequences)} held-out sequences that the"
+        f" search did not see; intervals hold {INTERVAL:.0%} of the means of resampled sequences"
+        f" (bootstrap). All {len(discovery.circuit.mechanisms)} heads are replaced at once,"
+        f" ablation: <b>{escape(ABLATIONS[discovery.ablation])}</b>; that holds for every loss of"
+        f" this section but where another is named. Search and certificate judged"
+        f" {whole(discovery.candidates)} candidates, at the cost of {whole(discovery.forwards)}"
+        f" forward passes over as many sequences, in {number(discovery.seconds)} s."
+    )
+
+
+def _losses(discovery: Discovery) -> str:
+    found = discovery.certificate
+    rows = [
+        (named(hop), number(found.intact[hop]), _marked(found.replaced[hop], discovery.threshold))
+        for hop in found.intact
+    ]
+    mean = _marked(discovery.replaced_loss, discovery.threshold)
+    rows.append(("<b>mean</b>", number(discovery.intact_loss), mean))
+    head = ("hop", "model as it is", "every head replaced")
+    return table(head, rows, "losses of model and circuit")
+
+
+def _variants(discovery: Discovery) -> str:
+    rows = []
+    for kind, described in ABLATIONS.items():
+        words = escape(described.rpartition("rows without a path ")[2])
+        if kind == discovery.ablation:
+            words = f"<b>{words}</b> (as searched)"
+        loss = discovery.certificate.variants[kind]
+        rows.append((words, _marked(loss, discovery.threshold)))
+    head = ("rows without a path …", "every head replaced")
+    return table(head, rows, "losses by what stands in rows without a path")
+
+
+def _necessity(discovery: Discovery, several: bool) -> str:
+    found = discovery.certificate
+    if not found.necessity:
+        return tag("p", "The circuit has no path.")
+    most = max(n.loss for n in found.necessity)
+    rows = []
+    for n in found.necessity:
+        layer, head, relation = n.path
+        share = 0 if most <= 0 else 100 * n.loss / most
+        bar = f'<i class="bar" style="width:{share:.0f}%"></i>'
+        again = found.stability(n.path)
+        where_it_is = (str(layer), str(head)) if several else (str(layer),)
+        rows.append(
+            (
+                *where_it_is,
+                path_tag(relation),
+                _needed(n, discovery),
+                f'<span class="barred">{number(n.loss)}{bar}</span>',
+                change(n.loss - discovery.replaced_loss),
+                number(n.free),
+                number(n.uniform),
+                number(n.attention),
+                number(None) if again is None else f"{again:.0%}",
+            )
+        )
+    columns = ("loss without it", "rise", "above free", "head uniform", "attention", "found again")
+    place = ("layer", "head") if several else ("layer",)
+    head = (*place, "path", "needed?", *columns)
+    return table(head, rows, "necessity of paths") + (
+        '<p class="under">Each path is cut on its own while all other paths stay'
+        f" ({escape(ABLATIONS[discovery.ablation])}; {whole(found.sequences)} sequences)."
+        " <b>attention</b>: the model's own, averaged. <b>rise</b>: against the whole circuit,"
+        f" {number(discovery.replaced_loss)}. <b>above free</b>: the loss without the path"
+        " when the useful heads of the layers above attend as they like, so that a head which only"
+        " helps them to find their place counts too. <b>head uniform</b>: the loss when the path's"
+        " head looks everywhere equally. <b>needed?</b>: whether the loss is at or above the"
+        f" threshold {discovery.threshold:g} without it, in one of the first two ways."
+        " <b>found again</b>: the share of the searches below that found the path.</p>"
+    )
+
+
+def _needed(n: Necessity, discovery: Discovery) -> str:
+    if not discovery.faithful:
+        return '<span class="none">– open</span>'
+    if n.worst < discovery.threshold:
+        return "<b>✗ no</b>"
+    return "✓ yes" if n.loss >= discovery.threshold else "✓ by those above"
+
+
+def _backups(discovery: Discovery, several: bool) -> str:
+    found = discovery.certificate
+    if (why := untestable(discovery)) is not None:
+        return f"<b>Back-ups.</b> {why}"
+    if not found.backups:
+        return (
+            "<b>Back-ups.</b> None: no other head that attends along the relation of one of these"
+            " paths could do its work."
+        )
+    told = "; ".join(
+        f"{place_of(b.path, several)} could be done by {where(b.by, several)}"
+        + f" (loss {number(b.loss)})"
+        for b in found.backups
+    )
+    return (
+        f"<b>Back-ups.</b> {told}. The loss is with that head in the path's place, in whichever"
+        " of the two ways is worse."
+    )
+
+
+def _trials(discovery: Discovery, several: bool) -> str:
+    own = discovery.circuit.paths
+    if not discovery.certificate.trials:
+        return tag("p", "The search was not repeated.")
+    rows = [
+        (
+            "the same" if trial.sample == "circuit" else f"another ({escape(trial.sample)})",
+            number(trial.threshold),
+            str(len(trial.paths)),
+            f"{trial.jaccard:.2f}",
+            _difference(trial, own, several),
+        )
+        for trial in discovery.certificate.trials
+    ]
+    head = ("sample", "threshold", "paths", "Jaccard", "against this circuit")
+    return table(head, rows, "the same search under other conditions") + (
+        '<p class="under"><b>Jaccard</b>: paths in both circuits / paths in either. This circuit:'
+        f" {counted(len(own), 'path')} at the threshold {discovery.threshold:g}.</p>"
+    )
+
+
+def _difference(trial: Trial, own: list[Path], several: bool) -> str:
+    lost = [place_of(path, several) for path in own if path not in trial.paths]
+    more = [place_of(path, several) for path in trial.paths if path not in own]
+    parts = [
+        f"{word} {listed(paths)}" for word, paths in (("without", lost), ("also", more)) if paths
+    ]
+    return "; ".join(parts) or "the same paths"
+
+
+def _marked(loss: float, threshold: float) -> str:
+    """A loss, with a mark if it is not below the threshold."""
+    return number(loss) if loss < threshold else f"{number(loss)} ✗"

@@ -1,0 +1,139 @@
+"""The way to the answer in words, made from the circuit's paths: chain or branches, and joins."""
+
+from collections.abc import Iterable, Sequence
+
+from headway.circuits import Path
+from headway.report.findings import Findings
+from headway.report.html import counted, listed, named, path_tag, place_of, table
+from headway.report.routes import Leg, Routes, trace
+from headway.tasks import Task
+
+
+def the_way(findings: Findings) -> str:
+    """How the circuit comes by its answer, as a few sentences and a table; empty if unknown."""
+    discovery = findings.discovery
+    assert discovery is not None
+    several = findings.several_heads
+    routes = trace(findings.run.task, discovery.circuit.paths)
+    if routes is None or not routes.legs:
+        return ""
+    told = f"<p>{_shape(routes, several)} {_rest(routes, several)}</p>"
+    if not discovery.faithful:
+        told += (
+            "<p>As the circuit is <b>not</b> faithful, this tells how it could work, not how the"
+            " model does.</p>"
+        )
+    return told + _table(findings, routes)
+
+
+def branch_caption(task: Task, paths: Sequence[Path]) -> str:
+    """A sentence on how the drawing shows branches; empty if there are none."""
+    routes = trace(task, paths)
+    join = None if routes is None else routes.last_join()
+    if join is None:
+        return ""
+    return (
+        f" Bands: the branches of {_and(join.branches)}, each marked with its symbol; they meet at"
+        " the ring. Grey bands: what makes the place ready that is found there."
+    )
+
+
+def _shape(routes: Routes, several: bool) -> str:
+    join = routes.last_join()
+    if join is None:
+        together: dict[tuple[Path, ...], list[str]] = {}
+        for symbol, paths in routes.arrivals.items():
+            together.setdefault(paths, []).append(symbol)
+        if not together:
+            return ""
+        steps = [
+            f"{_and(symbols)} {'reaches' if len(symbols) == 1 else 'reach'} the query along"
+            f" {_paths(paths, several)}, found by {_found_by(routes.legs[paths[0]])}"
+            for paths, symbols in together.items()
+        ]
+        kind = "Broken off." if routes.missing else "A chain."
+        return f"<b>{kind}</b> {_sentences(steps)} No branches meet on the way."
+    count = {2: "Two", 3: "Three"}.get(len(join.branches), str(len(join.branches)))
+    branches = [
+        f"{named(symbol)} comes along {_paths(paths, several)}"
+        for symbol, paths in join.branches.items()
+    ]
+    leg = routes.legs[join.path]
+    brings = f" and brings {_and(leg.brings)}" if leg.brings else ""
+    told = (
+        f"<b>{count} branches that join.</b> {_sentences(branches)} They meet at"
+        f" {_paths([join.path], several)}, which is found by {_and(join.branches)} together"
+        f"{brings}."
+    )
+    if join.key_side:
+        told += f" The place they meet at is made ready by {_paths(join.key_side, several)}."
+    return told
+
+
+def _rest(routes: Routes, several: bool) -> str:
+    told = ""
+    if routes.missing:
+        told += f"By this account {_and(routes.missing)} <b>never</b> reaches the query. "
+    if routes.idle:
+        have = "has" if len(routes.idle) == 1 else "have"
+        idle = f"{counted(len(routes.idle), 'path')} {have}"
+        told += f"{idle} no part in it: {_paths(routes.idle, several)}."
+    return told
+
+
+def _table(findings: Findings, routes: Routes) -> str:
+    join = routes.last_join()
+    rows = []
+    for path, leg in routes.legs.items():
+        brings = _and(leg.brings) if leg.brings else '<span class="none">nothing new</span>'
+        cells = [str(path[0]), str(path[1]), path_tag(path[2]), _found_by(leg), brings]
+        rows.append((*cells, _part(routes, path)))
+    head = ("layer", "head", "path", "can be found by", "brings", "part")
+    html = table(head, rows, "what every path is found by and brings")
+    if len(rows) > 8:
+        html = f"<details><summary>path by path ({len(rows)})</summary>{html}</details>"
+    branch = "the branch it belongs to, and " if join else ""
+    return html + (
+        '<p class="under">Traced from the paths alone: every position starts with its symbol and'
+        " the code of its pair or row, and a path copies all that stands where it looks."
+        " <b>can be found by</b>: what both positions hold before the layer. <b>part</b>:"
+        f" {branch}the symbols at the query that depend on it.</p>"
+    )
+
+
+def _part(routes: Routes, path: Path) -> str:
+    join = routes.last_join()
+    parts = []
+    if join is not None:
+        parts += [f"branch of {named(s)}" for s, paths in join.branches.items() if path in paths]
+        if path in join.key_side:
+            parts.append("readies the place where they join")
+        if path == join.path:
+            parts.append(f"<b>joins {_and(join.branches)}</b>")
+    wanted = [symbol for symbol, paths in routes.needs.items() if path in paths]
+    if path in routes.idle:
+        return '<span class="none">none</span>'
+    return "; ".join([*parts, f"for {_and(wanted)}"])
+
+
+def _found_by(leg: Leg) -> str:
+    if leg.together:
+        return "the code they share"
+    if leg.by:
+        return _and(leg.by)
+    if leg.codes:
+        return "the code " + _and(leg.codes)
+    return "<b>nothing that they share</b>"
+
+
+def _paths(paths: Iterable[Path], several: bool) -> str:
+    return ", ".join(place_of(path, several) for path in paths)
+
+
+def _and(names: Iterable[str]) -> str:
+    return listed(map(named, names))
+
+
+def _sentences(parts: Sequence[str]) -> str:
+    """Parts joined by semicolons, as one sentence."""
+    return "; ".join(parts) + "."

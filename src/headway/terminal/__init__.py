@@ -1,0 +1,19 @@
+"""What the terminal shows: training as it goes, circuits, timelines, runs."""
+
+from headway.terminal.circuit import drawing, print_circuit, print_comparison
+from headway.terminal.progress import print_outcome, watching
+from headway.terminal.runs import print_runs
+from headway.terminal.summary import print_summary, say
+from headway.terminal.timeline import print_timeline
+
+__all__ = [
+    "drawing",
+    "print_circuit",
+    "print_comparison",
+    "print_outcome",
+    "print_runs",
+    "print_summary",
+    "print_timeline",
+    "say",
+    "watching",
+]

@@ -1,0 +1,84 @@
+"""The slow, obvious way to ablate and to search: one candidate at a time, whole forward passes."""
+
+import math
+
+import torch
+
+from headway.circuits import Identity, KnockOut, Uniform
+
+
+def pattern_of(bench, head, mechanism, own, mean):
+    """The pattern [batch, query, key] of a mechanism, written entry by entry."""
+    n, causal = own.shape[-1], bench.model.config.causal
+    pattern = torch.zeros_like(own)
+    for b in range(len(own)):
+        for i in range(n):
+            seen = i + 1 if causal else n
+            uniform = torch.zeros(n)
+            uniform[:seen] = 1 / seen
+            if isinstance(mechanism, Uniform):
+                pattern[b, i] = uniform
+            elif isinstance(mechanism, Identity):
+                pattern[b, i, i] = 1
+            else:
+                pairs = [
+                    (int(key), 1 / len(keys))
+                    for name in mechanism.relations
+                    for query, keys in zip(
+                        bench.patterns.relations[name].queries[b],
+                        bench.patterns.relations[name].keys[b],
+                        strict=True,
+                    )
+                    if query == i
+                    for key in keys
+                ]
+                if isinstance(mechanism, KnockOut):
+                    pattern[b, i] = own[b, i]
+                    for key, _ in pairs:
+                        pattern[b, i, key] = 0
+                elif pairs:
+                    for key, weight in pairs:
+                        pattern[b, i, key] += weight
+                    pattern[b, i] /= sum(weight for _, weight in pairs)
+                else:
+                    fills = {"zero": torch.zeros(n), "uniform": uniform, "own": own[b, i]}
+                    rows = bench.patterns.rows
+                    pattern[b, i] = mean[head][i] if rows == "mean" else fills[rows]
+    return pattern
+
+
+class SlowBench:
+    """A bench that computes every candidate on its own, from the first layer to the last.
+
+    Patterns are made once and kept, so that the time of a search is that of forward passes.
+    """
+
+    def __init__(self, bench):
+        self.bench, self.model, self.batch = bench, bench.model, bench.batch
+        self.task, self.patterns, self.heads = bench.task, bench.patterns, bench.heads
+        self.sequences = bench.sequences
+        self.candidates = 0
+
+    @torch.no_grad()
+    def errors(self, candidates):
+        return torch.stack([self.error(candidate) for candidate in candidates])
+
+    def error(self, candidate):
+        self.candidates += 1
+        predicted = self.model(self.batch.inputs, self.bench.tap(candidate))
+        wrong = predicted.unflatten(-1, self.batch.targets.shape[2:]) - self.batch.targets
+        return wrong.square().mean((1, 3))
+
+    def losses(self, candidates, limit=math.inf):
+        losses = [self.error(candidate).mean().item() for candidate in candidates]
+        return [loss if loss < limit or limit == math.inf else math.inf for loss in losses]
+
+    def loss(self, candidate=None):
+        return self.losses([candidate or {}])[0]
+
+    def partial(self, candidate=None):
+        return self.errors([candidate or {}])[0].mean(0)
+
+    @property
+    def forwards(self):
+        return self.candidates

@@ -1,0 +1,231 @@
+from dataclasses import replace
+
+import pytest
+from altered import certified
+
+from headway.circuits import (
+    ABLATIONS,
+    BackUp,
+    Circuit,
+    Discovery,
+    Necessity,
+    Pair,
+    Paths,
+    Trial,
+    Uniform,
+    saved_discovery,
+)
+from headway.report import write_report
+from headway.report.certificate import certificate, evidence
+from headway.report.findings import Findings
+from headway.report.verdicts import verdicts
+from headway.training import Run
+
+
+@pytest.fixture
+def found(finished) -> Discovery:
+    """A circuit of three paths that passes: each of them costs 1 to lose, the whole 0.03."""
+    given = saved_discovery(finished)
+    return certified(
+        replace(given, threshold=0.05),
+        intact={"x_1": 0.01},
+        replaced={"x_1": 0.03},
+        interval=(0.02, 0.04),
+        intact_interval=(0.005, 0.02),
+        variants=dict.fromkeys(ABLATIONS, 0.03),
+        necessity=[Necessity(path, 0.9, 1.0, 1.5, 0.7) for path in given.circuit.paths],
+        droppable=[],
+        pairs=3,
+        backups=[],
+        trials=[Trial("stability 1", 0.05, given.circuit.paths, 1.0)],
+        infeasible=[],
+        minimum=2,
+    )
+
+
+def holds(discovery):
+    return {verdict.name: verdict.holds for verdict in verdicts(discovery, False)}
+
+
+def words(discovery, name):
+    return next(v.words for v in verdicts(discovery, False) if v.name == name)
+
+
+def shown(run: Run, discovery: Discovery) -> str:
+    findings = replace(Findings.of(run), discovery=discovery)
+    return certificate(findings) + evidence(findings)
+
+
+def without_path(discovery, relation, **losses):
+    """The necessity of all paths, one of them with other losses."""
+    return [
+        replace(n, **losses) if n.path[2] == relation else n
+        for n in discovery.certificate.necessity
+    ]
+
+
+def test_all_is_well(found, finished):
+    assert set(holds(found).values()) == {True}
+    assert len(holds(found)) == 5
+    html = shown(finished, found)
+    assert "✗" not in html
+    assert html.count("✓ yes") == 3
+    assert "3 pairs tried" in html
+    assert "None: no other head" in html
+
+
+def test_a_threshold_that_is_missed_is_said_and_leaves_the_rest_open(found, finished):
+    bad = certified(found, replaced={"x_1": 0.06}, interval=(0.055, 0.07))
+    assert holds(bad) == {
+        "faithful": False, "necessary": None, "minimal": None, "stable": True, "feasible": True,
+    }  # fmt: skip
+    html = shown(finished, bad)
+    assert "not faithful" in html
+    assert "<b>not</b> below the threshold 0.05" in html
+    assert html.count("– open") == 3
+    assert "✓ yes" not in html
+
+
+def test_at_the_threshold_is_not_below_it(found):
+    assert holds(certified(found, replaced={"x_1": 0.05}))["faithful"] is False
+
+
+def test_an_interval_across_the_threshold_is_told(found):
+    assert "could turn the verdict" not in words(found, "faithful")
+    assert "could turn the verdict" in words(certified(found, interval=(0.02, 0.06)), "faithful")
+
+
+def test_one_hop_above_the_threshold_is_told_though_the_mean_is_below(found):
+    hops = {"x_1": 0.001, "x_2": 0.09}
+    told = words(certified(found, intact=dict.fromkeys(hops, 0.0), replaced=hops), "faithful")
+    assert "alone, x<sub>2</sub> lies above 0.05" in told
+
+
+def test_a_path_that_is_not_missed_is_marked(found, finished):
+    relation = found.circuit.paths[0][2]
+    spare = certified(found, necessity=without_path(found, relation, loss=0.04, free=0.045))
+    assert holds(spare)["necessary"] is False
+    assert holds(spare)["minimal"] is False
+    assert f'data-path="{relation}"' in words(spare, "necessary")
+    html = shown(finished, spare)
+    assert html.count("<b>✗ no</b>") == 1
+    assert html.count("✓ yes") == 2
+
+
+def test_a_path_that_only_heads_above_need_counts_as_needed(found, finished):
+    relation = found.circuit.paths[0][2]
+    helper = certified(found, necessity=without_path(found, relation, loss=0.04, free=0.9))
+    assert holds(helper)["necessary"] is True
+    assert shown(finished, helper).count("✓ by those above") == 1
+
+
+def test_a_pair_that_can_go_is_named(found):
+    first, second, third = found.circuit.paths
+    loose = certified(found, droppable=[Pair(first, third, 0.0412)])
+    assert holds(loose)["necessary"] is True
+    assert holds(loose)["minimal"] is False
+    told = words(loose, "minimal")
+    assert "0.0412" in told
+    assert first[2] in told
+    assert third[2] in told
+    assert second[2] not in told.replace(first[2], "").replace(third[2], "")
+
+
+def test_back_ups_are_named(found, finished):
+    path = found.circuit.paths[0]
+    html = shown(finished, certified(found, backups=[BackUp(path, (7, 0, path[2]), 0.0333)]))
+    assert "could be done by layer 7 (loss " in html
+    assert "0.0333" in html
+    assert "None: no other head" not in html
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "scores", "verdict"),
+    [
+        ([0.05, 0.05], [1.0, 1.0], True),
+        ([0.05, 0.05], [1.0, 0.9], False),
+        ([0.05, 0.04], [1.0, 0.5], True),
+        ([0.04], [0.5], None),
+        ([], [], None),
+    ],
+)
+def test_stable_means_the_same_circuit_on_every_other_sample(found, thresholds, scores, verdict):
+    paths = found.circuit.paths
+    trials = [Trial("s", at, paths, j) for at, j in zip(thresholds, scores, strict=True)]
+    assert holds(certified(found, trials=trials))["stable"] is verdict
+
+
+def test_the_trials_say_what_is_missing_and_what_is_new(found, finished):
+    paths, new = found.circuit.paths, (5, 0, "s1→s0")
+    trial = Trial("stability 1", 0.05, [*paths[1:], new], 0.5)
+    html = shown(finished, certified(found, trials=[trial, Trial("circuit", 0.1, paths, 1.0)]))
+    missing = html[html.index("without layer") :]
+    assert missing.index(paths[0][2]) < missing.index("also layer 5") < missing.index(new[2])
+    assert "the same paths" in missing
+    assert html.count(">50%<") == 1
+    assert html.count(">100%<") == 2
+
+
+def test_an_impossible_path_is_named(found):
+    path = found.circuit.paths[-1]
+    odd = certified(found, infeasible=[path])
+    assert holds(odd)["feasible"] is False
+    assert f'data-path="{path[2]}"' in words(odd, "feasible")
+
+
+def test_a_task_without_theory_is_told(found):
+    unknown = certified(found, infeasible=None, minimum=None)
+    assert holds(unknown)["feasible"] is None
+    assert "no theory for this task" in words(unknown, "feasible")
+
+
+@pytest.mark.parametrize(
+    ("minimum", "said"),
+    [(1, "1 layer above it"), (2, "no layer above it"), (4, "2 layers below it")],
+)
+def test_layers_beyond_the_minimum_are_counted(found, minimum, said):
+    assert said in words(certified(found, minimum=minimum), "feasible")
+
+
+def test_without_paths_there_is_nothing_to_drop(found):
+    heads = dict.fromkeys(found.circuit.mechanisms, Uniform())
+    empty = certified(replace(found, circuit=Circuit(heads)), necessity=[], pairs=0)
+    assert holds(empty)["faithful"] is True
+    assert holds(empty)["necessary"] is None
+    assert holds(empty)["minimal"] is None
+
+
+@pytest.mark.parametrize(("kept", "verdict"), [(2, None), (1, True), (0, True)])
+def test_heads_left_as_they_are_prove_nothing(found, kept, verdict):
+    heads = dict.fromkeys(found.circuit.mechanisms, Uniform())
+    heads |= dict.fromkeys(list(heads)[:kept], Paths(frozenset()))
+    empty = certified(replace(found, circuit=Circuit(heads), ablation="own"), necessity=[])
+    assert holds(empty)["faithful"] is verdict
+    assert ("not replaced" in words(empty, "faithful")) is (kept > 0)
+    zeroed = replace(empty, ablation="zero")
+    assert holds(zeroed)["faithful"] is True
+
+
+@pytest.mark.parametrize("rows", ABLATIONS)
+def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
+    data = run.read("circuit.json")
+    data["ablation"] = rows
+    run.write("circuit.json", data)
+    text = write_report(run).read_text(encoding="utf-8").replace("&#x27;", "'")
+    assert text.count(ABLATIONS[rows]) >= 4
+    for other in set(ABLATIONS) - {rows}:
+        assert ABLATIONS[other] not in text
+    assert text.count("(as searched)") == 1
+
+
+def test_nothing_is_told_by_colour_alone(found, finished):
+    html = shown(finished, certified(found, infeasible=[found.circuit.paths[0]]))
+    for word in ("✓</span> faithful", "✓</span> necessary", "✗</span> not feasible"):
+        assert word in html
+
+
+def test_every_loss_is_there(found, finished):
+    variants = {kind: 0.011 * (i + 1) for i, kind in enumerate(ABLATIONS)}
+    html = shown(finished, certified(found, variants=variants))
+    for value in (*variants.values(), 0.01, 0.03, 0.02, 0.04, 0.005, 1.0, 1.5, 0.7, 0.9):
+        assert f'<data value="{value!r}">' in html
