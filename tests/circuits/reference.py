@@ -42,7 +42,7 @@ def pattern_of(bench, head, mechanism, own, mean):
                     pattern[b, i] /= sum(weight for _, weight in pairs)
                 else:
                     fills = {"zero": torch.zeros(n), "uniform": uniform, "own": own[b, i]}
-                    rows = bench.patterns.rows
+                    rows = bench.patterns.rows if mechanism.relations else "zero"
                     pattern[b, i] = mean[head][i] if rows == "mean" else fills[rows]
     return pattern
 

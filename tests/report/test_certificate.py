@@ -193,6 +193,7 @@ def test_without_paths_there_is_nothing_to_drop(found):
     assert holds(empty)["faithful"] is True
     assert holds(empty)["necessary"] is None
     assert holds(empty)["minimal"] is None
+    assert holds(empty)["feasible"] is None
 
 
 @pytest.mark.parametrize(("kept", "verdict"), [(2, None), (1, True), (0, True)])

@@ -192,7 +192,10 @@ def test_branches_are_told_from_the_paths(other, tmp_path):
         {"layer": i, "head": 0, "mechanism": "paths", "relations": names}
         for i, names in enumerate(relations)
     ]
-    circuit["certificate"]["necessity"] = []
+    template = circuit["certificate"]["necessity"][0]
+    circuit["certificate"]["necessity"] = [
+        {**template, "path": [i, 0, name]} for i, names in enumerate(relations) for name in names
+    ]
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
     shutil.rmtree(run.folder / "checkpoints")
@@ -237,6 +240,37 @@ def test_the_verdict_follows_the_loss(run, val_loss, said):
     line = {**run.metrics()[-1], "step": 99, "val_loss": val_loss, "partial": {"x_1": val_loss}}
     run.append_metrics(line)
     assert said in report(run)
+
+
+def solved(run):
+    run.append_metrics(
+        {**run.metrics()[-1], "step": 99, "val_loss": 0.01, "partial": {"x_1": 0.01}}
+    )
+
+
+def test_the_verdict_names_what_of_the_certificate_fails(run):
+    solved(run)
+    assert "but the circuit is not" in report(run)  # trained by nothing, it is not necessary
+    circuit = run.read("circuit.json")
+    circuit["threshold"] = max(1.01 * circuit["loss"]["replaced"], 0.001)
+    for n in circuit["certificate"]["necessity"]:
+        n["loss"] = 20.0
+    circuit["certificate"] |= {"droppable": [], "trials": [], "infeasible": []}
+    run.write("circuit.json", circuit)
+    text = report(run)
+    assert "do all the work" in text
+    assert "but the circuit is not" not in text
+
+
+def test_a_circuit_without_paths_explains_nothing(run):
+    solved(run)
+    circuit = run.read("circuit.json")
+    for head in circuit["heads"]:
+        head["mechanism"] = "uniform"
+    circuit["certificate"]["necessity"] = []
+    run.write("circuit.json", circuit)
+    (run.folder / "emergence.json").unlink()
+    assert "explains nothing" in report(run)
 
 
 def test_odd_values_are_escaped(run):

@@ -39,11 +39,12 @@ def test_the_same_without_a_curriculum_though_x_and_y_are_not_asked_for():
 
 
 @pytest.mark.parametrize("lost", [X, Y])
-def test_with_one_branch_there_is_no_join(lost):
+def test_with_one_branch_there_is_no_join_and_the_row_tells_the_rest(lost):
     routes = traced(Conditional(), [*({*X, *Y} - set(lost)), *ROW, JOIN])
     assert not routes.joins
     assert routes.last_join() is None
-    assert len(routes.missing) == 1
+    symbol = "x" if lost is X else "y"
+    assert routes.arrivals[symbol] == routes.arrivals["z"] == (JOIN,)
 
 
 def test_a_row_that_knows_only_y_is_found_by_y_alone():

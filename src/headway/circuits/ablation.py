@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -17,8 +18,8 @@ from headway.tasks import Batch, Task
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
-FIRST_LOOK = 0.25
-"""The part of the sequences on which most bad candidates are already seen to be too bad."""
+LOOKS = (0.125, 0.25, 0.5, 1.0)
+"""The parts of the sequences after which it is asked which candidates are already too bad."""
 
 TOGETHER = 48
 """Candidates computed in one batch."""
@@ -54,8 +55,8 @@ class Bench:
         self._streams = Streams(model, batch.inputs, self.patterns)
         self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
         self.candidates = 0
-        first, count = math.ceil(FIRST_LOOK * self.sequences), self.sequences
-        self._parts = [slice(0, first), *([slice(first, count)] if first < count else [])]
+        ends = sorted({math.ceil(look * self.sequences) for look in LOOKS})
+        self._parts = [slice(start, end) for start, end in pairwise([0, *ends])]
 
     @property
     def heads(self) -> list[Head]:

@@ -33,7 +33,7 @@ from headway.training.run import Run
 THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
 
-DRAFT = 0.25
+DRAFT = 0.125
 """The part of the sequences on which a first circuit is drafted."""
 
 DRAFT_MARGIN = 0.9
@@ -80,13 +80,15 @@ class Discovery:
         return self.replaced_loss < self.threshold
 
     @property
-    def necessary(self) -> bool:
-        """Whether no single path can be dropped below the threshold."""
+    def necessary(self) -> bool | None:
+        """Whether no single path can be dropped below the threshold; none if not faithful."""
+        if not self.faithful:
+            return None
         return all(n.worst >= self.threshold for n in self.certificate.necessity)
 
     @property
-    def minimal(self) -> bool:
-        """Whether neither a path nor a pair of paths can be dropped below the threshold."""
+    def minimal(self) -> bool | None:
+        """Whether neither one path nor two can be dropped below it; none if not faithful."""
         return self.necessary and not self.certificate.droppable
 
     @property
@@ -271,7 +273,7 @@ class _Study:
         others: list[tuple[str, _Sample, float]] = []
         if self.trials and given is None:
             own = sampled.all.loss()
-            for part in (0.5, 2.0):
+            for part in (0.75, 1.5):
                 at = own + (self.threshold - own) * part
                 others.append(("circuit", sampled, at))
             for name in ("stability 1", "stability 2"):
@@ -325,10 +327,11 @@ class _Sample:
         """
         how = (self.attention, self.paths)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
-        draft = search(self.few, *how, few, candidate_attention, pairs=False)
+        stays = self.all.task.stay_names
+        draft = search(self.few, *how, few, candidate_attention, pairs=False, stays=stays)
         if self.all.losses([draft], threshold)[0] < math.inf:
             return simplify(self.all, draft, threshold)
-        return search(self.all, *how, threshold, candidate_attention)
+        return search(self.all, *how, threshold, candidate_attention, stays=stays)
 
 
 def require_fits(circuit: Circuit, model: Transformer) -> None:

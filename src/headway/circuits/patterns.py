@@ -15,7 +15,8 @@ ABLATIONS: dict[str, str] = {
     "own": "one-hot paths; rows without a path keep the head's own attention",
     "mean": "one-hot paths; rows without a path are the head's mean pattern",
 }
-"""What stands in the rows, of a head that is replaced by paths, that have no path; by name."""
+"""What stands in rows without a path, of a head that has paths, by name. (Of a head that has none
+all rows are zero.)"""
 
 
 class Patterns:
@@ -79,9 +80,13 @@ class Patterns:
             self._shares[mechanism] = 1 / count.clamp(min=1)
         return self._shares[mechanism]
 
+    def fill(self, mechanism: Paths) -> str:
+        """What stands in the rows that have no path; zeros if none has one."""
+        return self.rows if mechanism.relations else "zero"
+
     def dense(self, mechanism: Mechanism, head: Head) -> Float[Tensor, "sequence query key"]:
         """The whole pattern of a mechanism that does not depend on the head's own attention."""
-        if isinstance(mechanism, Paths) and self.rows == "zero":
+        if isinstance(mechanism, Paths) and self.fill(mechanism) == "zero":
             return self._one_hot(mechanism)
         if (mechanism, head) not in self._dense:
             self._dense[mechanism, head] = self._make(mechanism, head)
@@ -146,7 +151,7 @@ class Patterns:
                 relation = self.relation(name)
                 cut[batch, relation.queries[part][..., None], relation.keys[part]] = True
             return own.masked_fill(cut[:, start:end, :width], 0.0)
-        if isinstance(mechanism, Paths) and self.rows == "own":
+        if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
             pattern = self._one_hot(mechanism)[part, start:end, :width]
             leaves = self.has_path(mechanism)[part, start:end, None]
             return torch.where(leaves, pattern, own)

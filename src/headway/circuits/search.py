@@ -59,6 +59,7 @@ def search(
     threshold: float,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     pairs: bool = True,
+    stays: Sequence[str] = (),
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
@@ -71,15 +72,19 @@ def search(
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.
         pairs: whether to look for pairs of paths that can go together, too.
+        stays: the names of relations of a role to itself, offered too if no circuit without them
+            stays below the threshold: some heads mix what stands at a position with what they
+            bring there.
     """
+    offers = [(least, paths) for least in candidate_attention]
+    offers += [(least, [*paths, *stays]) for least in candidate_attention if stays]
     tried: list[tuple[float, int, Circuit]] = []
-    for least in candidate_attention:
-        candidates = candidate_paths(bench.heads, attention, paths, least)
-        circuit = simplify(bench, propose(bench, candidates, threshold), threshold, pairs)
+    for least, names in offers:
+        circuit = propose(bench, candidate_paths(bench.heads, attention, names, least), threshold)
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
             break
-    return min(tried)[2]
+    return simplify(bench, min(tried)[2], threshold, pairs)
 
 
 @torch.no_grad()

@@ -30,6 +30,8 @@ Candidate = Mapping[Head, Mechanism]
 LayerKey = tuple[Mechanism | None, ...]
 """What stands in the place of every head of a layer; none where the head is as it is."""
 
+import os
+BLOCK=int(os.environ.get("BLOCK","4096"))
 MOST_BYTES = 600_000_000
 """Units kept for later candidates; beyond that all are forgotten."""
 
@@ -151,10 +153,13 @@ class Streams:
             reach = frozenset(
                 name for name in mechanism.relations if self._segment_of[name] <= segment
             )
-            part = type(mechanism)(reach)
-            self._parts[mechanism, segment] = (
-                None if isinstance(part, KnockOut) and not reach else part
-            )
+            part: Mechanism | None = type(mechanism)(reach)
+            if not reach and isinstance(mechanism, KnockOut):
+                part = None
+            elif not reach and isinstance(mechanism, Paths) and mechanism.relations:
+                fills = {"zero": part, "own": None, "uniform": Uniform(), "mean": mechanism}
+                part = fills[self.patterns.rows]
+            self._parts[mechanism, segment] = part
         return self._parts[mechanism, segment]
 
     def _looked_at(self, key: LayerKey, segment: int) -> list[int]:
@@ -163,7 +168,7 @@ class Streams:
         for mechanism in key:
             if isinstance(mechanism, Identity):
                 continue
-            if not isinstance(mechanism, Paths) or self.patterns.rows != "zero":
+            if not isinstance(mechanism, Paths) or self.patterns.fill(mechanism) != "zero":
                 return list(range(segment + 1 if self.causal else len(self.segments)))
             for name in mechanism.relations:
                 if self._segment_of[name] == segment:
@@ -181,6 +186,13 @@ class Streams:
             kinds = tuple(self._kind(mechanism) for mechanism in self.units[unit].key)
             groups[self.units[unit].segment, kinds].append(unit)
         for (segment, kinds), members in groups.items():
+          rows=(part.stop-part.start)*(self.segments[segment][1]-self.segments[segment][0])
+          step=max(1, BLOCK//rows)
+          for i0 in range(0,len(members),step):
+            self._block(layer, segment, kinds, members[i0:i0+step], known, part)
+
+    def _block(self, layer, segment, kinds, members, known, part):
+        if True:
             if layer == 0:
                 start, end = self.segments[segment]
                 x = self.model.embed(self.inputs[part, start:end])[None]
@@ -198,9 +210,8 @@ class Streams:
             return "scores"
         if isinstance(mechanism, Uniform):
             return "mean"
-        if isinstance(mechanism, Identity) or self.patterns.rows == "zero":
-            return "gather"
-        return "scores" if self.patterns.rows == "own" else "matrix"
+        fill = "zero" if isinstance(mechanism, Identity) else self.patterns.fill(mechanism)
+        return {"zero": "gather", "own": "scores"}.get(fill, "matrix")
 
     def _layer(
         self,

@@ -93,6 +93,8 @@ def _circuit(findings: Findings) -> str:
             f"The circuit found for it, {heads} of its {every} heads, is not the whole story: with"
             f" every head replaced the loss is {replaced}, not below {discovery.threshold:g}."
         )
+    if not discovery.circuit.paths:
+        return f"The circuit found for it has no path, so it explains nothing (loss {replaced})."
     layers = len(discovery.circuit.useful_layers)
     beyond = layers - findings.minimum
     if beyond == 0:

@@ -128,6 +128,8 @@ def _feasible(discovery: Discovery, several: bool) -> Verdict:
     if found.infeasible is None or found.minimum is None:
         return Verdict("feasible", None, f"There is no theory for this task. {size.capitalize()}.")
     least = found.minimum
+    if not circuit.paths:
+        return Verdict("feasible", None, "There is no path that could be impossible.")
     if found.infeasible:
         words = (
             "No flow of information allows "

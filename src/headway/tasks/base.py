@@ -110,15 +110,19 @@ class Task(ABC):
         names = self.role_names
         return tuple(path_name(query, key) for query in names for key in names if query != key)
 
+    @property
+    def stay_names(self) -> tuple[str, ...]:
+        """Names of the relations of a role to itself: a head may keep some of what stands there."""
+        return tuple(path_name(role, role) for role in self.role_names)
+
     def paths(self, batch: Batch) -> dict[str, Relation]:
-        """The relation of every ordered pair of roles within one chain, by name."""
+        """The relation of every ordered pair of roles within one chain, and of each to itself."""
         relations = {}
         for i, query in enumerate(self.role_names):
             for j, key in enumerate(self.role_names):
-                if i != j:
-                    name = path_name(query, key)
-                    keys = batch.roles[:, j, :, None]
-                    relations[name] = Relation(name, batch.roles[:, i], keys)
+                name = path_name(query, key)
+                keys = batch.roles[:, j, :, None]
+                relations[name] = Relation(name, batch.roles[:, i], keys)
         return relations
 
     def relations(self, batch: Batch) -> dict[str, Relation]:
