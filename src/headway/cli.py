@@ -21,7 +21,8 @@ usage: headway VERB …
   demo                 train, find the circuit, date it, report: all in one go
   train [RECIPE]       train a model (recipes: fast, conditional, paper)
   train --resume RUN   continue a run that was stopped
-  circuit RUN [RUN …]  find and certify the circuit of heads that the model learnt
+  circuit RUN [RUN …]  find and certify the circuit that a model learnt
+  truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
   report RUN           draw the figures and write report.html
   runs [FOLDER]        the runs in a folder and their state
@@ -89,6 +90,29 @@ def circuit(
     if len(found) > 1:
         names = [run.folder.name for run in opened]
         terminal.print_comparison(compare([f.circuit for f in found]), names)
+
+
+def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None = None) -> None:
+    """Score the discovery of circuits on transformers whose circuit is known by construction.
+
+    Args:
+        planted: how many random planted circuits, one a seed.
+        first: the first seed.
+        depth: compiled transformers up to this depth, of both constructions.
+        file: where to write all scores, as JSON.
+    """
+    from headway import terminal
+    from headway.circuits.truth import scored
+
+    scores = []
+    for one in scored(range(first, first + planted), range(1, depth + 1)):
+        scores.append(one)
+        terminal.print_score(one)
+    terminal.print_scores(scores)
+    if file is not None:
+        from headway.training.files import write_json
+
+        write_json(file, [one.to_json() for one in scores])
 
 
 def emergence(run: Positional[Path], sequences: int = 32) -> None:
@@ -182,6 +206,7 @@ def _run_to_resume(run: Positional[Path]) -> Path:
 VERBS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "circuit": circuit,
+    "truth": truth,
     "emergence": emergence,
     "report": report,
     "runs": runs,

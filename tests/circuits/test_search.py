@@ -49,9 +49,7 @@ class Table:
         found = []
         for candidate in candidates:
             kept = getattr(candidate, "mechanisms", candidate)
-            idle = [
-                kept.get(h) == Uniform() or kept.get(h) == Paths(frozenset()) for h in self.heads
-            ]
+            idle = [kept.get(head) in IDLE for head in self.heads]
             loss = self.costs.get(tuple(idle), 1.0)
             found.append(loss if loss < limit or limit == math.inf else math.inf)
         return found

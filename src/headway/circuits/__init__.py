@@ -2,12 +2,11 @@
 
 from headway.circuits.ablation import Bench
 from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair, Trial
-from headway.circuits.comparison import Comparison, compare
+from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
     THRESHOLD,
     Discovery,
     discover,
-    jaccard,
     read_circuit,
     saved_discovery,
 )

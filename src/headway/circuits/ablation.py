@@ -21,6 +21,9 @@ Replaced = Circuit | Mapping[Head, Mechanism]
 LOOKS = (0.125, 0.25, 0.5, 1.0)
 """The parts of the sequences after which it is asked which candidates are already too bad."""
 
+LEAST = 8
+"""Fewer sequences than this are not worth a look of their own."""
+
 TOGETHER = 48
 """Candidates computed in one batch."""
 
@@ -55,7 +58,8 @@ class Bench:
         self._streams = Streams(model, batch.inputs, self.patterns)
         self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
         self.candidates = 0
-        ends = sorted({math.ceil(look * self.sequences) for look in LOOKS})
+        looks = sorted({math.ceil(look * self.sequences) for look in LOOKS})
+        ends = [end for end in looks if end >= LEAST or end == self.sequences]
         self._parts = [slice(start, end) for start, end in pairwise([0, *ends])]
 
     @property

@@ -171,16 +171,16 @@ def certify(
     circuit: Circuit,
     attention: Attention,
     threshold: float,
-    trials: Sequence[Trial] = (),
+    without_necessity: bool = False,
 ) -> Certificate:
-    """Measures a circuit.
+    """Measures a circuit; `trials` are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
         attention: mean attention along every relation, by relation.
         threshold: the loss below which the circuit counts as doing what the model does.
-        trials: the same search under other conditions.
+        without_necessity: leaves `necessity` empty, as it is measured elsewhere.
     """
     names = bench.task.hop_names
     intact, replaced = bench.errors([{}, circuit])
@@ -192,11 +192,11 @@ def certify(
         interval=bootstrap(replaced.mean(1)),
         intact_interval=bootstrap(intact.mean(1)),
         variants=variants(bench, circuit),
-        necessity=necessity(bench, circuit, attention),
+        necessity=[] if without_necessity else necessity(bench, circuit, attention),
         droppable=droppable(bench, circuit, pairs, threshold),
         pairs=len(pairs),
         backups=backups(bench, circuit, attention, threshold),
-        trials=list(trials),
+        trials=[],
         infeasible=feasible,
         minimum=minimum,
         sequences=bench.sequences,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
-from headway.circuits.discovery import jaccard
 from headway.circuits.mechanism import Circuit, Head
 
 
@@ -62,3 +62,9 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
             for c in circuits
         ],
     )
+
+
+def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """What two collections have in common: the size of their intersection over their union's."""
+    both = set(first) | set(second)
+    return len(set(first) & set(second)) / len(both) if both else 1.0

@@ -1,7 +1,7 @@
 """Discovery: from a trained model to its circuit, and the evidence for it.
 
-The search (`search`) sees one held-out sample, the evidence (`certificate`) is measured on another.
-To be quick the search is made on a few sequences first; what it finds there is settled on all.
+How the circuit is found is in `search`, what speaks for it in `certificate`, and on which sequences
+either is done in `study`.
 """
 
 import math
@@ -11,33 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from headway.circuits.ablation import Bench
-from headway.circuits.certificate import Certificate, Trial, certify
+from headway.circuits.certificate import Certificate
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.search import (
-    CANDIDATE_ATTENTION,
-    Attention,
-    relation_attention,
-    search,
-    simplify,
-    visible_paths,
-)
+from headway.circuits.search import CANDIDATE_ATTENTION, Attention
+from headway.circuits.study import Study
 from headway.errors import HeadwayError, require
 from headway.models import Transformer
-from headway.tasks import Batch, Task
-from headway.training.data import held_out
+from headway.tasks import Task
 from headway.training.files import clear_content_errors, read_json
 from headway.training.run import Run
 
 THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
-
-DRAFT = 0.125
-"""The part of the sequences on which a first circuit is drafted."""
-
-DRAFT_MARGIN = 0.9
-"""A draft must stay below so much of the threshold, so that it seldom fails on all sequences."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +141,7 @@ def discover(
     ablation: str = "zero",
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     trials: bool = True,
+    workers: int | None = None,
     seed: int | None = None,
 ) -> Discovery:
     """Finds a mechanism for every head of a trained model, and certifies the circuit they make.
@@ -176,6 +163,8 @@ def discover(
             else the one with the least loss is taken.
         trials: whether to search again on other samples and at other thresholds, to see how
             stable the circuit is.
+        workers: how many searches and measurements to run side by side, each on one core; none
+            means as many as the machine has cores. The findings do not depend on it.
         seed: of the held-out sequences; none means the run's, or 0.
 
     Raises:
@@ -185,7 +174,8 @@ def discover(
     """
     require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
     require(sequences >= 8, "sequences", sequences, "a whole number of at least 8")
-    study = _Study(threshold, sequences, ablation, candidate_attention, trials)
+    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    study = Study(threshold, sequences, ablation, candidate_attention, trials, workers)
     if isinstance(run, Run):
         require(task is None, "task", task, "none, as the run has its own")
         seed = run.config.seed if seed is None else seed
@@ -195,7 +185,7 @@ def discover(
                 require(
                     step in steps, "step", step, f"one of the run's checkpoints: {listed(steps)}"
                 )
-            found = study.of(run.model(step), run.task, seed, circuit)
+            found = _timed(study, run.model(step), run.task, seed, circuit)
             last = step is None or step == steps[-1]
             if last:
                 # What was dated before may not be this circuit.
@@ -207,7 +197,24 @@ def discover(
     require(step is None, "step", step, "none, as a model has no checkpoints")
     if task is None:
         raise HeadwayError("task = None is not allowed: a model is studied together with its task")
-    return study.of(run, task, seed or 0, circuit)
+    return _timed(study, run, task, seed or 0, circuit)
+
+
+def _timed(
+    study: Study, model: Transformer, task: Task, seed: int, circuit: Circuit | None
+) -> Discovery:
+    started = time.perf_counter()
+    found = study.of(model, task, seed, circuit)
+    return Discovery(
+        circuit=found.circuit,
+        threshold=study.threshold,
+        ablation=study.ablation,
+        certificate=found.certificate,
+        attention=found.attention,
+        candidates=found.candidates,
+        forwards=found.forwards,
+        seconds=round(time.perf_counter() - started, 3),
+    )
 
 
 def listed(steps: Sequence[int]) -> str:
@@ -241,118 +248,3 @@ def read_circuit(path: FilePath) -> Circuit:
     if not isinstance(heads, list):
         raise HeadwayError(f"{path}: no circuit: it must have heads, a list of mechanisms")
     return Circuit.from_json(heads)
-
-
-@dataclass(frozen=True)
-class _Study:
-    """How to look for a circuit."""
-
-    threshold: float
-    sequences: int
-    ablation: str
-    candidate_attention: Sequence[float]
-    trials: bool
-
-    def of(
-        self, model: Transformer, task: Task, seed: int, circuit: Circuit | None = None
-    ) -> Discovery:
-        """Finds a model's circuit, or takes the one given, and certifies it."""
-        started = time.perf_counter()
-        device = str(next(model.parameters()).device)
-
-        def sample(purpose: str, count: int) -> Batch:
-            return held_out(task, count, seed, device, purpose)
-
-        sampled = _Sample(model, task, sample("circuit", self.sequences), self.ablation)
-        sampled.require_learnt(self.threshold)
-        given = circuit
-        if circuit is None:
-            circuit = sampled.search(self.threshold, self.candidate_attention)
-        else:
-            require_fits(circuit, model)
-        others: list[tuple[str, _Sample, float]] = []
-        if self.trials and given is None:
-            own = sampled.all.loss()
-            for part in (0.75, 1.5):
-                at = own + (self.threshold - own) * part
-                others.append(("circuit", sampled, at))
-            for name in ("stability 1", "stability 2"):
-                batch = sample(name, max(8, self.sequences // 2))
-                others.append((name, _Sample(model, task, batch, self.ablation), self.threshold))
-        trials = []
-        for name, where, at in others:
-            paths = where.search(at, self.candidate_attention).paths
-            trials.append(Trial(name, at, paths, jaccard(paths, circuit.paths)))
-        bench = Bench(model, task, sample("certificate", self.sequences), self.ablation)
-        certificate = certify(bench, circuit, sampled.attention, self.threshold, trials)
-        benches = {id(b): b for _, s, _ in others for b in (s.few, s.all)}
-        benches |= {id(b): b for b in (sampled.few, sampled.all, bench)}
-        return Discovery(
-            circuit=circuit,
-            threshold=self.threshold,
-            ablation=self.ablation,
-            certificate=certificate,
-            attention=sampled.attention,
-            candidates=sum(b.candidates for b in benches.values()),
-            forwards=sum(b.forwards * b.sequences for b in benches.values()) / self.sequences,
-            seconds=round(time.perf_counter() - started, 3),
-        )
-
-
-class _Sample:
-    """Sequences to search on, all of them and the first few."""
-
-    def __init__(self, model: Transformer, task: Task, batch: Batch, rows: str):
-        count = max(1, math.ceil(DRAFT * len(batch.inputs)))
-        first = Batch(batch.inputs[:count], batch.targets[:count], batch.roles[:count])
-        self.all, self.few = Bench(model, task, batch, rows), Bench(model, task, first, rows)
-        self.attention = relation_attention(model, task, batch)
-        self.paths = visible_paths(self.all.patterns, task)
-
-    def require_learnt(self, threshold: float) -> None:
-        """Raises unless the model itself is below the threshold."""
-        partial = self.all.partial()
-        if not partial.mean() < threshold:
-            names = self.all.task.hop_names
-            hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
-            raise HeadwayError(
-                f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
-                f" {partial.mean():.3f} ({hops})"
-            )
-
-    def search(self, threshold: float, candidate_attention: Sequence[float]) -> Circuit:
-        """A circuit: drafted on a few sequences, settled on all of them.
-
-        If the draft fails on all of them, the search is made on all of them.
-        """
-        how = (self.attention, self.paths)
-        few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
-        stays = self.all.task.stay_names
-        draft = search(self.few, *how, few, candidate_attention, pairs=False, stays=stays)
-        if self.all.losses([draft], threshold)[0] < math.inf:
-            return simplify(self.all, draft, threshold)
-        return search(self.all, *how, threshold, candidate_attention, stays=stays)
-
-
-def require_fits(circuit: Circuit, model: Transformer) -> None:
-    """Checks that a circuit has a mechanism for every head of a model and no others.
-
-    Raises:
-        HeadwayError: if not.
-    """
-    config = model.config
-    heads = {(layer, h) for layer in range(config.n_layers) for h in range(config.n_heads)}
-    odd = sorted(set(circuit.mechanisms) ^ heads)
-    require(
-        not odd,
-        "circuit: (layer, head)",
-        odd[0] if odd else None,
-        f"given just once for every head of the model, which has {config.n_layers} layers of"
-        f" {config.n_heads}",
-    )
-
-
-def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """What two collections have in common: the size of their intersection over their union's."""
-    both = set(first) | set(second)
-    return len(set(first) & set(second)) / len(both) if both else 1.0

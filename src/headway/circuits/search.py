@@ -16,7 +16,7 @@ and with the useful heads of the layers above it attending freely.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -27,6 +27,10 @@ from headway.models import Transformer, attention_patterns
 from headway.tasks import Batch, Task
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
+
+IDLE_BUDGETS = (0.8, 0.0)
+"""What heads without use may spend together, whatever their number, in parts of all that may be
+lost; tried in order."""
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer][head], by relation."""
@@ -59,7 +63,6 @@ def search(
     threshold: float,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     pairs: bool = True,
-    stays: Sequence[str] = (),
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
@@ -72,15 +75,11 @@ def search(
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.
         pairs: whether to look for pairs of paths that can go together, too.
-        stays: the names of relations of a role to itself, offered too if no circuit without them
-            stays below the threshold: some heads mix what stands at a position with what they
-            bring there.
     """
-    offers = [(least, paths) for least in candidate_attention]
-    offers += [(least, [*paths, *stays]) for least in candidate_attention if stays]
     tried: list[tuple[float, int, Circuit]] = []
-    for least, names in offers:
-        circuit = propose(bench, candidate_paths(bench.heads, attention, names, least), threshold)
+    for least, budget in product(candidate_attention, IDLE_BUDGETS):
+        candidates = candidate_paths(bench.heads, attention, paths, least)
+        circuit = propose(bench, candidates, threshold, budget)
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
             break
@@ -128,7 +127,12 @@ def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
     }
 
 
-def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: float) -> Circuit:
+def propose(
+    bench: Judge,
+    candidates: Mapping[Head, Sequence[str]],
+    threshold: float,
+    idle_budget: float = 0.0,
+) -> Circuit:
     """A mechanism for every head, each the simplest that serves.
 
     First the heads without use: as many as possible become uniform at once, those whose loss does
@@ -137,14 +141,14 @@ def propose(bench: Judge, candidates: Mapping[Head, Sequence[str]], threshold: f
     of their attention, that keep the loss within the head's share while the heads above attend
     freely.
 
-    When n of N heads have a mechanism, n/N of the way from the model's own loss to the threshold
-    may have been spent. Where no number of paths is within that, the one with the least loss is
-    taken.
+    When n of N heads have a mechanism, a part b + (1 - b) n/N of the way from the model's own loss
+    to the threshold may have been spent, where b is the `idle_budget`. Where no number of paths is
+    within that, the one with the least loss is taken.
     """
     own, total = bench.loss(), len(bench.heads)
 
     def share(count: int) -> float:
-        return own + (threshold - own) * count / total
+        return own + (threshold - own) * (idle_budget + (1 - idle_budget) * count / total)
 
     damage = dict(
         zip(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -30,10 +31,11 @@ Candidate = Mapping[Head, Mechanism]
 LayerKey = tuple[Mechanism | None, ...]
 """What stands in the place of every head of a layer; none where the head is as it is."""
 
-import os
-BLOCK=int(os.environ.get("BLOCK","4096"))
-MOST_BYTES = 600_000_000
-"""Units kept for later candidates; beyond that all are forgotten."""
+MOST_ROWS = 2048
+"""Stream vectors computed in one go, so that they stay in the cache."""
+
+MOST_VECTORS = 500_000
+"""Stream vectors kept for later candidates; beyond that all are forgotten."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,6 @@ class Values:
         assert self.z is not None
         return self.z
 
-    @property
-    def bytes(self) -> int:
-        """Memory held."""
-        known = [self.x, *([] if self.z is None else [self.z]), *(self.keys_values or ())]
-        return sum(tensor.numel() * tensor.element_size() for tensor in known)
-
 
 class Streams:
     """The residual streams of a model on some sequences, under any number of candidates.
@@ -86,6 +82,8 @@ class Streams:
         self.causal, self.n_layers = model.config.causal, model.config.n_layers
         self.bounds = segment_bounds(patterns, inputs.shape[1], model.n_read)
         self.segments = list(pairwise(self.bounds))
+        with torch.no_grad():
+            self._moves = [block.attn.moves() for block in model.layers]
         self.units: list[Unit] = []
         self._ids: dict[tuple[int, int, int, LayerKey], int] = {}
         self._parts: dict[tuple[Mechanism | None, int], Mechanism | None] = {}
@@ -94,7 +92,7 @@ class Streams:
             name: self._segment_at(int(relation.queries.min()))
             for name, relation in patterns.relations.items()
         }
-        self.computed = 0
+        self.computed = self._held = 0
 
     def _segment_at(self, position: int) -> int:
         return next(g for g, (_, end) in enumerate(self.segments) if position < end)
@@ -105,8 +103,9 @@ class Streams:
         """The stream at the read-out positions after the last layer, of a part of the sequences."""
         wanted = [self.final_unit(candidate) for candidate in candidates]
         known = self._known[part.start, part.stop]
-        if sum(values.bytes for values in known.values()) > MOST_BYTES:
-            known.clear()
+        if self._held > MOST_VECTORS:
+            self._known.clear()
+            self._held, known = 0, self._known[part.start, part.stop]
         missing: dict[int, list[int]] = defaultdict(list)
         stack, seen = list(dict.fromkeys(wanted)), set(wanted)
         while stack:
@@ -186,23 +185,19 @@ class Streams:
             kinds = tuple(self._kind(mechanism) for mechanism in self.units[unit].key)
             groups[self.units[unit].segment, kinds].append(unit)
         for (segment, kinds), members in groups.items():
-          rows=(part.stop-part.start)*(self.segments[segment][1]-self.segments[segment][0])
-          step=max(1, BLOCK//rows)
-          for i0 in range(0,len(members),step):
-            self._block(layer, segment, kinds, members[i0:i0+step], known, part)
-
-    def _block(self, layer, segment, kinds, members, known, part):
-        if True:
-            if layer == 0:
-                start, end = self.segments[segment]
-                x = self.model.embed(self.inputs[part, start:end])[None]
-            else:
-                x = self._layer(layer - 1, segment, kinds, members, known, part)
-                self.computed += x.shape[:-1].numel()
-            last = layer == self.n_layers
-            z = None if last else self.model.layers[layer].ln1(x)
-            for i, unit in enumerate(members):
-                known[unit] = Values(x[i], None if z is None else z[i])
+            start, end = self.segments[segment]
+            together = max(1, MOST_ROWS // ((end - start) * (part.stop - part.start)))
+            for i in range(0, len(members), together):
+                block = members[i : i + together]
+                if layer == 0:
+                    x = self.model.embed(self.inputs[part, start:end])[None]
+                else:
+                    x = self._layer(layer - 1, segment, kinds, block, known, part)
+                    self.computed += x.shape[:-1].numel()
+                z = self.model.layers[layer].ln1(x) if layer < self.n_layers else None
+                self._held += x.shape[:-1].numel()
+                for j, unit in enumerate(block):
+                    known[unit] = Values(x[j], None if z is None else z[j])
 
     def _kind(self, mechanism: Mechanism | None) -> str:
         """How a head is computed: with scores, as a running mean, as a gather or as a matrix."""
@@ -223,33 +218,29 @@ class Streams:
         part: slice,
     ) -> Float[Tensor, "unit sequence row d_model"]:
         """One layer at one segment, for units whose heads are computed alike."""
-        block, config = self.model.layers[layer], self.model.config
+        block = self.model.layers[layer]
         units = [self.units[unit] for unit in members]
         below = [[known[unit.below[g]] for g in sorted(unit.below)] for unit in units]
         own = [known[unit.below[segment]] for unit in units]
-        x = torch.stack([values.x for values in own])
-        carried = x.new_empty(*x.shape[:-1], config.n_heads, config.head_width)
+        x = torch.stack([values.x for values in own]) + block.attn.out.bias
         scored = [head for head, kind in enumerate(kinds) if kind == "scores"]
         if scored:
             mechanisms = [[unit.key[head] for head in scored] for unit in units]
-            carried[..., scored, :] = self._attend(
-                layer, segment, scored, mechanisms, own, below, part
-            )
-        weight, bias = block.attn.value_maps()
+            carried = self._attend(layer, segment, scored, mechanisms, own, below, part)
+            x += block.attn.written(carried, scored)
         for head, kind in enumerate(kinds):
             if kind == "scores":
                 continue
             mechanisms = [unit.key[head] for unit in units]
+            weight, bias = (maps[head] for maps in self._moves[layer])
             if kind == "mean":
-                mixed, total = self._mean(segment, own, below), None
-            elif kind == "gather":
+                x += F.linear(self._mean(segment, own, below), weight, bias)
+                continue
+            if kind == "gather":
                 mixed, total = self._gather(segment, mechanisms, units, known, part)
             else:
                 mixed, total = self._matrix(layer, head, segment, mechanisms, below, part)
-            moved = mixed @ weight[head].T
-            moved += bias[head] if total is None else total[..., None] * bias[head]
-            carried[..., head, :] = moved
-        x = x + block.attn.out(carried.flatten(-2))
+            x += F.linear(mixed, weight) + total[..., None] * bias
         return block.finish(x.flatten(0, 1)).view_as(x)
 
     def _attend(
@@ -272,9 +263,14 @@ class Streams:
             keys, values = attn.keys_values(torch.stack([v.normed for v in group]))
             for one, k, v in zip(group, keys, values, strict=True):
                 one.keys_values = k, v
-        known = [[v.keys_values for v in vs if v.keys_values is not None] for vs in below]
-        keys = torch.stack([torch.cat([k[:, :, heads] for k, _ in kvs], 1) for kvs in known])
-        values = torch.stack([torch.cat([v[:, :, heads] for _, v in kvs], 1) for kvs in known])
+        keys, values = (
+            torch.stack(
+                [torch.cat([v.keys_values[i] for v in vs if v.keys_values], 1) for vs in below]
+            )
+            for i in (0, 1)
+        )
+        if len(heads) < attn.n_heads:
+            keys, values = keys[:, :, :, heads], values[:, :, :, heads]
         queries = attn.queries(torch.stack([v.normed for v in own]))[..., heads, :]
         start, end = self.segments[segment]
         scores = torch.einsum("usqhd,uskhd->ushqk", queries, keys)

@@ -6,6 +6,7 @@ from typing import Any
 
 from headway.circuits.discovery import Discovery, discover
 from headway.circuits.mechanism import Circuit, Path
+from headway.errors import require
 from headway.models import Known, compiled, planted
 
 
@@ -121,3 +122,16 @@ def score_planted(seeds: Iterable[int]) -> Iterator[Score]:
         known = planted(seed)
         found = discover(known.model, known.task, trials=False)
         yield score(f"planted {seed}", found, known)
+
+
+def scored(seeds: Sequence[int], depths: Sequence[int]) -> Iterator[Score]:
+    """Discovery on compiled transformers of both constructions, then on planted circuits.
+
+    Raises:
+        HeadwayError: if there is nothing to score, or a seed or depth is out of range.
+    """
+    require(len(seeds) + len(depths) > 0, "planted", len(seeds), "at least 1, or depth at least 1")
+    require(not seeds or seeds[0] >= 0, "first", seeds[0] if seeds else 0, "0 or more")
+    for construction in ("doubling", "sequential"):
+        yield from score_compiled(depths, construction)
+    yield from score_planted(seeds)

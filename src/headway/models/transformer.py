@@ -7,7 +7,7 @@ inputs [batch, position, d_input]
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -124,12 +124,24 @@ class Attention(nn.Module):
         keys, values = self._maps(1, 3, x)
         return keys, values
 
-    def value_maps(
+    def moves(
         self,
-    ) -> tuple[Float[Tensor, "head d_head d_model"], Float[Tensor, "head d_head"]]:
-        """The weight and bias by which every head makes its values."""
+    ) -> tuple[Float[Tensor, "head d_model d_model"], Float[Tensor, "head d_model"]]:
+        """What every head writes of what it reads where it looks: W_O W_V, and W_O b_V.
+
+        The bias of the output map is not in it, as it is there whatever heads do.
+        """
         shape = (3, self.n_heads, self.d_head)
-        return self.qkv.weight.view(*shape, -1)[2], self.qkv.bias.view(shape)[2]
+        values, bias = self.qkv.weight.view(*shape, -1)[2], self.qkv.bias.view(shape)[2]
+        out = self.out.weight.view(-1, self.n_heads, self.d_head).transpose(0, 1)
+        return out @ values, (out @ bias[..., None])[..., 0]
+
+    def written(
+        self, carried: Float[Tensor, "*batch query head d_head"], heads: Sequence[int]
+    ) -> Float[Tensor, "*batch query d_model"]:
+        """What some heads write of the values that they carry, without the output map's bias."""
+        out = self.out.weight.view(-1, self.n_heads, self.d_head)[:, list(heads)]
+        return F.linear(carried.flatten(-2), out.flatten(1))
 
     def _maps(self, first: int, after: int, x: Tensor) -> tuple[Tensor, ...]:
         """Some of queries (0), keys (1) and values (2), each [..., position, head, d_head]."""
@@ -151,7 +163,7 @@ class MLP(nn.Module):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.up = nn.Linear(config.d_model, config.mlp_width)
-        self.act = F.gelu if config.act_fn == "gelu" else F.relu
+        self.act = F.gelu if config.act_fn == "gelu" else F.relu_
         self.down = nn.Linear(config.mlp_width, config.d_model)
 
     def forward(self, x: Tensor) -> Tensor:

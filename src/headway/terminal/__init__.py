@@ -5,6 +5,7 @@ from headway.terminal.progress import print_outcome, watching
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.timeline import print_timeline
+from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "drawing",
@@ -12,6 +13,8 @@ __all__ = [
     "print_comparison",
     "print_outcome",
     "print_runs",
+    "print_score",
+    "print_scores",
     "print_summary",
     "print_timeline",
     "say",
