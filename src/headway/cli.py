@@ -70,7 +70,7 @@ def circuit(
     from headway.training import Run
 
     if not runs:
-        raise HeadwayError("headway circuit: which run? Name at least one run's folder")
+        raise HeadwayError("Missing from headway circuit: RUN, the folder of a run")
     given = None if circuit is None else read_circuit(circuit)
     opened = [Run.open(run) for run in runs]
     found = []

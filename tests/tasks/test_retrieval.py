@@ -103,10 +103,9 @@ def test_relations_point_at_the_positions_they_name(config, seed):
     role = dict(zip(task.role_names, batch.roles.unbind(1), strict=True))
     for query in task.role_names:
         for key in task.role_names:
-            if query != key:
-                path = relations[f"{query}→{key}"]
-                assert torch.equal(path.queries, role[query])
-                assert torch.equal(path.keys, role[key][..., None])
+            path = relations[f"{query}→{key}"]
+            assert torch.equal(path.queries, role[query])
+            assert torch.equal(path.keys, role[key][..., None])
             if config.n_chains == 1:
                 assert f"{query}→{key} (other chains)" not in relations
                 continue
@@ -120,7 +119,7 @@ def test_relations_point_at_the_positions_they_name(config, seed):
     assert torch.equal(previous.keys[..., 0], previous.queries - 1)
     assert previous.queries[0].tolist() == list(range(1, task.length))
     assert all(relation.name == name for name, relation in relations.items())
-    assert set(task.path_names) == set(task.paths(batch))
+    assert {*task.path_names, *task.stay_names} == set(task.paths(batch))
 
 
 @given(config=configs, seed=seeds)
