@@ -69,7 +69,7 @@ def circuit_of(run: Run) -> dict[str, Any]:
                 "rise": n.loss - found.replaced_loss,
                 "rise_free_above": n.free - found.replaced_loss,
             }
-            for n in found.necessity
+            for n in found.certificate.necessity
             for layer, head, relation in [n.path]
         },
         "hops": timeline.hops,

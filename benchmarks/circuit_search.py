@@ -1,0 +1,125 @@
+"""Search and certificate of a run's circuit against a slow reference, in turn on this machine.
+
+    python benchmarks/circuit_search.py RUN [RUN …] [--sequences 128] [--file results/NAME.json]
+
+The reference is the obvious way (tests/circuits/reference.py): the same search without a draft, the
+same trials and the same certificate, every candidate on its own in a whole forward pass over all
+sequences, with as many threads as there are cores.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest.mock import patch
+
+import torch
+
+from headway.circuits import Bench, Circuit, Discovery, discover
+from headway.circuits import study as studies
+from headway.circuits.search import search
+from headway.training import Run
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "circuits"))
+from reference import SlowBench
+
+
+class SlowSample(studies.Sample):
+    """A sample that is searched without a draft, one candidate at a time."""
+
+    def __init__(self, *about):
+        super().__init__(*about)
+        self.all = self.few = slow(self.all)
+
+    def search(self, threshold: float) -> Circuit:
+        tried: list[tuple[float, int, Circuit]] = []
+        for paths in (self.paths, [*self.paths, *self.all.task.stay_names]):
+            how = (self.attention, paths, threshold, self.candidate_attention)
+            circuit = search(self.all, *how)
+            tried.append((self.all.loss(circuit), len(tried), circuit))
+            if tried[-1][0] < threshold:
+                break
+        return min(tried)[2]
+
+
+def slow(bench: Bench | SlowBench) -> SlowBench:
+    return bench if isinstance(bench, SlowBench) else SlowBench(bench)
+
+
+def one_by_one(_workers: int, **_: object) -> ThreadPoolExecutor:
+    """Does one job at a time, with all cores."""
+    cores = os.cpu_count() or 1
+    return ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(cores,))
+
+
+def reference(run: Run, sequences: int) -> tuple[Discovery, float]:
+    """Discovers with everything slow."""
+    slowly = {
+        "Sample": SlowSample,
+        "Bench": lambda *about: slow(Bench(*about)),
+        "ThreadPoolExecutor": one_by_one,
+    }
+    with patch.multiple(studies, **slowly):
+        started = time.perf_counter()
+        found = discover(run.model(), run.task, seed=run.config.seed, sequences=sequences)
+        return found, time.perf_counter() - started
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--sequences", type=int, default=128)
+    parser.add_argument("--file", type=Path)
+    parser.add_argument("--no-reference", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for folder in args.runs:
+        run = Run.open(folder)
+        quick = [
+            discover(run.model(), run.task, seed=run.config.seed, sequences=args.sequences)
+            for _ in range(3)
+        ]
+        found = quick[0]
+        row = {
+            "run": folder.name,
+            "layers": run.config.model.n_layers,
+            "d_model": run.config.model.d_model,
+            "sequences": args.sequences,
+            "seconds": sorted(one.seconds for one in quick),
+            "candidates": found.candidates,
+            "forward_passes": round(found.forwards, 1),
+            "useful_heads": len(found.circuit.useful_heads),
+            "paths": len(found.circuit.paths),
+            "intact": found.intact_loss,
+            "replaced": found.replaced_loss,
+            "interval": found.certificate.interval,
+            "faithful": found.faithful,
+            "necessary": found.necessary,
+            "minimal": found.minimal,
+            "feasible": found.feasible,
+            "jaccard": [trial.jaccard for trial in found.certificate.trials],
+            "circuit": found.circuit.to_json(),
+        }
+        print(json.dumps({k: v for k, v in row.items() if k != "circuit"}), flush=True)
+        if not args.no_reference:
+            other, seconds = reference(run, args.sequences)
+            row |= {
+                "reference_seconds": seconds,
+                "reference_forward_passes": other.candidates,
+                "ratio": seconds / row["seconds"][1],
+                "reference_paths_jaccard": studies.jaccard(
+                    other.circuit.paths, found.circuit.paths
+                ),
+            }
+            print(f"reference {seconds:.0f} s, ratio {row['ratio']:.1f}", flush=True)
+        rows.append(row)
+    if args.file:
+        args.file.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
