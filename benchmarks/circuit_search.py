@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import torch
 
-from headway.circuits import Bench, Circuit, Discovery, discover
+from headway.circuits import Bench, Circuit, Discovery, discover, evidence
 from headway.circuits import study as studies
 from headway.circuits.search import search
 from headway.training import Run
@@ -62,7 +62,8 @@ def reference(run: Run, sequences: int) -> tuple[Discovery, float]:
         "Bench": lambda *about: slow(Bench(*about)),
         "ThreadPoolExecutor": one_by_one,
     }
-    with patch.multiple(studies, **slowly):
+    patched = patch.object(evidence, "Bench", slowly["Bench"])
+    with patch.multiple(studies, **slowly), patched:
         started = time.perf_counter()
         found = discover(run.model(), run.task, seed=run.config.seed, sequences=sequences)
         return found, time.perf_counter() - started
@@ -109,7 +110,7 @@ def main():
             other, seconds = reference(run, args.sequences)
             row |= {
                 "reference_seconds": seconds,
-                "reference_forward_passes": other.candidates,
+                "reference_forward_passes": other.forwards,
                 "ratio": seconds / row["seconds"][1],
                 "reference_paths_jaccard": studies.jaccard(
                     other.circuit.paths, found.circuit.paths

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from tyro.conf import AvoidSubcommands, FlagConversionOff, Positional
 
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
 
 USAGE = """\
 usage: headway VERB …
@@ -66,7 +66,7 @@ def circuit(
         circuit: a file with a circuit to certify, instead of searching for one.
     """
     from headway import terminal
-    from headway.circuits import compare, discover, read_circuit
+    from headway.circuits import circuit_file, compare, discover, read_circuit
     from headway.training import Run
 
     if not runs:
@@ -75,6 +75,7 @@ def circuit(
     opened = [Run.open(run) for run in runs]
     found = []
     for run in opened:
+        terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
         found.append(
             discover(
                 run,
@@ -86,7 +87,9 @@ def circuit(
                 trials=trials,
             )
         )
-        terminal.print_circuit(found[-1], run.task, run.folder.name if len(runs) > 1 else "")
+        name = run.folder.name if len(runs) > 1 else ""
+        terminal.print_circuit(found[-1], run.task.roles_in_order(run.device), name)
+        terminal.say(f"written to {run.folder / circuit_file(run, step, given)}")
     if len(found) > 1:
         names = [run.folder.name for run in opened]
         terminal.print_comparison(compare([f.circuit for f in found]), names)
@@ -104,6 +107,10 @@ def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None =
     from headway import terminal
     from headway.circuits.truth import scored
 
+    require(planted >= 0, "planted", planted, "0 or more")
+    require(depth >= 0, "depth", depth, "0 or more")
+    if file is not None:
+        require(file.parent.is_dir(), "file", str(file), "in a folder that there is")
     scores = []
     for one in scored(range(first, first + planted), range(1, depth + 1)):
         scores.append(one)

@@ -57,7 +57,7 @@ class SlowBench:
         self.bench, self.model, self.batch = bench, bench.model, bench.batch
         self.task, self.patterns, self.heads = bench.task, bench.patterns, bench.heads
         self.sequences = bench.sequences
-        self.candidates = 0
+        self.candidates, self.given_up = 0, False
 
     @torch.no_grad()
     def errors(self, candidates):

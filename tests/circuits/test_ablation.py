@@ -1,6 +1,8 @@
 """Ablated patterns are exactly what mechanisms say; shared computing changes no loss."""
 
 import math
+from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -15,7 +17,9 @@ from headway.circuits import (
     KnockOut,
     Paths,
     Uniform,
+    ablation,
     attention_along,
+    streams,
 )
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
@@ -166,6 +170,23 @@ def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
     assert torch.allclose(SlowBench(bench).errors(several), found, rtol=1e-3, atol=1e-5)
 
 
+@given(BENCHES, st.data(), st.sampled_from([1, 40, 300]), st.sampled_from([1, 3]))
+@settings(max_examples=20, deadline=None)
+def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, together):
+    bench = made(**shape)
+    several = drawn(data, bench)
+    expected = bench.losses(several)
+    with (
+        patch.object(streams, "MOST_VECTORS", vectors),
+        patch.object(streams, "MOST_ROWS", vectors),
+        patch.object(ablation, "TOGETHER", together),
+    ):
+        other = made(**shape)
+        for loss, candidate in zip(expected, several, strict=True):
+            assert other.loss(candidate) == pytest.approx(loss, rel=1e-4)
+        assert other.losses(several) == pytest.approx(expected, rel=1e-4)
+
+
 @given(BENCHES, st.data())
 @settings(max_examples=30, deadline=None)
 def test_a_limit_only_saves_work(shape, data):
@@ -215,6 +236,14 @@ def test_attention_along_a_relation_by_hand(bench):
                         expected += patterns[b, :, :, roles[b, 0, chain], roles[b, 3, key]]
         expected /= roles.shape[0] * 3
         assert torch.allclose(attention_along(patterns, relation), expected, rtol=1e-4)
+
+
+def test_a_task_of_another_length_is_refused():
+    config = RetrievalConfig(depth=1, n_chains=2, curriculum=False)
+    task, longer = Retrieval(config), Retrieval(replace(config, depth=3))
+    model = Transformer(TransformerConfig(d_model=16), task.d_input, task.d_target, task.length, 2)
+    with pytest.raises(HeadwayError, match="sequence length = 14 is not allowed"):
+        Bench(model, longer, longer.sample(2, generator_for("cpu", 1)))
 
 
 def test_a_head_the_model_does_not_have_is_refused(bench):

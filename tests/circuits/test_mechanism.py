@@ -51,8 +51,24 @@ def test_cutting_what_is_not_there_is_refused(circuit, path):
 
 
 @pytest.mark.parametrize(
-    "entry", [{"layer": 0, "head": 0}, {"layer": 0, "head": 0, "mechanism": "magic"}, "paths"]
+    "entry",
+    [
+        {"layer": 0, "head": 0},
+        {"layer": 0, "head": 0, "mechanism": "magic"},
+        {"layer": 0, "head": 0, "mechanism": ["paths"]},
+        {"layer": "0", "head": 0, "mechanism": "uniform"},
+        {"layer": None, "head": 0, "mechanism": "uniform"},
+        {"layer": 0, "head": True, "mechanism": "uniform"},
+        {"layer": 0, "head": 0, "mechanism": "paths", "relations": "s2→s1"},
+        {"layer": 0, "head": 0, "mechanism": "paths", "relations": [["s2→s1"]]},
+        "paths",
+    ],
 )
 def test_spoilt_json_is_refused(entry):
     with pytest.raises(HeadwayError, match="circuit"):
         Circuit.from_json([entry])
+
+
+def test_a_head_given_twice_is_refused(circuit):
+    with pytest.raises(HeadwayError, match="given only once"):
+        Circuit.from_json([*circuit.to_json(), *circuit.to_json()[:1]])

@@ -121,7 +121,8 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     assert given.circuit == wrong
     assert not given.faithful
     assert not given.certificate.trials
-    discover(solved)
+    assert Discovery.from_json(solved.read("circuit_given.json")) == given
+    assert saved_discovery(solved).circuit == found.circuit
 
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):

@@ -6,6 +6,7 @@ from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
     THRESHOLD,
     Discovery,
+    circuit_file,
     discover,
     read_circuit,
     saved_discovery,
@@ -49,6 +50,7 @@ __all__ = [
     "Trial",
     "Uniform",
     "attention_along",
+    "circuit_file",
     "compare",
     "discover",
     "emergence",

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
 from itertools import pairwise
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns
-from headway.circuits.streams import Streams
+from headway.circuits.streams import MOST_VECTORS, Streams
 from headway.errors import require
 from headway.models import Tap, Transformer
 from headway.tasks import Batch, Task
@@ -25,7 +27,9 @@ LEAST = 8
 """Fewer sequences than this are not worth a look of their own."""
 
 TOGETHER = 48
-"""Candidates computed in one batch."""
+"""At most so many candidates are computed at once."""
+
+T = TypeVar("T")
 
 
 class Bench:
@@ -39,8 +43,9 @@ class Bench:
         task: what it was trained on.
         batch: the sequences.
         patterns: the patterns of mechanisms on them.
-        candidates: how many different candidates were asked for so far. One at a time, each would
-            be a forward pass over all the sequences.
+        candidates: how many candidates were judged so far. One at a time, each would be a forward
+            pass over all the sequences.
+        given_up: set from another thread, it ends whatever the bench is doing.
     """
 
     def __init__(self, model: Transformer, task: Task, batch: Batch, rows: str = "zero"):
@@ -53,11 +58,17 @@ class Bench:
             f"the one the model was built for: it reads {model.embed.in_features} numbers and"
             f" writes {model.unembed.out_features} at {model.n_read} positions",
         )
+        require(
+            model.mask is None or len(model.mask) == task.length,
+            "task: sequence length",
+            task.length,
+            f"that of the model, {0 if model.mask is None else len(model.mask)}",
+        )
         self.model, self.task, self.batch = model, task, batch
         self.patterns = Patterns(model, batch, task.paths(batch), rows)
         self._streams = Streams(model, batch.inputs, self.patterns)
         self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
-        self.candidates = 0
+        self.candidates, self.given_up = 0, False
         looks = sorted({math.ceil(look * self.sequences) for look in LOOKS})
         ends = [end for end in looks if end >= LEAST or end == self.sequences]
         self._parts = [slice(start, end) for start, end in pairwise([0, *ends])]
@@ -89,11 +100,15 @@ class Bench:
         """
         chosen = [self._checked(candidate) for candidate in candidates]
         self.candidates += len(candidates)
-        groups = [chosen[i : i + TOGETHER] for i in range(0, len(chosen), TOGETHER)]
-        errors = [torch.cat([self._errors(group, p) for group in groups]) for p in self._parts]
+        errors = [
+            torch.cat([self._errors(group, part) for group in self._groups(chosen, part)])
+            for part in self._parts
+        ]
         return torch.cat(errors, dim=1)
 
     def _errors(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
+        if self.given_up:
+            raise CancelledError
         x = self._streams.outputs(chosen, part)
         predicted = self.model.unembed(self.model.ln_final(x))
         targets = self.batch.targets[part]
@@ -120,8 +135,7 @@ class Bench:
         total = dict.fromkeys(open_, 0.0)
         for part in self._parts:
             rest = list(open_)
-            for i in range(0, len(rest), TOGETHER):
-                group = rest[i : i + TOGETHER]
+            for group in self._groups(rest, part):
                 errors = self._errors([open_[name] for name in group], part)
                 for name, error in zip(group, errors.mean(-1).sum(-1).tolist(), strict=True):
                     total[name] += error / self.sequences
@@ -132,6 +146,12 @@ class Bench:
                         del open_[name]
         found |= {name: total[name] for name in open_}
         return [found[name] for name in names]
+
+    def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
+        """As many at once as may be kept."""
+        each = (part.stop - part.start) * self.batch.inputs.shape[1] * self.model.config.n_layers
+        size = max(1, min(TOGETHER, MOST_VECTORS // each))
+        return [things[i : i + size] for i in range(0, len(things), size)]
 
     def partial(self, candidate: Replaced | None = None) -> Float[Tensor, " hop"]:
         """The partial losses with these heads replaced."""

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from headway.circuits.mechanism import Circuit, Head
+from headway.errors import require
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,12 @@ class Comparison:
 
 
 def compare(circuits: Sequence[Circuit]) -> Comparison:
-    """Compares at least two circuits, relation by relation, in the order of their layers."""
+    """Compares at least two circuits, relation by relation, in the order of their layers.
+
+    Raises:
+        HeadwayError: if there are fewer.
+    """
+    require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
     used = [{path[2] for path in circuit.paths} for circuit in circuits]
 
     def height(name: str) -> float:

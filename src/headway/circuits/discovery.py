@@ -36,7 +36,8 @@ class Discovery:
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
         certificate: the evidence, on sequences that the search did not see.
         attention: mean attention along every relation, [layer][head], by relation.
-        candidates: how many candidate circuits were judged, all in all.
+        candidates: how many candidate circuits were judged in searches and certificate (but for the
+            other ablations).
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and certificate took.
     """
@@ -147,7 +148,8 @@ def discover(
     """Finds a mechanism for every head of a trained model, and certifies the circuit they make.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
-    another checkpoint, in `circuit_STEP.json`.
+    another checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
+    `circuit_given.json`.
 
     Args:
         run: a run, or a model together with its task.
@@ -173,7 +175,14 @@ def discover(
             range or does not fit the model.
     """
     require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
-    require(sequences >= 8, "sequences", sequences, "a whole number of at least 8")
+    require(
+        isinstance(sequences, int) and sequences >= 8,
+        "sequences",
+        sequences,
+        "a whole number of at least 8",
+    )
+    fits = candidate_attention and all(0 < least <= 1 for least in candidate_attention)
+    require(bool(fits), "candidate_attention", candidate_attention, "numbers above 0, up to 1")
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     study = Study(threshold, sequences, ablation, candidate_attention, trials, workers)
     if isinstance(run, Run):
@@ -186,12 +195,10 @@ def discover(
                     step in steps, "step", step, f"one of the run's checkpoints: {listed(steps)}"
                 )
             found = _timed(study, run.model(step), run.task, seed, circuit)
-            last = step is None or step == steps[-1]
-            if last:
-                # What was dated before may not be this circuit.
+            name = circuit_file(run, step, circuit)
+            if name == "circuit.json" and not _dated(run, found.circuit):
                 run.remove("emergence.json")
             about = {"step": steps[-1] if step is None else step, "seed": seed}
-            name = "circuit.json" if last else f"circuit_{step:07d}.json"
             run.write(name, {**about, **found.to_json()})
         return found
     require(step is None, "step", step, "none, as a model has no checkpoints")
@@ -215,6 +222,24 @@ def _timed(
         forwards=found.forwards,
         seconds=round(time.perf_counter() - started, 3),
     )
+
+
+def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
+    """Where `discover` leaves its findings in a run's folder, for these arguments."""
+    if circuit is not None:
+        return "circuit_given.json"
+    last = step is None or step == run.checkpoint_steps()[-1]
+    return "circuit.json" if last else f"circuit_{step:07d}.json"
+
+
+def _dated(run: Run, circuit: Circuit) -> bool:
+    """Whether the run's timeline is of just this circuit."""
+    dated = run.read("emergence.json")
+    if dated is None:
+        return False
+    with clear_content_errors("emergence.json"):
+        paths = [(p["layer"], p["head"], p["relation"]) for p in dated["paths"]]
+    return paths == circuit.paths
 
 
 def listed(steps: Sequence[int]) -> str:

@@ -29,8 +29,9 @@ class Identity:
 class Paths:
     """The head attends along these relations and nowhere else.
 
-    A position's row is one-hot at the position its relation points to; rows without a relation
-    are zero, so that nothing is moved there.
+    A position's row is one-hot at the position its relation points to, or shared evenly by several.
+    What stands in rows without a relation is up to the ablation (`patterns.ABLATIONS`); by default
+    they are zero, so that nothing is moved there.
     """
 
     relations: frozenset[str]
@@ -123,7 +124,11 @@ class Circuit:
         for entry in entries:
             fits = isinstance(entry, dict) and {"layer", "head", "mechanism"} <= entry.keys()
             require(fits, "circuit: head", entry, "an object with layer, head and mechanism")
-            mechanisms[entry["layer"], entry["head"]] = _mechanism_from_json(entry)
+            head = entry["layer"], entry["head"]
+            whole = all(type(number) is int for number in head)
+            require(whole, "circuit: (layer, head)", head, "two whole numbers")
+            require(head not in mechanisms, "circuit: (layer, head)", head, "given only once")
+            mechanisms[head] = _mechanism_from_json(entry)
         return cls(mechanisms)
 
     def __str__(self):
@@ -145,7 +150,11 @@ def _mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
 def _mechanism_from_json(entry: dict[str, Any]) -> Mechanism:
     kind = entry["mechanism"]
     if kind == "paths":
-        return Paths(frozenset(entry.get("relations", ())))
+        names = entry.get("relations", [])
+        fits = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        require(fits, "circuit: relations", names, "a list of relations' names")
+        return Paths(frozenset(names))
     plain = {"uniform": Uniform(), "identity": Identity()}
-    require(kind in plain, "circuit: mechanism", kind, "uniform, identity or paths")
+    known = isinstance(kind, str) and kind in plain
+    require(known, "circuit: mechanism", kind, "uniform, identity or paths")
     return plain[kind]

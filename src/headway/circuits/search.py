@@ -207,7 +207,8 @@ def simplify(bench: Judge, circuit: Circuit, threshold: float, pairs: bool = Tru
     two paths may go together. The loss must stay below the threshold both with every head replaced
     and with the useful heads above free. All steps are tried alone, then taken in the order of
     their losses as long as they are still possible together; and so on until nothing more can go.
-    Then every path, and every pair of paths, is necessary, given all the others.
+    Then, if the circuit was below the threshold at all, every path (and, with `pairs`, every pair)
+    is necessary, given all the others.
     """
     while True:
         possible = possible_steps(bench, circuit, single_steps(circuit), threshold)

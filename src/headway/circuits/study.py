@@ -2,16 +2,18 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import Certificate, Trial, certify, necessity
+from headway.circuits.certificate import Certificate, Trial
 from headway.circuits.comparison import jaccard
-from headway.circuits.mechanism import Circuit
+from headway.circuits.evidence import certify, necessity
+from headway.circuits.mechanism import Circuit, KnockOut
 from headway.circuits.search import (
     Attention,
     relation_attention,
@@ -39,8 +41,21 @@ OTHER_SAMPLES = ("stability 1", "stability 2")
 the first sample.)"""
 
 MARGIN = 0.97
-"""A circuit must stay below so much of the threshold on the sequences it was searched on, so that
-it stays below the threshold on others."""
+"""A settled draft must stay below so much of the threshold on the sequences it was searched on, so
+that it stays below the threshold on others."""
+
+
+@contextmanager
+def _pool(workers: int, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
+    """Threads of one core each; if anything goes wrong, all that they do is given up at once."""
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for bench in benches:
+                bench.given_up = True
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 @dataclass(frozen=True)
@@ -93,7 +108,10 @@ class Study:
 
         workers = (os.cpu_count() or 1) if self.workers is None else self.workers
         workers = workers if device.type == "cpu" else 1
-        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        samples = dict.fromkeys((here, half, *others.values()))
+        searched = [b for s in samples for b in (s.few, s.all)]
+        benches = list(dict.fromkeys([bench, cutting, *searched]))
+        with _pool(workers, benches) as pool:
             found = pool.submit(lambda: circuit or here.search(self.threshold))
             elsewhere = [pool.submit(other.search, self.threshold) for other in others.values()]
             chosen = found.result()
@@ -109,11 +127,6 @@ class Study:
                 paths = search_there.result().paths
                 trials.append(Trial(name, self.threshold, paths, jaccard(paths, chosen.paths)))
             certificate = replace(evidence.result(), necessity=cut.result(), trials=trials)
-        benches = [
-            bench,
-            cutting,
-            *(b for s in {here, half, *others.values()} for b in (s.few, s.all)),
-        ]
         return Studied(
             chosen,
             certificate,
@@ -189,6 +202,9 @@ def require_fits(circuit: Circuit, model: Transformer) -> None:
     """
     config = model.config
     heads = {(layer, h) for layer in range(config.n_layers) for h in range(config.n_heads)}
+    for head, mechanism in circuit.mechanisms.items():
+        stands = not isinstance(mechanism, KnockOut)
+        require(stands, f"circuit: {head}", str(mechanism), "uniform, identity or paths")
     odd = sorted(set(circuit.mechanisms) ^ heads)
     require(
         not odd,

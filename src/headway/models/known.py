@@ -15,7 +15,7 @@ class Known:
 
     A path counts if the model attends along it. Some serve only the attention of heads above, and
     are needed as long as those heads attend freely: a circuit in which every head's attention is
-    replaced can do without them (see `headway.circuits.discovery`).
+    replaced can do without them (see `headway.circuits.search`).
 
     Attributes:
         model: the transformer.

@@ -1,7 +1,7 @@
 """The certificate of a circuit on the page: the verdicts, and the tables they rest on."""
 
 from headway.circuits import ABLATIONS, Discovery, Necessity, Path, Trial
-from headway.circuits.certificate import INTERVAL
+from headway.circuits.evidence import INTERVAL
 from headway.report.findings import Findings
 from headway.report.html import (
     change,

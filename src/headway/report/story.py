@@ -75,9 +75,12 @@ def _rest(routes: Routes, several: bool) -> str:
     if routes.missing:
         told += f"By this account {_and(routes.missing)} <b>never</b> reaches the query. "
     if routes.idle:
-        have = "has" if len(routes.idle) == 1 else "have"
-        idle = f"{counted(len(routes.idle), 'path')} {have}"
-        told += f"{idle} no part in it: {_paths(routes.idle, several)}."
+        bring = "brings" if len(routes.idle) == 1 else "bring"
+        idle = f"{counted(len(routes.idle), 'path')} {bring}"
+        told += (
+            f"{idle} no symbol that is not there already: {_paths(routes.idle, several)}. They"
+            " repeat or strengthen what others bring; the certificate says whether they are needed."
+        )
     return told
 
 

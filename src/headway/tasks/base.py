@@ -89,9 +89,14 @@ class Task(ABC):
         """Vectors that a query must predict."""
         return len(self.hop_names)
 
-    def roles_in_order(self) -> list[str]:
-        """The roles in the order in which they stand in a sequence (on average, if shuffled)."""
-        places = self.sample(64, torch.Generator().manual_seed(0)).roles.float().mean((0, 2))
+    def roles_in_order(self, device: str = "cpu") -> list[str]:
+        """The roles in the order in which they stand in a sequence (on average, if shuffled).
+
+        Args:
+            device: where the task's tables are.
+        """
+        batch = self.sample(64, torch.Generator(device).manual_seed(0))
+        places = batch.roles.float().mean((0, 2))
         return [self.role_names[i] for i in places.argsort().tolist()]
 
     @property

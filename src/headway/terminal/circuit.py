@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from headway.circuits import (
@@ -13,22 +14,23 @@ from headway.circuits import (
     Path,
     Paths,
 )
-from headway.tasks import Task
-from headway.terminal.base import console
+from headway.terminal.base import WIDTH, console
 
 
 def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
     """The circuit as text: a column a role, a line a path, the last layer on top.
 
-    A path's line runs from the role attended to, a dot, to the role that attends, an arrowhead.
+    A path's line runs from the role attended to, a dot, to the role that attends, an arrowhead; a
+    square stands for a role that attends to itself.
 
     Args:
         circuit: a mechanism for every head.
         roles: in the order in which they stand in a sequence.
     """
-    width = max(map(len, roles)) + 2
+    longest = max(map(len, roles))
     heads = [f"{layer}.{head}" for layer, head, _ in circuit.paths]
     margin = max(map(len, [*heads, "head"])) + 2
+    width = max(longest + 1, min(longest + 2, (WIDTH - margin) // len(roles)))
     middle = {role: margin + i * width + width // 2 for i, role in enumerate(roles)}
     lines = ["head".ljust(margin) + "".join(role.center(width) for role in roles).rstrip()]
     last = ""
@@ -40,6 +42,8 @@ def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
         for at in range(min(start, end), max(start, end)):
             cells[at] = "─"
         cells[start], cells[end] = "●", "▶" if end > start else "◀"
+        if start == end:
+            cells[start] = "■"
         lines.append("".join(cells).rstrip())
         last = name
     return lines
@@ -57,13 +61,14 @@ def mechanism_rows(circuit: Circuit) -> list[tuple[str, str]]:
     return rows + [(" ".join(names), kind) for kind, names in idle.items()]
 
 
-def print_circuit(found: Discovery, task: Task, name: str = "") -> None:
-    """A circuit, and the certificate that goes with it."""
+def print_circuit(found: Discovery, roles: Sequence[str], name: str = "") -> None:
+    """A circuit, and the certificate that goes with it; roles as they stand in a sequence."""
     out = console()
     if name:
-        out.rule(f"[bold]{name}[/]", align="left")
-    for line in drawing(found.circuit, task.roles_in_order()):
+        out.rule(f"[bold]{escape(name)}[/]", align="left")
+    for line in drawing(found.circuit, roles):
         out.print(line, markup=False)
+    out.print("● attended to   ▶ attends   ■ both; positions in the order of the sequence")
     for heads, kind in mechanism_rows(found.circuit)[len(found.circuit.useful_heads) :]:
         out.print(f"{kind}: {heads}")
     out.print()
@@ -72,7 +77,8 @@ def print_circuit(found: Discovery, task: Task, name: str = "") -> None:
     out.print(necessity_table(found))
     out.print("without: MSE with this path cut and all other heads replaced")
     out.print("free above: the same, with the useful heads above attending freely")
-    out.print("again: in how many of the searches with another sample or threshold it was found")
+    if found.certificate.trials:
+        out.print("again: in how many searches with another sample or threshold it was found")
     out.print(
         f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
         f" {found.seconds:.1f} s"
@@ -82,19 +88,22 @@ def print_circuit(found: Discovery, task: Task, name: str = "") -> None:
 def print_certificate(out: Console, found: Discovery) -> None:
     """The verdicts, each with its numbers."""
     certificate, grid = found.certificate, Table.grid(padding=(0, 2, 0, 0))
-    low, high = certificate.interval
+    (low, high), (own_low, own_high) = certificate.interval, certificate.intact_interval
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in certificate.replaced.items())
     grid.add_row(
         "faithful",
         verdict(found.faithful),
-        f"all {len(found.circuit.mechanisms)} heads replaced: MSE {found.replaced_loss:.4f}"
-        f" ({low:.4f} to {high:.4f}), threshold {found.threshold:g}\n{hops}"
-        f"\nthe model itself {found.intact_loss:.4f};"
-        f" {certificate.sequences} sequences that the search did not see",
+        f"MSE {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all"
+        f" {len(found.circuit.mechanisms)} heads replaced\n{hops}; threshold {found.threshold:g}"
+        f"\nthe model itself {found.intact_loss:.4f} ({own_low:.4f} to {own_high:.4f});"
+        f" {certificate.sequences} fresh sequences",
     )
     without = [n for n in certificate.necessity if n.worst < found.threshold]
     least = min((n.worst for n in certificate.necessity), default=0.0)
-    said = f"cutting any of {len(found.circuit.paths)} paths: MSE at least {least:.3f}"
+    said = (
+        f"cutting any of {len(found.circuit.paths)} paths: MSE at least {least:.3f}"
+        " (the worse of the two below)"
+    )
     if without:
         said = "not missed: " + "; ".join(path_said(n.path) for n in without)
     grid.add_row("necessary", verdict(found.necessary), said)
@@ -154,22 +163,21 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     """What circuits share and where they differ: a row a relation, a column a run."""
     out = console()
     table = Table(box=None, pad_edge=False)
-    table.add_column("path")
+    table.add_column("relation")
     for number in range(1, len(names) + 1):
         table.add_column(str(number))
     for relation, by in comparison.heads.items():
         cells = [" ".join(f"{layer}.{head}" for layer, head in heads) or "-" for heads in by]
         table.add_row(relation, *cells)
-    out.rule("[bold]side by side[/]", align="left")
-    out.print(table)
+    out.rule("[bold]side by side: the heads that attend along each relation[/]", align="left")
     for number, name in enumerate(names, start=1):
         out.print(f"{number}: {name}", markup=False)
-    out.print("in all: " + (", ".join(comparison.shared) or "no path"))
-    out.print("in some: " + (", ".join(comparison.differing) or "no path"))
+    out.print(table)
+    out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
     firsts = {tuple(first) for first in comparison.first}
-    alike = "in all runs" if len(firsts) == 1 else "not the same in all runs"
-    out.print(f"first useful layer: {alike}")
-    out.print(f"mean Jaccard index of two runs' paths: {comparison.likeness:.2f}")
+    alike = "the same relations in all runs" if len(firsts) == 1 else "not the same in all runs"
+    out.print(f"the first useful layer attends along {alike}")
+    out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
 
 
 def necessity_table(found: Discovery, born: dict[Path, float | None] | None = None) -> Table:

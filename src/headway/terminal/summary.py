@@ -64,7 +64,7 @@ def print_summary(
 def said_of_trials(found: Discovery) -> str:
     """How like the circuit those of the other searches are, in words."""
     likeness = [trial.jaccard for trial in found.certificate.trials]
-    return f"; {sum(likeness) / len(likeness):.2f} alike when searched again" if likeness else ""
+    return f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
 
 
 def describe_task(config: TaskConfig) -> str:

@@ -201,6 +201,7 @@ class Run:
             self.remove("emergence.json")
         for after in later:
             self.drop_checkpoint(after)
+            self.remove(f"circuit_{after:07d}.json")
         self.remove("outcome.json")
         for path in [*self._paths("."), *self._paths("checkpoints")]:
             if re.fullmatch(r"\.(state|step_|metrics).*\.draft-[0-9]+", path.name):

@@ -1,0 +1,116 @@
+"""Certificates say no where they should, and name what could stand in."""
+
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from headway.circuits import Circuit, Identity, Paths, Uniform, discover
+from headway.circuits.emergence import needed_from
+from headway.circuits.evidence import with_path
+from headway.models import compiled, planted
+
+
+@pytest.fixture(scope="module")
+def known():
+    return compiled(2)
+
+
+def true_circuit(known, *more) -> Circuit:
+    config = known.model.config
+    circuit = Circuit(
+        {(i, h): Uniform() for i in range(config.n_layers) for h in range(config.n_heads)}
+    )
+    for path in (*known.required, *more):
+        circuit = with_path(circuit, path)
+    return circuit
+
+
+def test_the_true_circuit_passes(known):
+    found = discover(known.model, known.task, circuit=true_circuit(known), sequences=32)
+    assert (found.faithful, found.necessary, found.minimal, found.feasible) == (True,) * 4
+    assert found.certificate.pairs == 6
+    assert not found.certificate.trials
+
+
+def test_a_path_too_many_is_not_necessary(known):
+    extra = (1, 0, "s2→s4")
+    found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
+    assert found.faithful
+    assert found.necessary is False
+    assert found.minimal is False
+    assert [n.path for n in found.certificate.necessity if n.worst < 0.05] == [extra]
+
+
+def test_two_paths_too_many_can_be_dropped_together(known):
+    extra = (1, 0, "s2→s4"), (2, 0, "s4→s3")
+    found = discover(known.model, known.task, circuit=true_circuit(known, *extra), sequences=32)
+    pairs = [{pair.first, pair.second} for pair in found.certificate.droppable]
+    assert pairs == [set(extra)]
+
+
+def test_a_path_that_no_information_can_take_is_named(known):
+    extra = (0, 0, "s0→s4")
+    found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
+    assert found.certificate.infeasible == [extra]
+    assert found.feasible is False
+
+
+def test_a_path_too_few_is_not_faithful(known):
+    circuit = true_circuit(known).without((1, 0, "s0→s2"))
+    found = discover(known.model, known.task, circuit=circuit, sequences=32)
+    assert not found.faithful
+    assert found.necessary is None
+    assert found.minimal is None
+
+
+def test_a_spare_head_is_a_back_up():
+    known = next(
+        one
+        for one in map(planted, range(200))
+        if any(
+            len(a) == len(b) == 1 and next(iter(a))[2] == next(iter(b))[2]
+            for a, b in one.alternatives
+        )
+    )
+    found = discover(known.model, known.task, sequences=32, trials=False)
+    pairs = {(b.path, b.by) for b in found.certificate.backups}
+    spare = [
+        {next(iter(a)), next(iter(b))}
+        for a, b in known.alternatives
+        if len(a) == len(b) == 1 and next(iter(a))[2] == next(iter(b))[2]
+    ]
+    assert all({a, b} in spare for a, b in pairs)
+    assert pairs
+
+
+def test_the_findings_do_not_depend_on_the_workers(known):
+    one, four = (
+        discover(known.model, known.task, sequences=16, workers=workers) for workers in (1, 4)
+    )
+    assert replace(one, seconds=0.0) == replace(four, seconds=0.0)
+
+
+def test_an_interrupted_search_ends_soon():
+    known = planted(5)
+    main = threading.main_thread().ident
+    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
+    started = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        discover(known.model, known.task, sequences=4096)
+    timer.join()
+    assert time.perf_counter() - started < 20
+
+
+def test_a_path_that_nothing_depends_on_is_never_needed():
+    assert needed_from([0, 10, 20], [1.0, 0.5, 0.1], [1.0, 0.51, 0.115]) is None
+    assert needed_from([0, 10, 20], [1.0, 0.5, 0.1], [1.0, 0.5, 1.1]) == 15.0
+
+
+def test_a_path_is_added_to_a_head_that_had_none():
+    circuit = Circuit({(0, 0): Identity(), (0, 1): Paths(frozenset({"s2→s1"}))})
+    more = with_path(with_path(circuit, (0, 0, "s4→s3")), (0, 1, "s4→s3"))
+    assert more.paths == [(0, 0, "s4→s3"), (0, 1, "s2→s1"), (0, 1, "s4→s3")]
