@@ -24,8 +24,8 @@ from headway.circuits.patterns import Patterns
 from headway.circuits.units import Candidate, Unit, Units
 from headway.models import Transformer
 
-MOST_ROWS = 2048
-"""Stream vectors computed in one go, so that they stay in the cache."""
+MOST_ROWS = 16_384
+"""Stream vectors computed in one go at most."""
 
 MOST_VECTORS = 500_000
 """Stream vectors kept for later candidates; beyond that all are forgotten."""

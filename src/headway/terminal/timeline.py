@@ -26,9 +26,8 @@ def print_timeline(timeline: Timeline) -> None:
         )
     out.print(table)
     out.print("born: the step at which the attention along the path first passes 0.5")
-    out.print(
-        "needed: at which the MSE without this attention has risen half as far as it ever will"
-    )
+    out.print("needed: the step at which the rise of the MSE without it is half of its largest;")
+    out.print("        never, if it always rises by less than 0.02")
     learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
     out.print(f"partial loss below 0.5 at step:  {learnt}")
     out.print(said_of_order(timeline))
