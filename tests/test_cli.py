@@ -26,12 +26,14 @@ def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
 def test_help_lists_the_verbs(tmp_path):
     shown = headway(cwd=tmp_path)
     assert shown.returncode == 0
-    for verb in ("demo", "train", "circuit", "emergence", "report", "runs"):
+    for verb in ("demo", "train", "circuit", "truth", "emergence", "report", "runs"):
         assert f"\n  {verb}" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("verb", ["demo", "train", "circuit", "emergence", "report", "runs"])
+@pytest.mark.parametrize(
+    "verb", ["demo", "train", "circuit", "truth", "emergence", "report", "runs"]
+)
 def test_every_verb_has_help(tmp_path, verb):
     shown = headway(verb, "--help", cwd=tmp_path)
     assert shown.returncode == 0
@@ -101,6 +103,21 @@ def test_train_then_look(tmp_path):
         assert shown.returncode == 0, shown.stderr
         assert max(map(len, shown.stdout.splitlines())) <= 80
     assert (tmp_path / "runs/a/report.html").stat().st_size > 10_000
+    both = headway("circuit", "runs/a", "runs/a", "--threshold", "10", cwd=tmp_path)
+    assert "written to runs/a/circuit.json" in both.stdout
+    assert "headway report runs/a" in both.stdout
+    assert "mean Jaccard index of two runs' relations: 1.00" in both.stdout
+
+
+def test_known_circuits_are_scored(tmp_path):
+    shown = headway(
+        "truth", "--planted", "1", "--depth", "1", "--file", "scores.json", cwd=tmp_path
+    )
+    assert shown.returncode == 0, shown.stderr
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert [score["name"] for score in scores] == ["doubling D=1", "sequential D=1", "planted 0"]
+    assert all(score["exact"] for score in scores)
+    assert shown.stdout.count("exact") == 4
 
 
 def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):

@@ -90,6 +90,8 @@ def circuit(
         name = run.folder.name if len(runs) > 1 else ""
         terminal.print_circuit(found[-1], run.task.roles_in_order(run.device), name)
         terminal.say(f"written to {run.folder / circuit_file(run, step, given)}")
+        if given is None and step is None and (run.folder / "report.html").exists():
+            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
     if len(found) > 1:
         names = [run.folder.name for run in opened]
         terminal.print_comparison(compare([f.circuit for f in found]), names)
