@@ -1,5 +1,6 @@
 """Measuring a certificate, on sequences that the search for the circuit never saw."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -9,9 +10,9 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair
-from headway.circuits.mechanism import Circuit, Head, Mechanism, Path, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Path, Paths, Uniform
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.search import Attention, free_above
+from headway.circuits.search import Attention, free_above, losses_twice
 from headway.tasks import Conditional, Retrieval, Task
 from headway.theory import conditional_flow, proven_minimum, retrieval_flow
 
@@ -100,16 +101,9 @@ def droppable(
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    cut = [circuit.without(first).without(second) for first, second in pairs]
-    forced = bench.losses(cut, threshold)
-    left = [i for i, loss in enumerate(forced) if loss < threshold]
-    freed = [free_above(cut[i], min(pairs[i][0][0], pairs[i][1][0])) for i in left]
-    losses = bench.losses(freed, threshold)
-    return [
-        Pair(*pairs[i], max(forced[i], loss))
-        for i, loss in zip(left, losses, strict=True)
-        if loss < threshold
-    ]
+    cut = [(circuit.without(a).without(b), min(a[0], b[0])) for a, b in pairs]
+    losses = losses_twice(bench, cut, threshold)
+    return [Pair(*pair, loss) for pair, loss in zip(pairs, losses, strict=True) if loss < math.inf]
 
 
 def backups(
@@ -121,24 +115,17 @@ def backups(
     the path over: the circuit without the one and with the other stays below the threshold, both
     with every head replaced and with the useful heads above the lower of the two free.
     """
-    swaps: list[tuple[Path, Path, Circuit]] = []
     own = set(circuit.paths)
-    for path in circuit.paths:
-        along = attention[path[2]]
-        for layer, head in bench.heads:
-            by = (layer, head, path[2])
-            if by not in own and along[layer][head] >= least:
-                swaps.append((path, by, with_path(circuit.without(path), by)))
-    forced = bench.losses([swapped for _, _, swapped in swaps], threshold)
-    left = [(swap, loss) for swap, loss in zip(swaps, forced, strict=True) if loss < threshold]
-    freed: list[dict[Head, Mechanism]] = [
-        free_above(swapped, min(path[0], by[0])) for (path, by, swapped), _ in left
+    swaps = [
+        (path, (*head, path[2]))
+        for path in circuit.paths
+        for head in bench.heads
+        if (*head, path[2]) not in own and attention[path[2]][head[0]][head[1]] >= least
     ]
-    losses = bench.losses(freed, threshold)
+    swapped = [(with_path(circuit.without(path), by), min(path[0], by[0])) for path, by in swaps]
+    losses = losses_twice(bench, swapped, threshold)
     return [
-        BackUp(path, by, max(loss, free))
-        for ((path, by, _), loss), free in zip(left, losses, strict=True)
-        if free < threshold
+        BackUp(*swap, loss) for swap, loss in zip(swaps, losses, strict=True) if loss < math.inf
     ]
 
 

@@ -268,13 +268,20 @@ def possible_steps(
     bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
 ) -> list[Step]:
     """The steps after which both losses stay below the threshold, the least missed first."""
-    simpler = [(step, step.taken(circuit)) for step in steps]
-    forced = bench.losses([after for _, after in simpler], threshold)
-    left = [(loss, *s) for loss, s in zip(forced, simpler, strict=True) if loss < math.inf]
-    free = bench.losses([free_above(after, step.layer) for _, step, after in left], threshold)
-    both = [
-        (max(loss, freed), step)
-        for freed, (loss, step, _) in zip(free, left, strict=True)
-        if freed < math.inf
-    ]
+    worse = losses_twice(bench, [(s.taken(circuit), s.layer) for s in steps], threshold)
+    both = [(loss, step) for loss, step in zip(worse, steps, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]
+
+
+def losses_twice(
+    bench: Judge, circuits: Sequence[tuple[Circuit, int]], threshold: float
+) -> list[float]:
+    """The worse of two losses of every circuit, or infinity if it is not below the threshold.
+
+    With every head replaced, and with the useful heads above the layer given with it free.
+    """
+    forced = bench.losses([circuit for circuit, _ in circuits], threshold)
+    left = [i for i, loss in enumerate(forced) if loss < math.inf]
+    free = bench.losses([free_above(*circuits[i]) for i in left], threshold)
+    freed = dict(zip(left, free, strict=True))
+    return [max(loss, freed.get(i, math.inf)) for i, loss in enumerate(forced)]
