@@ -1,0 +1,94 @@
+"""Files are written whole or not at all, and a byte that changed is noticed."""
+
+import errno
+import os
+
+import pytest
+import safetensors.torch
+import torch
+
+from headway.errors import HeadwayError
+from headway.training import files as files_module
+from headway.training.files import (
+    clear_content_errors,
+    read_json,
+    read_tensors,
+    write_tensors,
+    write_whole,
+)
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files_module.os, "fsync", full)
+    with pytest.raises(HeadwayError, match=r"cannot write .*file: No space left on device"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_tensors_come_back_as_they_were(tmp_path):
+    tensors = {"a": torch.randn(3, 4).mT, "b": torch.arange(3)}
+    write_tensors(tmp_path / "t.safetensors", tensors, {"step": 3, "losses": [0.1]})
+    back, about = read_tensors(tmp_path / "t.safetensors")
+    assert about == {"step": 3, "losses": [0.1]}
+    assert all(torch.equal(tensors[k], back[k]) for k in tensors)
+
+
+def test_tensors_of_every_kind_come_back(tmp_path):
+    tensors = {
+        "half": torch.randn(3, 5).bfloat16(),
+        "number": torch.tensor(3.0),
+        "flags": torch.tensor([True, False]),
+        "none": torch.empty(0, 4),
+    }
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, tensors, {})
+    back, _ = read_tensors(path)
+    assert all(torch.equal(tensors[k], back[k]) for k in tensors)
+
+
+@pytest.mark.parametrize("where", [-1, -40])
+def test_one_changed_byte_is_noticed(tmp_path, where):
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, {"a": torch.randn(20)}, {"step": 3})
+    content = bytearray(path.read_bytes())
+    content[where] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(HeadwayError, match="does not match its checksum"):
+        read_tensors(path)
+
+
+def test_a_changed_counter_is_noticed(tmp_path):
+    path = tmp_path / "t.safetensors"
+    write_tensors(path, {"a": torch.randn(20)}, {"step": 3})
+    path.write_bytes(path.read_bytes().replace(b'step\\": 3', b'step\\": 4'))
+    with pytest.raises(HeadwayError, match="does not match its checksum"):
+        read_tensors(path)
+
+
+def test_a_file_without_a_checksum_is_read(tmp_path):
+    path = tmp_path / "t.safetensors"
+    path.write_bytes(safetensors.torch.save({"a": torch.ones(2)}, {"about": "{}"}))
+    assert read_tensors(path)[0]["a"].sum() == 2
+
+
+def test_content_errors_are_one_line():
+    complaint = r"^f is corrupted or of another version \(KeyError: 'x'\)$"
+    with pytest.raises(HeadwayError, match=complaint), clear_content_errors("f"):
+        _ = dict[str, int]()["x"]
+    with pytest.raises(HeadwayError, match=r"\(RuntimeError: one\)$"), clear_content_errors("f"):
+        raise RuntimeError("one\ntwo")
+    with pytest.raises(HeadwayError, match=r"^as it was$"), clear_content_errors("f"):
+        raise HeadwayError("as it was")
+
+
+def test_json_that_is_not_text(tmp_path):
+    (tmp_path / "f").write_bytes(b"\xff\xfe")
+    with pytest.raises(HeadwayError, match="f is not valid JSON: not UTF-8"):
+        read_json(tmp_path / "f")
