@@ -15,7 +15,7 @@ from headway.training import (
     to_dict,
     train,
 )
-from headway.training.loop import is_checkpoint, rate_scale
+from headway.training.course import is_checkpoint, rate_scale
 
 
 def test_rates_rise_stay_and_fall():

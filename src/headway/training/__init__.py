@@ -2,7 +2,8 @@
 
 from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dict
 from headway.training.data import Stream, generator_for, held_out
-from headway.training.loop import evaluate, partial_losses, resume, train
+from headway.training.loop import resume, resume_stacked, train, train_stacked
+from headway.training.losses import evaluate, partial_losses
 from headway.training.recipes import RECIPES, fast, paper
 from headway.training.run import Run, find_runs
 
@@ -21,6 +22,8 @@ __all__ = [
     "paper",
     "partial_losses",
     "resume",
+    "resume_stacked",
     "to_dict",
     "train",
+    "train_stacked",
 ]

@@ -46,6 +46,9 @@ class TrainingConfig:
         checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).
         checkpoint_every: steps between checkpoints, if linear; 0 keeps only the first and the last.
         save_every: steps between saves of the state from which a killed run resumes.
+        precision: of the matrix products in a step; weights, optimisers and evaluations are
+            float32 in any case. `tf32` matters on a CUDA device only; `bfloat16` casts the
+            factors automatically, wherever it runs.
     """
 
     steps: int = 24_000
@@ -69,6 +72,7 @@ class TrainingConfig:
     checkpoints: Literal["linear", "log"] = "linear"
     checkpoint_every: int = 400
     save_every: int = 200
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
 
     def __post_init__(self):
         require_types(self, "training.")
@@ -164,6 +168,23 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
             "training": _build(TrainingConfig, "training.", _section(data, "training")),
         },
     )
+
+
+ADDED: dict[int, dict[str, dict[str, Any]]] = {2: {"training": {"precision": "float32"}}}
+"""For every format of `config.json` since the first, the fields that it added to a section, and
+what they are for a run that was written before."""
+
+
+def upgraded(data: dict[str, Any], version: int) -> dict[str, Any]:
+    """A config as some earlier format wrote it, with the fields added since.
+
+    What is no config is returned as it is, for `from_dict` to refuse.
+    """
+    for later, sections in ADDED.items():
+        for name, fields in sections.items() if later > version else ():
+            if isinstance(data.get(name), dict):
+                data = {**data, name: {**fields, **data[name]}}
+    return data
 
 
 def _section(data: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The data of a run: every batch is a pure function of the seed and the step."""
 
 import hashlib
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -52,8 +53,12 @@ class Stream:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step (from 1)."""
+        return self.task.assemble(self.draws(step))
+
+    def draws(self, step: int) -> tuple[Tensor, ...]:
+        """All that is random about the batch of a step."""
         if self._set is None:
-            return self.task.sample(self.size, generator_for(self.device, self.seed, "step", step))
+            return self.task.draw(self.size, generator_for(self.device, self.seed, "step", step))
         epoch, index = divmod(step - 1, self._per_epoch)
         if epoch != self._epoch:
             shuffle = generator_for(self.device, self.seed, "epoch", epoch)
@@ -61,4 +66,15 @@ class Stream:
             self._shuffle = torch.randperm(count, generator=shuffle, device=self.device)
             self._epoch = epoch
         rows = self._shuffle[index * self.size : (index + 1) * self.size]
-        return self.task.assemble(tuple(drawn[rows] for drawn in self._set))
+        return tuple(drawn[rows] for drawn in self._set)
+
+
+def joined(streams: Sequence[Stream], steps: Sequence[int]) -> Batch:
+    """The batches of several streams of one task, each at its step, one after the other.
+
+    They are drawn one by one, and laid out all at once.
+    """
+    draws = [stream.draws(step) for stream, step in zip(streams, steps, strict=True)]
+    if len(draws) > 1:
+        draws[0] = tuple(torch.cat(parts) for parts in zip(*draws, strict=True))
+    return streams[0].task.assemble(draws[0])

@@ -1,29 +1,22 @@
-"""The training loop. There is one."""
+"""The training loop. There is one: it walks over the course of one run, or over many at once."""
 
-import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor
 
-from headway.errors import HeadwayError
-from headway.models import Transformer
-from headway.tasks import Batch, RetrievalConfig, task_kind
-from headway.training.config import RunConfig, TrainingConfig
-from headway.training.data import Stream, held_out
-from headway.training.environment import describe_environment
-from headway.training.files import clear_content_errors
-from headway.training.optimisers import flatten_state, make_optimisers, restore_state
+from headway.errors import HeadwayError, require
+from headway.tasks import RetrievalConfig, task_kind
+from headway.training.config import RunConfig
+from headway.training.course import Course
+from headway.training.data import joined
+from headway.training.learner import Learner
 from headway.training.run import Run, require_device
-
-LEARNT = 0.5
-"""The partial loss below which a hop counts as learnt (section 7.2)."""
+from headway.training.stacked import Stacked, require_one_shape
 
 Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 """Called after every step with the run, the step, the last step as planned now, and the metrics
@@ -47,7 +40,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     """
     require_device(config.device)
     run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
-    return _continue(run, watch)
+    return _continue_one(run, watch)
 
 
 def resume(folder: str | Path, watch: Watch | None = None) -> Run:
@@ -64,245 +57,146 @@ def resume(folder: str | Path, watch: Watch | None = None) -> Run:
     if run.status == "done":
         return run
     require_device(run.config.device)
-    return _continue(run, watch)
+    return _continue_one(run, watch)
 
 
-def _continue(run: Run, watch: Watch | None) -> Run:
-    with run.writing(), run.computing():
-        try:
-            _Trainer(run).train(watch)
-        except KeyboardInterrupt as stop:
-            stop.add_note(f"continue with: headway train --resume {run.folder}")
-            raise
+def train_stacked(
+    configs: Sequence[RunConfig], folders: Sequence[str | Path], watch: Watch | None = None
+) -> list[Run]:
+    """Trains models of one shape from scratch, all at once, each in a new run folder of its own.
+
+    Every run is what `train` would have made of it, to numerical precision. A run whose loss stops
+    being a number ends as failed, which its status and outcome tell, and the others go on.
+
+    Args:
+        configs: what decides each run. They must agree in what `require_one_shape` demands.
+        folders: of the runs; must not exist.
+        watch: told of every step of every run.
+
+    Returns:
+        The runs, done or failed, in the order of the configs.
+
+    Raises:
+        HeadwayError: if the configs do not fit together, a folder exists, or the disk does not
+            take the files.
+    """
+    require(len(configs) == len(folders), "folders", len(folders), f"{len(configs)}, one a config")
+    require_one_shape(configs)
+    for config in configs[:1]:
+        require_device(config.device)
+    runs: list[Run] = []
+    try:
+        for config, folder in zip(configs, folders, strict=True):
+            runs.append(Run.create(Path(folder), config))
+    except HeadwayError:
+        for run in runs:
+            shutil.rmtree(run.folder, ignore_errors=True)
+        raise
+    _continue(runs, watch)
+    return runs
+
+
+def resume_stacked(folders: Sequence[str | Path], watch: Watch | None = None) -> list[Run]:
+    """Continues runs of one shape all at once, each from where it is; those done stay as they are.
+
+    They need not have been trained together before.
+
+    Returns:
+        The runs, done or failed, in the order of the folders.
+
+    Raises:
+        HeadwayError: if a run is missing, damaged or held by another process, or they do not fit
+            together.
+    """
+    runs = [Run.open(folder) for folder in folders]
+    going = [run for run in runs if run.status != "done"]
+    require_one_shape([run.config for run in going])
+    for run in going[:1]:
+        require_device(run.config.device)
+    _continue(going, watch)
+    return runs
+
+
+def _continue_one(run: Run, watch: Watch | None) -> Run:
+    (failure,) = _continue([run], watch)
+    if failure is not None:
+        raise HeadwayError(failure)
     return run
 
 
-def partial_losses(
-    predicted: Float[Tensor, "batch query target"], targets: Float[Tensor, "batch query hop token"]
-) -> Float[Tensor, " hop"]:
-    """The mean squared error of every hop alone; their mean is the loss."""
-    return (predicted.unflatten(-1, targets.shape[2:]) - targets).square().mean((0, 1, 3))
+def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str | None]:
+    """Trains runs to their end; why each failed, if it did."""
+    if not runs:
+        return []
+    with ExitStack() as held:
+        for run in runs:
+            held.enter_context(run.writing())
+        held.enter_context(runs[0].computing())
+        try:
+            courses = [Course(run) for run in runs]
+            singles = [course.start(replicas=len(runs)) for course in courses]
+            follow(courses, singles[0] if len(runs) == 1 else Stacked(singles), watch)
+        except KeyboardInterrupt as stop:
+            for run in runs:
+                stop.add_note(f"continue with: headway train --resume {run.folder}")
+            raise
+    return [course.failure for course in courses]
 
 
-@torch.no_grad()
-def evaluate(model: Transformer, batch: Batch, chunk: int = 512) -> Float[Tensor, " hop"]:
-    """The partial losses on a batch, computed so many sequences at a time."""
-    predicted = torch.cat([model(inputs) for inputs in batch.inputs.split(chunk)])
-    return partial_losses(predicted, batch.targets)
+def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None:
+    """Makes step after step with all courses until each has come to its end: the loop.
 
+    Losses stay on the device until something is to be written: to look at one waits for the
+    device. A loss that is no number is found then, before anything that came of it is kept.
 
-def rate_scale(config: TrainingConfig, step: int, cooling_from: int) -> float:
-    """The factor on the learning rates at a step: linear warm-up, constant, cool-down."""
-    warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
-    if not config.cooldown_steps:
-        return warm
-    left = cooling_from + config.cooldown_steps - step + 1
-    return warm * min(1.0, max(0.0, left / config.cooldown_steps)) ** config.cooldown_power
-
-
-def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
-    """Whether the weights after a step are kept. The first and the last always are."""
-    if step in (0, end):
-        return True
-    if config.checkpoints == "log":
-        return step & (step - 1) == 0
-    return config.checkpoint_every > 0 and step % config.checkpoint_every == 0
-
-
-@dataclass
-class _Progress:
-    """What changes in a run beside its tensors.
-
-    Steps count from the start of the present attempt, seconds from the start of the first.
+    Args:
+        courses: of the runs; each is a row of the learner.
+        learner: their weights and optimisers.
+        watch: told of every step.
     """
+    unheard: list[Tensor] = []
+    while True:
+        for row, course in enumerate(courses):
+            if course.is_over and course.failure is None:
+                course.finish(learner, row)
+        going = [row for row, course in enumerate(courses) if not course.is_over]
+        if not going:
+            return
+        if len(going) < len(courses):
+            courses = [courses[row] for row in going]
+            learner.keep(going)
+        for row, course in enumerate(courses):
+            if course.now.step == 0:
+                course.write(learner, row)
 
-    step: int = 0
-    cooling_from: int = 0
-    end: int = 0
-    seconds: float = 0.0
-    losses: list[float] = field(default_factory=list)
-    learnt: int = 0
-    learnt_at: int = 0
-    given_up: list[dict[str, Any]] = field(default_factory=list)
+        batch = joined([c.stream for c in courses], [c.now.step + 1 for c in courses])
+        unheard.append(learner.step(batch, [course.next_scale for course in courses]))
+        for course in courses:
+            course.advance()
 
-    @property
-    def spent(self) -> int:
-        """Steps of the attempts that were given up."""
-        return sum(attempt["step"] for attempt in self.given_up)
-
-
-class _Trainer:
-    """The moving parts of a run that is being trained."""
-
-    def __init__(self, run: Run):
-        self.run, self.config = run, run.config.training
-        self.held_out = held_out(
-            run.task, self.config.eval_examples, run.config.seed, run.config.device
-        )
-        saved = run.load_state()
-        if saved is None:
-            kept = run.checkpoint_steps()
-            if kept and kept[-1] > self.config.save_every:
-                path = run.folder / "state.safetensors"
-                raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
-            self._begin([], 0.0)
-        else:
-            self._restore(*saved)
-        environment = describe_environment(run.config.device, run.config.threads)
-        run.rewind(self.now.step, environment)
-
-    def _begin(self, given_up: list[dict[str, Any]], seconds: float) -> None:
-        """Sets up an attempt, the first or after others were given up."""
-        config, attempt = self.run.config, len(given_up)
-        self.model = self.run.new_model(config.device, attempt)
-        self.optimisers = make_optimisers(self.model, self.config)
-        self.stream = Stream(self.run.task, self.config, config.seed, config.device, attempt)
-        self.now = _Progress(seconds=seconds, given_up=given_up)
-        self.now.end = self.config.steps - self.now.spent
-        self.now.cooling_from = self.now.end - self.config.cooldown_steps
-        self._note_rates()
-
-    def _note_rates(self) -> None:
-        self.full_rates = [
-            (group, group["lr"], group["weight_decay"])
-            for optimiser in self.optimisers
-            for group in optimiser.param_groups
-        ]
-
-    def train(self, watch: Watch | None) -> None:
-        started = time.perf_counter() - self.now.seconds
-        while self.now.step < self.now.end:
-            if self.now.step == 0:
-                self.run.save_checkpoint(0, self.model)
-            self._step()
-            step, metrics = self.now.step, None
-            self.now.seconds = time.perf_counter() - started
-            if step % self.config.eval_every == 0 or step == self.now.end:
-                metrics = self._evaluate()
-            if is_checkpoint(self.config, step, self.now.end):
-                self.run.save_checkpoint(step, self.model)
-            if step % self.config.save_every == 0 or step == self.now.end:
-                self._save()
+        metrics: dict[int, dict[str, Any] | None] = {}
+        if any(course.has_news for course in courses):
+            heard = torch.stack(unheard, dim=1).tolist()
+            unheard.clear()
+            for course, losses in zip(courses, heard, strict=True):
+                course.hear(losses)
+            judged = [r for r, c in enumerate(courses) if c.failure is None and c.is_evaluated]
+            hops = (
+                learner.evaluate(judged, [courses[row].held_out for row in judged])
+                if judged
+                else []
+            )
+            for row, partial in zip(judged, hops, strict=True):
+                metrics[row] = courses[row].judge(partial)
+        for row, course in enumerate(courses):
+            if course.failure is not None:
+                continue
+            course.write(learner, row)
+            measured = metrics.get(row)
             if watch is not None:
-                watch(self.run, step, self.now.end, metrics)
-            if metrics is not None and self._is_stuck():
-                self._start_again(metrics)
-        self._finish("done", None)
-
-    def _is_stuck(self) -> bool:
-        """Whether nothing was learnt for too long, and another whole attempt still fits."""
-        now, config = self.now, self.config
-        if not config.patience or now.learnt == self.run.task.n_hops:
-            return False
-        left = config.steps - now.spent - now.step
-        fits = left >= config.patience + config.cooldown_steps
-        return fits and now.step < now.end and now.step - now.learnt_at >= config.patience
-
-    def _start_again(self, metrics: dict[str, Any]) -> None:
-        """Gives the attempt up; a kill at any moment leaves either it or the next one."""
-        told = {"step": self.now.step, "partial": metrics["partial"]}
-        self._begin([*self.now.given_up, told], self.now.seconds)
-        self._save()
-        self.run.rewind(0, {})
-
-    def _step(self) -> None:
-        step = self.now.step + 1
-        batch = self.stream.batch(step)
-        loss = F.mse_loss(self.model(batch.inputs), batch.targets.flatten(2))
-        for optimiser in self.optimisers:
-            optimiser.zero_grad()
-        loss.backward()
-        value = loss.item()
-        if not math.isfinite(value):
-            self._fail(step, value, bad=self.now.step)
-        scale = rate_scale(self.config, step, self.now.cooling_from)
-        for group, rate, decay in self.full_rates:
-            group["lr"], group["weight_decay"] = rate * scale, decay * scale
-        for optimiser in self.optimisers:
-            optimiser.step()
-        self.now.step = step
-        self.now.losses.append(value)
-
-    def _evaluate(self) -> dict[str, Any]:
-        now, hops = self.now, evaluate(self.model, self.held_out).tolist()
-        loss = sum(hops) / len(hops)
-        if not math.isfinite(loss):
-            self._fail(now.step, loss, bad=now.step)
-        metrics = {
-            "step": now.step,
-            "train_loss": sum(now.losses) / len(now.losses),
-            "val_loss": loss,
-            "partial": dict(zip(self.run.task.hop_names, hops, strict=True)),
-            "rate_scale": rate_scale(self.config, now.step, now.cooling_from),
-            "seconds": round(now.seconds, 3),
-            "examples_per_second": round(
-                (now.spent + now.step) * self.config.batch_size / now.seconds, 1
-            ),
-        }
-        now.losses = []
-        self.run.append_metrics(metrics)
-        if loss < self.config.cooldown_below and now.step < now.cooling_from:
-            now.cooling_from = now.step
-            now.end = now.step + self.config.cooldown_steps
-        if loss < self.config.stop_below:
-            now.end = now.step
-        learnt = sum(hop < LEARNT for hop in hops)
-        if learnt > now.learnt:
-            now.learnt, now.learnt_at = learnt, now.step
-        return metrics
-
-    def _save(self) -> None:
-        tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
-        self.run.save_state({**tensors, **flatten_state(self.optimisers)}, vars(self.now))
-
-    def _restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        with clear_content_errors(self.run.folder / "state.safetensors"):
-            now = _Progress(**about)
-            self._begin(now.given_up, now.seconds)
-            self.now = now
-            if now.step > 0:
-                prefix = "model."
-                weights = {
-                    name.removeprefix(prefix): value
-                    for name, value in tensors.items()
-                    if name.startswith(prefix)
-                }
-                self.model.load_state_dict(weights)
-                restore_state(self.optimisers, tensors)
-                self._note_rates()
-
-    def _fail(self, step: int, value: float, bad: int) -> None:
-        """Ends the run as failed; the weights after step `bad` are the ones that gave the value."""
-        kept = self.run.checkpoint_steps()
-        good = [s for s in kept if s < bad]
-        for spoilt in kept[len(good) :]:
-            self.run.drop_checkpoint(spoilt)
-        last = f"the last good checkpoint is step {good[-1]}" if good else "no checkpoint is good"
-        message = (
-            f"the loss is {value} at step {step}: lower training.learning_rate; {last}"
-            f" in {self.run.folder}"
-        )
-        self._finish("failed", message)
-        raise HeadwayError(message)
-
-    def _finish(self, status: str, message: str | None) -> None:
-        metrics = self.run.metrics()
-        last = metrics[-1] if metrics else {}
-        outcome = {
-            "status": status,
-            "message": message,
-            "step": self.now.step,
-            "val_loss": last.get("val_loss"),
-            "partial": last.get("partial"),
-            "seconds": round(self.now.seconds, 3),
-            "given_up": self.now.given_up,
-        }
-        if status == "done":
-            # When to stop was decided on the validation sample, so the end is judged on another.
-            run, count = self.run, self.config.eval_examples
-            sample = held_out(run.task, count, run.config.seed, run.config.device, "test")
-            outcome["test_loss"] = evaluate(self.model, sample).mean().item()
-        self.run.write("outcome.json", outcome)
+                watch(course.run, course.now.step, course.now.end, measured)
+            if measured is not None and course.is_stuck:
+                learner.put(row, course.start_again(measured))
 
 
 def free_folder(config: RunConfig) -> Path:

@@ -1,6 +1,6 @@
 """The optimisers of a run: Adam with decoupled decay, and Muon for the matrices inside blocks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -33,7 +33,8 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Updates every weight from its gradient."""
-        by_shape: dict[tuple[int, int], list[tuple[Tensor, Tensor, dict]]] = {}
+        pieces: list[tuple[Tensor, dict]] = []
+        updates: list[Tensor] = []
         for group in self.param_groups:
             for weight in group["params"]:
                 state = self.state[weight]
@@ -42,24 +43,38 @@ class Muon(torch.optim.Optimizer):
                 mean = state["momentum"]
                 mean.lerp_(weight.grad, 1 - group["momentum"])
                 update = weight.grad.lerp(mean, group["momentum"])
-                for w, u in zip(
-                    weight.chunk(group["parts"]), update.chunk(group["parts"]), strict=True
-                ):
-                    u = u if u.shape[0] <= u.shape[1] else u.mT
-                    by_shape.setdefault(tuple(u.shape), []).append((w, u, group))
-        for same in by_shape.values():
-            for (w, _, group), u in zip(
-                same, orthogonalised(torch.stack([u for _, u, _ in same])), strict=True
-            ):
-                rows, columns = w.shape
-                w.mul_(1 - group["lr"] * group["weight_decay"])
-                scale = max(1.0, rows / columns) ** 0.5
-                w.add_(u if rows <= columns else u.mT, alpha=-group["lr"] * scale)
+                pieces += [(piece, group) for piece in weight.chunk(group["parts"])]
+                updates += update.chunk(group["parts"])
+        for (piece, group), u in zip(pieces, orthogonalised_by_shape(updates), strict=True):
+            piece.mul_(1 - group["lr"] * group["weight_decay"])
+            piece.add_(u, alpha=-group["lr"] * gain(piece))
+
+
+def gain(matrix: Tensor) -> float:
+    """The factor on Muon's step for a matrix of this shape."""
+    rows, columns = matrix.shape[-2:]
+    return max(1.0, rows / columns) ** 0.5
+
+
+def orthogonalised_by_shape(
+    matrices: Sequence[Float[Tensor, "*batch _ _"]],
+) -> list[Float[Tensor, "*batch _ _"]]:
+    """Orthogonalises matrices, all those of one shape (or of its transpose) in one batch."""
+    wide = [m if m.shape[-2] <= m.shape[-1] else m.mT for m in matrices]
+    by_shape: dict[torch.Size, list[int]] = {}
+    for i, matrix in enumerate(wide):
+        by_shape.setdefault(matrix.shape, []).append(i)
+    results = list(matrices)
+    for same in by_shape.values():
+        together = orthogonalised(torch.stack([wide[i] for i in same]))
+        for i, result in zip(same, together, strict=True):
+            results[i] = result if wide[i] is matrices[i] else result.mT
+    return results
 
 
 def orthogonalised(
-    matrices: Float[Tensor, "batch rows columns"], steps: int = 5
-) -> Float[Tensor, "batch rows columns"]:
+    matrices: Float[Tensor, "*batch rows columns"], steps: int = 5
+) -> Float[Tensor, "*batch rows columns"]:
     """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz iteration.
 
     Cheapest if there are no more rows than columns.

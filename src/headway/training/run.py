@@ -25,7 +25,7 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.models import Transformer
 from headway.tasks import Task, make_task
-from headway.training.config import RunConfig, from_dict, to_dict
+from headway.training.config import RunConfig, from_dict, to_dict, upgraded
 from headway.training.data import seed_of
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -39,7 +39,7 @@ from headway.training.files import (
     write_whole,
 )
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Run:
                 f"{folder}: format = {version} is newer than this headway reads"
                 f" (up to {FORMAT}); please upgrade headway"
             )
-        return cls(folder, from_dict(data))
+        return cls(folder, from_dict(upgraded(data, version)))
 
     @cached_property
     def device(self) -> str:
@@ -163,7 +163,11 @@ class Run:
 
     def save_checkpoint(self, step: int, model: Transformer) -> None:
         """Keeps the weights as they are after a step (0: before training)."""
-        write_tensors(self._checkpoint_path(step), model.state_dict(), {"step": step})
+        self.save_weights(step, model.state_dict())
+
+    def save_weights(self, step: int, weights: dict[str, Tensor]) -> None:
+        """Keeps weights, named as in the model, as those after a step."""
+        write_tensors(self._checkpoint_path(step), weights, {"step": step})
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""

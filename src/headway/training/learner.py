@@ -1,0 +1,117 @@
+"""What learns: weights and optimisers, which turn batches into losses and steps."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.models import Transformer
+from headway.tasks import Batch
+from headway.training.config import TrainingConfig
+from headway.training.losses import evaluate
+from headway.training.optimisers import flatten_state, make_optimisers, restore_state
+from headway.training.precision import casting, rounding
+
+
+class Learner(ABC):
+    """Models of one shape that make every step together; a row is one of them."""
+
+    @abstractmethod
+    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
+        """Makes one step and returns the losses before it, on the device.
+
+        Args:
+            batch: the sequences of all rows, one row's after the other's.
+            scales: the factor on every row's rates.
+        """
+
+    @abstractmethod
+    def evaluate(self, rows: Sequence[int], batches: Sequence[Batch]) -> list[list[float]]:
+        """The partial losses of some rows, each on its own batch."""
+
+    @abstractmethod
+    def weights(self, row: int) -> dict[str, Tensor]:
+        """A row's weights as they are now, named as in the model."""
+
+    @abstractmethod
+    def state(self, row: int) -> dict[str, Tensor]:
+        """All that a row needs to go on: its weights and the state of its optimisers."""
+
+    @abstractmethod
+    def put(self, row: int, other: "Single") -> None:
+        """Puts another in a row's place."""
+
+    @abstractmethod
+    def keep(self, rows: Sequence[int]) -> None:
+        """Lets all rows but these go; those that stay are counted anew."""
+
+
+class Single(Learner):
+    """One model, learning alone."""
+
+    def __init__(self, model: Transformer, config: TrainingConfig):
+        self.model, self.config = model, config
+        self.optimisers = make_optimisers(model, config)
+        self._note_rates()
+
+    def _note_rates(self) -> None:
+        self._full_rates = [
+            (group, group["lr"], group["weight_decay"])
+            for optimiser in self.optimisers
+            for group in optimiser.param_groups
+        ]
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Takes over what `state` gave.
+
+        Raises:
+            ValueError, RuntimeError: if it is the state of another model.
+        """
+        prefix = "model."
+        weights = {
+            name.removeprefix(prefix): value
+            for name, value in tensors.items()
+            if name.startswith(prefix)
+        }
+        self.model.load_state_dict(weights)
+        restore_state(self.optimisers, tensors)
+        self._note_rates()
+
+    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
+        """Makes one step and returns the loss before it, on the device."""
+        (scale,), device = scales, batch.inputs.device
+        with rounding(self.config.precision, device):
+            with casting(self.config.precision, device):
+                predicted = self.model(batch.inputs)
+            loss = F.mse_loss(predicted.float(), batch.targets.flatten(2))
+            for optimiser in self.optimisers:
+                optimiser.zero_grad()
+            loss.backward()
+        for group, rate, decay in self._full_rates:
+            group["lr"], group["weight_decay"] = rate * scale, decay * scale
+        for optimiser in self.optimisers:
+            optimiser.step()
+        return loss.detach()[None]
+
+    def evaluate(self, rows: Sequence[int], batches: Sequence[Batch]) -> list[list[float]]:
+        """The partial losses."""
+        return [evaluate(self.model, batch).tolist() for batch in batches]
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        """The weights as they are now."""
+        return self.model.state_dict()
+
+    def state(self, row: int) -> dict[str, Tensor]:
+        """The weights and the state of the optimisers."""
+        weights = {f"model.{name}": value for name, value in self.weights(row).items()}
+        return {**weights, **flatten_state(self.optimisers)}
+
+    def put(self, row: int, other: "Single") -> None:
+        """Becomes the other."""
+        self.model, self.optimisers = other.model, other.optimisers
+        self._note_rates()
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Stays: alone, it goes only when all is over."""

@@ -1,0 +1,29 @@
+"""The precision in which a step's matrix products are computed; weights are always float32."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+def casting(precision: str, device: torch.device) -> torch.autocast:
+    """Computes a model's matrix products in bfloat16 if the precision says so."""
+    half = precision == "bfloat16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=half)
+
+
+@contextmanager
+def rounding(precision: str, device: torch.device) -> Iterator[None]:
+    """Rounds the factors of float32 products to TF32 if the precision says so, on a CUDA device.
+
+    The backward pass has to be in it too.
+    """
+    if precision != "tf32" or device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

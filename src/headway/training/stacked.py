@@ -1,0 +1,147 @@
+"""Replicas: many models of one shape that learn at once, each as it would alone.
+
+One small model leaves a GPU idle. Its code knows nothing of replicas: `torch.vmap` runs it with
+all their weights, and what were products of matrices are products of stacks of matrices.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, vmap
+from torch.func import functional_call
+
+from headway.errors import require
+from headway.tasks import Batch
+from headway.training.config import RunConfig, to_dict
+from headway.training.learner import Learner, Single
+from headway.training.losses import CHUNK, partial_losses
+from headway.training.precision import casting, rounding
+from headway.training.stacked_optimisers import stacked_like
+
+ONE_SHAPE = (
+    *("task", "model", "device", "threads"),
+    *("training.batch_size", "training.eval_examples"),
+    *("training.optimizer", "training.precision"),
+)
+"""What the runs of a stack must agree in. All else is each one's own: seed, data, rates, decay,
+schedule, when it is evaluated, saved, stopped or given up."""
+
+
+def require_one_shape(configs: Sequence[RunConfig]) -> None:
+    """Checks that runs can be trained in one stack.
+
+    Raises:
+        HeadwayError: if they differ in what `ONE_SHAPE` names; the field is told.
+    """
+    flat = [_flat(to_dict(config)) for config in configs]
+    for other in flat[1:]:
+        for name in [*flat[0], *other]:
+            if name in ONE_SHAPE or name.split(".")[0] in ONE_SHAPE:
+                value, first = other.get(name), flat[0].get(name)
+                same = f"{first!r} as in the stack's first run"
+                require(value == first, name, value, same)
+
+
+def _flat(data: dict, prefix: str = "") -> dict:
+    """Fields of sections by their dotted names."""
+    flat = {}
+    for name, value in data.items():
+        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
+        flat.update({prefix + name: value} if inner is None else inner)
+    return flat
+
+
+class Stacked(Learner):
+    """Models that learn together: row by row the weights of each, all side by side in one tensor.
+
+    What is wrong in one row stays in it: no operation looks across rows, and the gradient of the
+    sum of the losses is each one's own.
+    """
+
+    def __init__(self, singles: Sequence[Single]):
+        first = singles[0]
+        self._model, self._precision = first.model, first.config.precision
+        self._optimisers = [stacked_like(len(singles), like) for like in first.optimisers]
+        names = {id(weight): name for name, weight in first.model.named_parameters()}
+        self._names = [
+            names[id(weight)]
+            for optimiser in first.optimisers
+            for group in optimiser.param_groups
+            for weight in group["params"]
+        ]
+        self._shapes = [shape for o in self._optimisers for shape in o.shapes]
+        self._sizes = [size for o in self._optimisers for size in o.sizes]
+        device = next(first.model.parameters()).device
+        self._weights = torch.zeros(len(singles), sum(self._sizes), device=device)
+        for row, single in enumerate(singles):
+            self.put(row, single)
+
+    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
+        """Makes one step and returns the losses before it, on the device."""
+        inputs = batch.inputs.unflatten(0, (len(scales), -1))
+        targets = batch.targets.flatten(2).unflatten(0, (len(scales), -1))
+        weights = self._weights.requires_grad_()
+        with rounding(self._precision, inputs.device):
+            with casting(self._precision, inputs.device):
+                losses = vmap(self._loss)(self._named(weights), inputs, targets)
+            (gradient,) = torch.autograd.grad(losses.sum(), weights)
+        self._weights = weights.detach()
+        widths = [sum(optimiser.sizes) for optimiser in self._optimisers]
+        factors = torch.tensor(scales, dtype=torch.float64)
+        for optimiser, own, slope in zip(
+            self._optimisers,
+            self._weights.split(widths, dim=1),
+            gradient.split(widths, dim=1),
+            strict=True,
+        ):
+            optimiser.step(own, slope, factors)
+        return losses.detach()
+
+    def _loss(self, weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        return F.mse_loss(self._predict(weights, inputs).float(), targets)
+
+    def _predict(self, weights: dict[str, Tensor], inputs: Tensor) -> Tensor:
+        return functional_call(self._model, weights, (inputs,))
+
+    def _named(self, weights: Float[Tensor, "*row number"]) -> dict[str, Tensor]:
+        """Weights by name, of one row or many."""
+        pieces = zip(self._names, weights.split(self._sizes, dim=-1), self._shapes, strict=True)
+        return {name: numbers.unflatten(-1, shape) for name, numbers, shape in pieces}
+
+    @torch.no_grad()
+    def evaluate(self, rows: Sequence[int], batches: Sequence[Batch]) -> list[list[float]]:
+        """The partial losses of some rows, each on its own batch."""
+        weights = self._named(self._weights[rows])
+        inputs = torch.stack([batch.inputs for batch in batches])
+        predicted = [vmap(self._predict)(weights, part) for part in inputs.split(CHUNK, dim=1)]
+        targets = torch.stack([batch.targets for batch in batches])
+        return vmap(partial_losses)(torch.cat(predicted, dim=1), targets).tolist()
+
+    def weights(self, row: int) -> dict[str, Tensor]:
+        """A row's weights as they are now."""
+        return self._named(self._weights[row].cpu())
+
+    def state(self, row: int) -> dict[str, Tensor]:
+        """A row's weights and the state of its optimisers, as `Single.state` has them."""
+        weights = {f"model.{name}": value for name, value in self.weights(row).items()}
+        moments = {
+            f"optimizer.{i}.{name}": value
+            for i, optimiser in enumerate(self._optimisers)
+            for name, value in optimiser.state_of(row).items()
+        }
+        return {**weights, **moments}
+
+    def put(self, row: int, other: Single) -> None:
+        """Puts a single model and its optimisers in a row's place."""
+        named = other.model.state_dict()
+        self._weights[row] = torch.cat([named[name].flatten() for name in self._names])
+        for mine, theirs in zip(self._optimisers, other.optimisers, strict=True):
+            mine.put(row, theirs)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Lets all rows but these go, so that no work is done for what has ended."""
+        self._weights = self._weights[rows]
+        for optimiser in self._optimisers:
+            optimiser.keep(rows)
