@@ -11,12 +11,9 @@ from headway.report.sections import command
 from headway.tasks import task_kind
 from headway.training import to_dict
 
-AGAIN = """import json
-from headway.training import from_dict, train
+AGAIN = """from headway.training import Run, train
 
-config = json.load(open("config.json"))
-config.pop("format")
-train(from_dict(config), "again")"""
+train(Run.open(".").config, "again")"""
 
 
 def how_to_reproduce(findings: Findings) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, vmap
+from torch import Tensor, nn, vmap
 from torch.func import functional_call
 
 from headway.errors import require
@@ -71,6 +71,12 @@ class Stacked(Learner):
             for group in optimiser.param_groups
             for weight in group["params"]
         ]
+        self._linear = {
+            f"{name}.{kind}"
+            for name, module in first.model.named_modules()
+            if isinstance(module, nn.Linear)
+            for kind in ("weight", "bias")
+        }
         self._shapes = [shape for o in self._optimisers for shape in o.shapes]
         self._sizes = [size for o in self._optimisers for size in o.sizes]
         device = next(first.model.parameters()).device
@@ -85,7 +91,7 @@ class Stacked(Learner):
         weights = self._weights.requires_grad_()
         with rounding(self._precision, inputs.device):
             with casting(self._precision, inputs.device):
-                losses = vmap(self._loss)(self._named(weights), inputs, targets)
+                losses = vmap(self._loss)(self._cast(self._named(weights)), inputs, targets)
             (gradient,) = torch.autograd.grad(losses.sum(), weights)
         self._weights = weights.detach()
         widths = [sum(optimiser.sizes) for optimiser in self._optimisers]
@@ -109,6 +115,13 @@ class Stacked(Learner):
         """Weights by name, of one row or many."""
         pieces = zip(self._names, weights.split(self._sizes, dim=-1), self._shapes, strict=True)
         return {name: numbers.unflatten(-1, shape) for name, numbers, shape in pieces}
+
+    def _cast(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """As autocast would: under `vmap` it forgets biases, and adding them in float32 would make
+        all that follows float32."""
+        if self._precision != "bfloat16":
+            return weights
+        return {name: w.bfloat16() if name in self._linear else w for name, w in weights.items()}
 
     @torch.no_grad()
     def evaluate(self, rows: Sequence[int], batches: Sequence[Batch]) -> list[list[float]]:
