@@ -1,0 +1,221 @@
+"""Examples a second of R stacked replicas against the plain single loop, in turn on one device.
+
+    python benchmarks/stacked_replicas.py [--device cuda] [--recipe paper] [--replicas 1 4 16 64]
+        [--precision float32 tf32 bfloat16] [--whole 100] [--losses 400 --seeds 8]
+
+Timed is a step with its data: draws, loss, gradient, optimisers. Quoted are medians over rounds and
+the median of the ratios round by round. `--whole N` times N steps of `train_stacked` against those
+of `train`, with every evaluation, checkpoint and save that the recipe asks for. `--losses N` trains
+some seeds for N steps in each precision and tells the validation loss, mean ± standard deviation.
+
+Counted are the floating-point operations of the matrix products of a step, two for every
+multiplication with its addition. Forward, for one sequence of T positions of which Q are read out,
+with width d, h heads' numbers in all, m numbers in an MLP, i read and o written at a position:
+
+    embedding       2 T i d
+    a layer         2 T d 3h + 2·2 P T h + 2 P h d + 2·2 P d m    P = T, but Q in the last layer
+    read-out        2 Q d o
+
+The backward pass has two products for each of these (gradients of both factors), so a step counts
+three times the forward pass; and Muon's five iterations on an r × c matrix (r ≤ c) count
+5 (4 r² c + 2 r³) once a step. Element by element operations are not counted.
+"""
+
+import argparse
+import dataclasses
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headway.tasks import make_task
+from headway.training import RECIPES, Run, RunConfig, Stream, train, train_stacked
+from headway.training.data import joined
+from headway.training.environment import describe_environment
+from headway.training.learner import Learner, Single
+from headway.training.optimisers import Muon
+from headway.training.run import require_device
+from headway.training.stacked import Stacked
+
+RUNS = 128
+
+
+def new_single(config: RunConfig) -> Single:
+    """A model as it is before training, with its optimisers."""
+    return Single(Run(Path(), config).new_model(config.device), config.training)
+
+
+def one_step(config: RunConfig, replicas: int) -> Callable[[], Any]:
+    """A step of replicas of different seeds, as the loop makes it; of none: of the single loop."""
+    configs = [dataclasses.replace(config, seed=seed) for seed in range(max(1, replicas))]
+    singles = [new_single(c) for c in configs]
+    learner: Learner = Stacked(singles) if replicas else singles[0]
+    task = make_task(config.task, config.device)
+    streams = [Stream(task, c.training, c.seed, c.device) for c in configs]
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        learner.step(joined(streams, [done] * len(streams)), [1.0] * len(streams))
+
+    return step
+
+
+def operations(config: RunConfig) -> int:
+    """Floating-point operations of one step of one replica, as the module's text counts them."""
+    task, model, training = make_task(config.task), config.model, config.training
+    t, q, d, m = task.length, task.n_chains, model.d_model, model.mlp_width
+    h = model.n_heads * model.head_width
+    forward = 2 * t * task.d_input * d + 2 * q * d * task.d_target
+    for layer in range(model.n_layers):
+        p = q if layer == model.n_layers - 1 else t
+        forward += 2 * t * d * 3 * h + 4 * p * t * h + 2 * p * h * d + 4 * p * d * m
+    total = 3 * training.batch_size * forward
+    for optimiser in new_single(dataclasses.replace(config, device="cpu")).optimisers:
+        for group in optimiser.param_groups if isinstance(optimiser, Muon) else ():
+            for weight in group["params"]:
+                r, c = sorted((weight.shape[0] // group["parts"], weight.shape[1]))
+                total += group["parts"] * 5 * (4 * r * r * c + 2 * r**3)
+    return total
+
+
+def seconds(work: Callable[[], Any], device: str, repeats: int) -> float:
+    """Of one call, waiting for the device only at the ends."""
+
+    def wait() -> None:
+        if device.startswith("cuda"):
+            torch.cuda.synchronize(device)
+
+    wait()
+    started = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    wait()
+    return (time.perf_counter() - started) / repeats
+
+
+def compare(config: RunConfig, replicas: list[int], rounds: int, repeats: int) -> list[dict]:
+    """Steps of stacks of several sizes, and of the single loop, in turn."""
+    steps = {r: one_step(config, r) for r in (0, *replicas)}
+    times: dict[int, list[float]] = {r: [] for r in steps}
+    for step in steps.values():
+        seconds(step, config.device, 3)
+    for _ in range(rounds):
+        for r, step in steps.items():
+            times[r].append(seconds(step, config.device, repeats))
+    work, rows = operations(config), []
+    for r, series in times.items():
+        count, median = max(1, r), statistics.median(series)
+        rate = count * config.training.batch_size / median
+        rows.append(
+            {
+                "replicas": r or "single",
+                "precision": config.training.precision,
+                "milliseconds": 1000 * median,
+                "examples_per_second": rate,
+                "ratio": statistics.median(
+                    count * alone / t for alone, t in zip(times[0], series, strict=True)
+                ),
+                "teraflops": count * work / median / 1e12,
+                "hours_for_all": RUNS * config.training.steps * median / count / 3600,
+            }
+        )
+        row = rows[-1]
+        words = f"  {row['replicas']!s:>8} {row['precision']:>9} {row['milliseconds']:9.2f} ms"
+        words += f" {row['examples_per_second']:12.0f} ex/s {row['ratio']:7.2f} ×"
+        words += f" {row['teraflops']:8.4f} Tflop/s {row['hours_for_all']:9.2f} h"
+        print(words, flush=True)
+    return rows
+
+
+def whole(config: RunConfig, replicas: list[int], steps: int) -> list[dict]:
+    """Runs of so many steps, files and evaluations and all."""
+    config = shortened(config, steps)
+    rows = []
+    for r in (0, *replicas):
+        configs = [dataclasses.replace(config, seed=seed) for seed in range(max(1, r))]
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / str(c.seed) for c in configs]
+
+            def work(configs=configs, paths=paths, stacked=r > 0) -> None:
+                train_stacked(configs, paths) if stacked else train(configs[0], paths[0])
+
+            spent = seconds(work, config.device, 1)
+        rate = len(configs) * steps * config.training.batch_size / spent
+        rows.append({"replicas": r or "single", "seconds": spent, "examples_per_second": rate})
+        ratio = rate / rows[0]["examples_per_second"]
+        print(f"  {r or 'single'!s:>8} {spent:9.2f} s {rate:12.0f} ex/s {ratio:7.2f} ×", flush=True)
+    return rows
+
+
+def losses(config: RunConfig, steps: int, seeds: int) -> dict[str, Any]:
+    """The validation losses of some seeds after so many steps."""
+    config = shortened(config, steps)
+    training = dataclasses.replace(config.training, eval_every=steps, checkpoint_every=0)
+    configs = [dataclasses.replace(config, training=training, seed=s) for s in range(seeds)]
+    with tempfile.TemporaryDirectory() as folder:
+        runs = train_stacked(configs, [Path(folder) / str(c.seed) for c in configs])
+        found = [(run.outcome() or {}).get("val_loss") for run in runs]
+    kept = [loss for loss in found if loss is not None]
+    mean, spread = statistics.mean(kept), statistics.stdev(kept) if len(kept) > 1 else 0.0
+    precision = config.training.precision
+    print(f"  {precision:>9}: {mean:.4f} ± {spread:.4f} over {len(kept)} seeds, {steps} steps")
+    return {"precision": precision, "steps": steps, "losses": found, "mean": mean, "sd": spread}
+
+
+def shortened(config: RunConfig, steps: int) -> RunConfig:
+    """The first steps of a recipe: no cool-down, no end, no second attempt."""
+    fields = {"cooldown_steps": 0, "cooldown_below": 0.0, "stop_below": 0.0, "patience": 0}
+    training = dataclasses.replace(config.training, steps=steps, **fields)
+    return dataclasses.replace(config, training=training)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Stacked replicas against single runs.")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--recipe", choices=RECIPES, default="fast")
+    parser.add_argument("--replicas", type=int, nargs="+", default=[1, 4, 16])
+    parser.add_argument("--precision", nargs="+", default=["float32"])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--whole", type=int, metavar="STEPS")
+    parser.add_argument("--losses", type=int, metavar="STEPS")
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--file", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    require_device(options.device)
+    config = dataclasses.replace(RECIPES[options.recipe](), device=options.device)
+    print(
+        f"{options.recipe} on {options.device}: {operations(config) / 1e9:.2f} Gflop a step of"
+        f" {config.training.batch_size}; hours are for {RUNS} runs of {config.training.steps} steps"
+    )
+    found: dict[str, Any] = {
+        "environment": describe_environment(options.device, 1),
+        "recipe": options.recipe,
+        "operations": operations(config),
+        "steps": [],
+        "whole": [],
+        "losses": [],
+    }
+    for precision in options.precision:
+        training = dataclasses.replace(config.training, precision=precision)
+        own = dataclasses.replace(config, training=training)
+        found["steps"] += compare(own, options.replicas, options.rounds, options.repeats)
+        if options.whole:
+            print(f"  whole runs of {options.whole} steps, {precision}")
+            found["whole"] += whole(own, options.replicas, options.whole)
+        if options.losses:
+            found["losses"].append(losses(own, options.losses, options.seeds))
+    if options.file:
+        options.file.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
