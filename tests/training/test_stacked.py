@@ -256,6 +256,7 @@ def test_watching_sees_every_step_of_every_replica(assorted, tmp_path):
         ({"batch_size": 9}, r"^training.batch_size = 9 is not allowed: it must be 8 as in the "),
         ({"eval_examples": 4}, "^training.eval_examples = 4 "),
         ({"optimizer": "adam"}, "^training.optimizer = 'adam' "),
+        ({"decay_on": "all"}, "^training.decay_on = 'all' "),
         ({"precision": "bfloat16"}, "^training.precision = 'bfloat16' "),
         ({"model.d_model": 32}, "^model.d_model = 32 "),
         ({"task.depth": 1}, "^task.depth = 1 "),

@@ -1,7 +1,6 @@
 """The course of one run: its data, its schedule, how far it is, and what it writes when."""
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,6 @@ import torch
 from headway.errors import HeadwayError
 from headway.training.config import TrainingConfig
 from headway.training.data import Stream, held_out
-from headway.training.environment import describe_environment
 from headway.training.files import clear_content_errors
 from headway.training.learner import Learner, Single
 from headway.training.run import Run
@@ -80,13 +78,13 @@ class Course:
             run.task, self.config.eval_examples, run.config.seed, run.config.device
         )
 
-    def start(self, replicas: int) -> Single:
+    def start(self, environment: dict[str, Any]) -> Single:
         """What learns: new, or as it was when the run was last saved.
 
         What was written after that is forgotten.
 
         Args:
-            replicas: runs that are trained together, for the record.
+            environment: that computes from here on, for the record.
         """
         saved = self.run.load_state()
         if saved is None:
@@ -103,12 +101,9 @@ class Course:
                 self.now = now
                 if now.step > 0:
                     learner.load(tensors)
-        config = self.run.config
-        environment = describe_environment(config.device, config.threads, replicas)
         self.run.rewind(self.now.step, environment)
         if self.now.step == 0 and not self.now.given_up:
             self.run.write("environment.json", [environment])
-        self._started = time.perf_counter() - self.now.seconds
         return learner
 
     def _begin(self, given_up: list[dict[str, Any]], seconds: float) -> Single:
@@ -130,10 +125,10 @@ class Course:
         """The factor on the rates at the next step."""
         return rate_scale(self.config, self.now.step + 1, self.now.cooling_from)
 
-    def advance(self) -> None:
-        """Counts a step that was made."""
+    def advance(self, seconds: float) -> None:
+        """Counts a step that was made, and the time since the one before it."""
         self.now.step += 1
-        self.now.seconds = time.perf_counter() - self._started
+        self.now.seconds += seconds
 
     @property
     def is_evaluated(self) -> bool:

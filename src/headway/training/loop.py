@@ -1,6 +1,7 @@
 """The training loop. There is one: it walks over the course of one run, or over many at once."""
 
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +15,7 @@ from headway.tasks import RetrievalConfig, task_kind
 from headway.training.config import RunConfig
 from headway.training.course import Course
 from headway.training.data import joined
+from headway.training.environment import describe_environment
 from headway.training.learner import Learner
 from headway.training.run import Run, require_device
 from headway.training.stacked import Stacked, require_one_shape
@@ -133,12 +135,14 @@ def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str | None]:
             held.enter_context(run.writing())
         held.enter_context(runs[0].computing())
         try:
+            config = runs[0].config
+            environment = describe_environment(config.device, config.threads, len(runs))
             courses = [Course(run) for run in runs]
-            singles = [course.start(replicas=len(runs)) for course in courses]
+            singles = [course.start(environment) for course in courses]
             follow(courses, singles[0] if len(runs) == 1 else Stacked(singles), watch)
         except KeyboardInterrupt as stop:
-            for run in runs:
-                stop.add_note(f"continue with: headway train --resume {run.folder}")
+            many = "" if len(runs) == 1 else f"each of the {len(runs)} runs, as this one, "
+            stop.add_note(f"continue {many}with: headway train --resume {runs[0].folder}")
             raise
     return [course.failure for course in courses]
 
@@ -155,6 +159,7 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
         watch: told of every step.
     """
     unheard: list[Tensor] = []
+    clock = time.perf_counter()
     while True:
         for row, course in enumerate(courses):
             if course.is_over and course.failure is None:
@@ -171,8 +176,9 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
 
         batch = joined([c.stream for c in courses], [c.now.step + 1 for c in courses])
         unheard.append(learner.step(batch, [course.next_scale for course in courses]))
+        before, clock = clock, time.perf_counter()
         for course in courses:
-            course.advance()
+            course.advance(clock - before)
 
         metrics: dict[int, dict[str, Any] | None] = {}
         if any(course.has_news for course in courses):
@@ -181,11 +187,8 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
             for course, losses in zip(courses, heard, strict=True):
                 course.hear(losses)
             judged = [r for r, c in enumerate(courses) if c.failure is None and c.is_evaluated]
-            hops = (
-                learner.evaluate(judged, [courses[row].held_out for row in judged])
-                if judged
-                else []
-            )
+            samples = [courses[row].held_out for row in judged]
+            hops = learner.evaluate(judged, samples) if judged else []
             for row, partial in zip(judged, hops, strict=True):
                 metrics[row] = courses[row].judge(partial)
         for row, course in enumerate(courses):

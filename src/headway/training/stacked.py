@@ -23,7 +23,7 @@ from headway.training.stacked_optimisers import stacked_like
 ONE_SHAPE = (
     *("task", "model", "device", "threads"),
     *("training.batch_size", "training.eval_examples"),
-    *("training.optimizer", "training.precision"),
+    *("training.optimizer", "training.decay_on", "training.precision"),
 )
 """What the runs of a stack must agree in. All else is each one's own: seed, data, rates, decay,
 schedule, when it is evaluated, saved, stopped or given up."""
