@@ -1,15 +1,16 @@
 """The precision in which a step's matrix products are computed; weights are always float32."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
 
-def casting(precision: str, device: torch.device) -> torch.autocast:
+def casting(precision: str, device: torch.device) -> AbstractContextManager[object]:
     """Computes a model's matrix products in bfloat16 if the precision says so."""
-    half = precision == "bfloat16"
-    return torch.autocast(device.type, torch.bfloat16, enabled=half)
+    if precision != "bfloat16":
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16)
 
 
 @contextmanager
