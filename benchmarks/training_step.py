@@ -1,28 +1,42 @@
-"""One training step of the default model against a plain eager loop of the same shape.
+"""One training step, side by side: plain loops, TransformerLens, headway, and the machine's peak.
 
-    python benchmarks/training_step.py [--threads 1] [--rounds 15]
+    python benchmarks/training_step.py --shape paper --threads 2 --out results/training_step.json
 
 The plain loop is what one would write in an afternoon, in the style of nanoGPT: fused query, key
-and value, `scaled_dot_product_attention`, GELU, one fused AdamW over all weights, every layer at
-every position, on a batch that is there already; then the same with the recipe's ReLU, and with its
-ReLU and PyTorch's Muon. All are timed in turn, round by round, on the same
-machine; quoted are medians and the median of the ratios round by round.
+and value, `scaled_dot_product_attention`, one fused AdamW over all weights, every layer at every
+position, on a batch that is there already. TransformerLens trains the same model through its own
+components (left out where it is not installed). headway draws a fresh batch every time. All are
+timed in turn, round by round, on the same machine; quoted are medians, and medians of the ratios
+round by round.
+
+Rates count the same work for all: the floating-point operations of the plain loop's matrix
+products in one step, forward and backward, as PyTorch counts them. What headway leaves out (the
+last layer away from the read-out positions) is still counted, so its rate is that of a plain loop
+which would be as quick. The peak is that of products of the MLP's shape.
 """
 
 import argparse
-import dataclasses
+import importlib.util
+import json
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import make_task
-from headway.training import RunConfig, Stream, fast
-from headway.training.optimisers import make_optimisers
+from headway.tasks import Batch, Task, make_task
+from headway.training import RunConfig, Stream, fast, paper
+from headway.training.environment import describe_environment
+from headway.training.learner import Single
+
+Step = Callable[[], object]
 
 
 class PlainBlock(nn.Module):
@@ -50,11 +64,12 @@ class PlainBlock(nn.Module):
 class Plain(nn.Module):
     """A transformer in the style of nanoGPT that reads and writes vectors."""
 
-    def __init__(self, shape: TransformerConfig, act_fn: str, d_input: int, d_target: int):
+    def __init__(self, shape: TransformerConfig, d_input: int, d_target: int):
         super().__init__()
         width, heads = shape.d_model, shape.n_heads
         self.embed = nn.Linear(d_input, width)
-        self.blocks = nn.ModuleList(PlainBlock(width, heads, act_fn) for _ in range(shape.n_layers))
+        blocks = (PlainBlock(width, heads, shape.act_fn) for _ in range(shape.n_layers))
+        self.blocks = nn.ModuleList(blocks)
         self.ln_final = nn.LayerNorm(width)
         self.unembed = nn.Linear(width, d_target)
 
@@ -65,111 +80,182 @@ class Plain(nn.Module):
         return self.unembed(self.ln_final(x))
 
 
-def plain_step(config: RunConfig, act_fn: str, muon: bool = False) -> Callable[[], None]:
-    """A training step of the plain loop on one batch."""
-    task = make_task(config.task)
-    model = Plain(config.model, act_fn, task.d_input, task.d_target)
-    inner = [w for w in model.blocks.parameters() if w.ndim == 2] if muon else []
-    taken = {id(w) for w in inner}
-    rest = [w for w in model.parameters() if id(w) not in taken]
-    optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=1e-3, fused=True)]
-    if muon:
-        optimisers.append(torch.optim.Muon(inner, lr=0.02))
-    batch = Stream(task, config.training, 0, "cpu").batch(1)
-    inputs, targets, n_read = batch.inputs, batch.targets.flatten(2), task.n_chains
+class Contenders:
+    """Everything that is timed, for one run's config on one device."""
 
-    def step() -> None:
-        loss = F.mse_loss(model(inputs)[:, -n_read:], targets)
-        descend(loss, optimisers)
+    def __init__(self, config: RunConfig):
+        self.config, self.device = config, config.device
+        self.task: Task = make_task(config.task, config.device)
+        self.batch: Batch = Stream(self.task, config.training, 0, config.device).batch(1)
+        task = self.task
+        self.shape = (config.model, task.d_input, task.d_target, task.length, task.n_chains)
 
-    return step
+    def plain(self, precision: str, muon: bool = False) -> Step:
+        """The plain loop, with one AdamW or with PyTorch's Muon on the blocks' matrices."""
+        model = Plain(self.config.model, self.task.d_input, self.task.d_target).to(self.device)
+        inner = [w for w in model.blocks.parameters() if w.ndim == 2] if muon else []
+        taken = {id(w) for w in inner}
+        rest = [w for w in model.parameters() if id(w) not in taken]
+        optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=1e-3, fused=True)]
+        if muon:
+            optimisers.append(torch.optim.Muon(inner, lr=0.02))
+        return self._step(model, optimisers, precision)
+
+    def lens(self) -> Step:
+        """The same model made of TransformerLens' components."""
+        from headway.models.export import to_transformer_lens
+
+        model = to_transformer_lens(Transformer(*self.shape)).to(self.device).train()
+        weights = [w for w in model.parameters() if w.requires_grad]
+        return self._step(model, [torch.optim.AdamW(weights, lr=1e-3, fused=True)], "float32")
+
+    def _step(
+        self, model: nn.Module, optimisers: list[torch.optim.Optimizer], precision: str
+    ) -> Step:
+        n_read, inputs = self.task.n_chains, self.batch.inputs
+        targets, half = self.batch.targets.flatten(2), precision == "bfloat16"
+
+        def step() -> None:
+            with torch.autocast(inputs.device.type, torch.bfloat16, enabled=half):
+                predicted = model(inputs)[:, -n_read:]
+            loss = F.mse_loss(predicted.float(), targets)
+            for optimiser in optimisers:
+                optimiser.zero_grad()
+            loss.backward()
+            for optimiser in optimisers:
+                optimiser.step()
+
+        return step
+
+    def headway(self, precision: str, optimizer: str) -> Step:
+        """A step as `train` makes it, with a fresh batch every time."""
+        changed = {"precision": precision, "optimizer": optimizer}
+        training = replace(self.config.training, **changed)
+        learner = Single(Transformer(*self.shape).to(self.device), training)
+        stream, done = Stream(self.task, training, 0, self.device), 0
+
+        def step() -> None:
+            nonlocal done
+            done += 1
+            learner.step(stream.batch(done), [1.0])
+
+        return step
+
+    def data(self) -> Step:
+        """Making one batch."""
+        stream, done = Stream(self.task, self.config.training, 0, self.device), 0
+
+        def step() -> None:
+            nonlocal done
+            done += 1
+            stream.batch(done)
+
+        return step
+
+    def product(self, precision: str) -> tuple[Step, int]:
+        """A matrix product of the MLP's shape, and its floating-point operations."""
+        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        shape = self.config.model
+        rows, inner, columns = self.batch.inputs[..., 0].numel(), shape.d_model, shape.mlp_width
+        a = torch.randn(rows, inner, device=self.device, dtype=dtype)
+        b = torch.randn(inner, columns, device=self.device, dtype=dtype)
+        out = torch.empty(rows, columns, device=self.device, dtype=dtype)
+        return (lambda: torch.mm(a, b, out=out)), 2 * rows * inner * columns
+
+    def all(self) -> dict[str, Step]:
+        """The training steps by name, the plain loop first."""
+        steps = {"plain loop": self.plain("float32")}
+        if importlib.util.find_spec("transformer_lens"):
+            steps["TransformerLens"] = self.lens()
+        steps["headway"] = self.headway("float32", "adam")
+        steps["plain loop, bfloat16"] = self.plain("bfloat16")
+        steps["headway, bfloat16"] = self.headway("bfloat16", "adam")
+        steps["plain loop, torch's Muon"] = self.plain("float32", muon=True)
+        steps["headway, Muon"] = self.headway("float32", "muon")
+        steps["headway, Muon, bfloat16"] = self.headway("bfloat16", "muon")
+        return steps
 
 
-def descend(loss: Tensor, optimisers: list[torch.optim.Optimizer]) -> None:
-    """The backward pass and the optimisers' steps."""
-    for optimiser in optimisers:
-        optimiser.zero_grad()
-    loss.backward()
-    for optimiser in optimisers:
-        optimiser.step()
-
-
-def headway_step(config: RunConfig) -> Callable[[], None]:
-    """A training step as `train` does it, with a fresh batch every time."""
-    task = make_task(config.task)
-    model = Transformer(config.model, task.d_input, task.d_target, task.length, task.n_chains)
-    optimisers = make_optimisers(model, config.training)
-    stream, done = Stream(task, config.training, 0, "cpu"), 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        batch = stream.batch(done)
-        loss = F.mse_loss(model(batch.inputs), batch.targets.flatten(2))
-        descend(loss, optimisers)
-
-    return step
-
-
-def data_step(config: RunConfig) -> Callable[[], None]:
-    """Making one batch."""
-    stream, done = Stream(make_task(config.task), config.training, 0, "cpu"), 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        stream.batch(done)
-
-    return step
-
-
-def milliseconds(step: Callable[[], None], repeats: int = 8) -> float:
+def seconds(step: Step, repeats: int, device: str) -> float:
+    """Mean seconds of a step, with all that the device has been given done."""
     started = time.perf_counter()
     for _ in range(repeats):
         step()
-    return 1000 * (time.perf_counter() - started) / repeats
+    if device != "cpu":
+        torch.accelerator.synchronize()
+    return (time.perf_counter() - started) / repeats
 
 
-def compare(config: RunConfig, rounds: int) -> None:
-    adam = dataclasses.replace(
-        config, training=dataclasses.replace(config.training, optimizer="adam")
-    )
-    contenders = {
-        "plain loop, GELU, AdamW": plain_step(config, "gelu"),
-        "plain loop, ReLU, AdamW": plain_step(config, "relu"),
-        "plain loop, ReLU, torch's Muon": plain_step(config, "relu", muon=True),
-        "headway, ReLU, AdamW": headway_step(adam),
-        "headway as the recipe says": headway_step(config),
-        "making a batch": data_step(config),
-    }
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for step in contenders.values():
-        milliseconds(step, 3)
+def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]:
+    """Times everything in turn and prints it."""
+    steps, device = contenders.all(), contenders.device
+    peaks = {p: contenders.product(p) for p in ("float32", "bfloat16")}
+    data = contenders.data()
+    with FlopCounterMode(display=False) as counter:
+        steps["plain loop"]()
+    work = counter.get_total_flops()
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    rates: dict[str, list[float]] = {precision: [] for precision in peaks}
+    drawing: list[float] = []
+    for step in [data, *steps.values(), *(product for product, _ in peaks.values())]:
+        seconds(step, 2, device)
     for _ in range(rounds):
-        for name, step in contenders.items():
-            times[name].append(milliseconds(step))
-    plain, ours = times["plain loop, GELU, AdamW"], times["headway as the recipe says"]
+        for name, step in steps.items():
+            times[name].append(seconds(step, repeats, device))
+        for precision, (product, operations) in peaks.items():
+            rates[precision].append(operations / seconds(product, 20, device) / 1e9)
+        drawing.append(seconds(data, repeats, device))
+    peak = {precision: statistics.median(series) for precision, series in rates.items()}
+    print(f"  {work / 1e9:.2f} GFLOP a step; matrix products reach", end=" ")
+    print(", ".join(f"{rate:.0f} GFLOP/s in {p}" for p, rate in peak.items()))
+    print(f"  {'':26s} {'ms':>8s} {'GFLOP/s':>8s} {'of peak':>8s} {'× plain':>8s} {'× lens':>7s}")
+    results = {}
     for name, series in times.items():
-        ratio = statistics.median(p / t for p, t in zip(plain, series, strict=True))
-        median = statistics.median(series)
-        print(f"  {name:30s} {median:8.2f} ms   {ratio:6.2f} × the plain loop's rate")
-    share = statistics.median(d / o for d, o in zip(times["making a batch"], ours, strict=True))
-    print(f"  data are {100 * share:.1f}% of a step")
+        rate = work / statistics.median(series) / 1e9
+        share = rate / peak["bfloat16" if "bfloat16" in name else "float32"]
+        against = {
+            other: statistics.median(a / b for a, b in zip(times[other], series, strict=True))
+            for other in ("plain loop", "TransformerLens")
+            if other in times
+        }
+        lens = f"{against['TransformerLens']:7.2f}" if "TransformerLens" in against else "      -"
+        print(
+            f"  {name:26s} {1000 * statistics.median(series):8.1f} {rate:8.1f} {share:8.0%}"
+            f" {against['plain loop']:8.2f} {lens}"
+        )
+        results[name] = {"seconds": series, "gflops": rate, "of_peak": share, "rate_over": against}
+    share = statistics.median(drawing) / statistics.median(times["headway"])
+    print(f"  drawing the data takes {share:.1%} of headway's step")
+    return {"flop": work, "peak_gflops": peak, "data_share": share, "steps": results}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="One training step, side by side.")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--shape", choices=["paper", "fast"], nargs="*", default=["paper", "fast"])
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    config = fast()
-    model, training = config.model, config.training
-    print(
-        f"{model.n_layers} layers × {model.n_heads} head, width {model.d_model}, batch"
-        f" {training.batch_size}, {options.threads} thread(s), median of {options.rounds} rounds"
-    )
-    compare(config, options.rounds)
+    results = []
+    for shape in options.shape:
+        config = {"paper": paper, "fast": fast}[shape]()
+        fresh = replace(config.training, train_examples=None)
+        config = replace(config, training=fresh, device=options.device)
+        for threads in options.threads:
+            torch.set_num_threads(threads)
+            model, batch_size = config.model, config.training.batch_size
+            print(
+                f"{shape}: {model.n_layers} layers × {model.n_heads} head, width {model.d_model},"
+                f" {model.act_fn}, batch {batch_size}, {threads} thread(s),"
+                f" median of {options.rounds} rounds"
+            )
+            repeats = 2 if shape == "paper" else 8
+            figures = compare(Contenders(config), options.rounds, repeats)
+            environment = describe_environment(options.device, threads)
+            results.append({"shape": shape, "environment": environment, **figures})
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

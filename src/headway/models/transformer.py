@@ -228,15 +228,16 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "batch read d_target"]:
         """Predicts at the read-out positions; every layer's attention passes through `tap`.
 
+        Sequences may be shorter than `n_positions`.
         Without a tap, the last layer is computed at the read-out positions only: nothing else of
         it can reach the output.
         """
-        x = self.embed(inputs)
+        length = inputs.shape[1]
+        mask = None if self.mask is None else self.mask[:length, :length]
+        x = self.embed(inputs).to(inputs.dtype)  # the stream, whatever precision maps are in
         for layer, block in enumerate(self.layers):
             last = tap is None and layer == len(self.blocks) - 1
-            pattern, values = block.attn.pattern(
-                block.ln1(x), self.mask, self.n_read if last else None
-            )
+            pattern, values = block.attn.pattern(block.ln1(x), mask, self.n_read if last else None)
             if tap is not None:
                 pattern = tap(layer, pattern)
             elif last:

@@ -25,12 +25,12 @@ class Labelled(Retrieval):
         super().__init__(config, device)
         self.d_input = self.d_token + self.n_chains + len(self.role_names)
 
-    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
         """Puts every chain's symbols at the slots drawn for it, and labels every position."""
-        batch = super().assemble(draws)
+        batch = super().assemble(draws, depth)
         roles = batch.roles
         count, n_roles, n_chains = roles.shape
-        inputs = batch.inputs.new_zeros(count, self.length, self.d_input)
+        inputs = batch.inputs.new_zeros(count, batch.inputs.shape[1], self.d_input)
         inputs[..., : self.d_token] = batch.inputs[..., : self.d_token]
         at = torch.arange(count, device=roles.device)[:, None, None]
         chain = torch.arange(n_chains, device=roles.device)

@@ -96,9 +96,16 @@ class Retrieval(Task):
         slots = torch.rand(count, steps, n, generator=generator, device=device).argsort(-1)
         return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
 
-    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """Puts every chain's symbols at the slots drawn for it."""
+    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
+        """Puts every chain's symbols at the slots drawn for it.
+
+        Args:
+            draws: what `draw` drew.
+            depth: keep the last positions only, those of a problem with so few hops (deepest pairs
+                first); what is asked are then its hops. None means all.
+        """
         symbols, slots = draws
+        depth = depth or self.config.depth
         count, _, _, k = symbols.shape
         slots = slots.long()
         roles = self._role_start + self._role_stride * slots[:, self._role_block]
@@ -109,9 +116,11 @@ class Retrieval(Task):
         where = roles.reshape(count, self.length, 1).expand(-1, -1, k)
         inputs[..., :k].scatter_(1, where, tokens)
 
-        asked = symbols[:, :, 1:] if self.config.curriculum else symbols[:, :, -1:]
+        asked = symbols[:, :, (1 if self.config.curriculum else depth) : depth + 1]
         at_query = slots[:, 0, :, None, None].expand_as(asked)
-        return Batch(inputs, torch.zeros_like(asked).scatter_(1, at_query, asked), roles)
+        targets = torch.zeros_like(asked).scatter_(1, at_query, asked)
+        left_out = 2 * self.n_chains * (self.config.depth - depth)
+        return Batch(inputs[:, left_out:], targets, roles[:, : 2 * depth + 1] - left_out)
 
     def reference_losses(self) -> dict[str, float]:
         """Predicting zero, and predicting the mean of the N candidates at a depth."""

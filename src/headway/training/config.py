@@ -21,6 +21,12 @@ class TrainingConfig:
         batch_size: sequences in a step.
         train_examples: size of the fixed training set, reshuffled every epoch; none means fresh
             sequences at every step.
+        depths: how deep the training sequences are: `full`; `mixture`, every batch of one depth
+            drawn from 1..D; or `rising`, first of depth 1, and of one more every `rising_every`
+            steps. The shallower sequences are the ends of deeper ones, and ask for their own last
+            symbol, or with the implicit curriculum for all of theirs. The validation loss is
+            always that of the full depth.
+        rising_every: steps between one depth and the next, if they rise.
         optimizer: `adam`, or `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on
             the rest.
         learning_rate: Adam's.
@@ -54,6 +60,8 @@ class TrainingConfig:
     steps: int = 24_000
     batch_size: int = 128
     train_examples: int | None = 262_144
+    depths: Literal["full", "mixture", "rising"] = "full"
+    rising_every: int = 200
     optimizer: Literal["adam", "muon"] = "adam"
     learning_rate: float = 1e-3
     matrix_learning_rate: float = 0.02
@@ -76,7 +84,10 @@ class TrainingConfig:
 
     def __post_init__(self):
         require_types(self, "training.")
-        for name in ("steps", "batch_size", "eval_every", "eval_examples", "save_every"):
+        for name in (
+            *("steps", "batch_size", "rising_every"),
+            *("eval_every", "eval_examples", "save_every"),
+        ):
             value = getattr(self, name)
             require(value >= 1, f"training.{name}", value, "a whole number of at least 1")
         for name in (
@@ -138,6 +149,13 @@ class RunConfig:
             self.device,
             "cpu, cuda, cuda:N or mps",
         )
+        can_shorten = isinstance(self.task, RetrievalConfig) and self.task.order == "deep-first"
+        require(
+            self.training.depths == "full" or can_shorten,
+            "training.depths",
+            self.training.depths,
+            "full, unless the task is the retrieval problem with task.order = deep-first",
+        )
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:
@@ -170,7 +188,9 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     )
 
 
-ADDED: dict[int, dict[str, dict[str, Any]]] = {2: {"training": {"precision": "float32"}}}
+ADDED: dict[int, dict[str, dict[str, Any]]] = {
+    2: {"training": {"precision": "float32", "depths": "full", "rising_every": 200}}
+}
 """For every format of `config.json` since the first, the fields that it added to a section, and
 what they are for a run that was written before."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from headway.tasks import Batch, Task
+from headway.tasks import Batch, Retrieval, Task
 from headway.training.config import TrainingConfig
 
 
@@ -37,13 +37,15 @@ class Stream:
     """The training batches of a run, reachable by step in any order, so resuming needs no state.
 
     Either fresh sequences at every step, or a fixed set walked through in an order that is
-    shuffled anew every epoch (the last, incomplete batch of an epoch is left out).
+    shuffled anew every epoch (the last, incomplete batch of an epoch is left out); of their full
+    depth or of less, as `TrainingConfig.depths` says.
     """
 
     def __init__(
         self, task: Task, config: TrainingConfig, seed: int, device: str, attempt: int = 0
     ):
         self.task, self.size, self.device = task, config.batch_size, device
+        self.depths, self.rising_every = config.depths, config.rising_every
         self.seed = seed if attempt == 0 else f"{seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
         if config.train_examples is not None:
@@ -53,7 +55,16 @@ class Stream:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step (from 1)."""
-        return self.task.assemble(self.draws(step))
+        draws = self.draws(step)
+        if self.depths == "full" or not isinstance(self.task, Retrieval):
+            return self.task.assemble(draws)
+        return self.task.assemble(draws, self._depth(step, self.task.config.depth))
+
+    def _depth(self, step: int, full: int) -> int:
+        """The hops that sequences have at a step, of at most `full`."""
+        if self.depths == "rising":
+            return min(full, 1 + (step - 1) // self.rising_every)
+        return 1 + seed_of(self.seed, "depth", step) % full
 
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """All that is random about the batch of a step."""
@@ -72,9 +83,9 @@ class Stream:
 def joined(streams: Sequence[Stream], steps: Sequence[int]) -> Batch:
     """The batches of several streams of one task, each at its step, one after the other.
 
-    They are drawn one by one, and laid out all at once.
+    They are drawn one by one, and laid out all at once, at their full depth.
     """
+    if len(streams) == 1:
+        return streams[0].batch(steps[0])
     draws = [stream.draws(step) for stream, step in zip(streams, steps, strict=True)]
-    if len(draws) > 1:
-        draws[0] = tuple(torch.cat(parts) for parts in zip(*draws, strict=True))
-    return streams[0].task.assemble(draws[0])
+    return streams[0].task.assemble(tuple(torch.cat(parts) for parts in zip(*draws, strict=True)))

@@ -85,7 +85,8 @@ class Single(Learner):
         with rounding(self.config.precision, device):
             with casting(self.config.precision, device):
                 predicted = self.model(batch.inputs)
-            loss = F.mse_loss(predicted.float(), batch.targets.flatten(2))
+            targets = batch.targets.flatten(2)
+            loss = F.mse_loss(predicted[..., : targets.shape[-1]].float(), targets)
             for optimiser in self.optimisers:
                 optimiser.zero_grad()
             loss.backward()

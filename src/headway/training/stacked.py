@@ -33,8 +33,13 @@ def require_one_shape(configs: Sequence[RunConfig]) -> None:
     """Checks that runs can be trained in one stack.
 
     Raises:
-        HeadwayError: if they differ in what `ONE_SHAPE` names; the field is told.
+        HeadwayError: if they differ in what `ONE_SHAPE` names, or their sequences are of several
+            depths; the field is told.
     """
+    if len(configs) > 1:
+        for config in configs:
+            depths = config.training.depths
+            require(depths == "full", "training.depths", depths, "full in a stack of runs")
     flat = [_flat(to_dict(config)) for config in configs]
     for other in flat[1:]:
         for name in [*flat[0], *other]:

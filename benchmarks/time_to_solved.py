@@ -1,0 +1,167 @@
+"""How long until a model has learnt to follow a chain: what makes emergence quick, side by side.
+
+    python benchmarks/time_to_solved.py --workers 2 --out results/time_to_solved.json
+    headway sweep benchmarks/time_to_solved.py          # the same runs, without the table
+
+Solved means a validation MSE below 0.01, one head per layer. Every variant is the recipe `fast`
+with one thing changed; each is trained with the same seeds, to its end or its last step. Told are
+the seconds and the floating-point operations until first below 0.01, of the runs that got there:
+mean ± standard deviation and count, and how many failed. Runs are kept in `--folder`; a run that
+is done there is not trained again.
+"""
+
+import argparse
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from headway.sweeps import LocalEngine, Plan, sweep
+from torch.utils.flop_counter import FlopCounterMode
+
+from headway.tasks import make_task
+from headway.training import Run, RunConfig, Stream, fast
+from headway.training.environment import describe_environment
+from headway.training.learner import Single
+
+SOLVED = 0.01
+DEPTHS = (2, 3, 4, 5)
+FREE = "fast"
+
+Changes = dict[str, dict[str, Any]]
+
+NO_IC: dict[str, Any] = {"curriculum": False}
+VARIANTS: dict[str, Changes] = {
+    FREE: {},
+    "float32": {"training": {"precision": "float32"}},
+    "Adam 3e-3": {"training": {"optimizer": "adam", "learning_rate": 3e-3}},
+    "Adam 1e-3": {"training": {"optimizer": "adam", "learning_rate": 1e-3}},
+    "Muon 0.01": {"training": {"matrix_learning_rate": 0.01}},
+    "Muon 0.04": {"training": {"matrix_learning_rate": 0.04}},
+    "batch 64": {"training": {"batch_size": 64}},
+    "batch 256": {"training": {"batch_size": 256}},
+    "width 32": {"model": {"d_model": 32}},
+    "width 128": {"model": {"d_model": 128}},
+    "MLPs 4 × as wide": {"model": {"d_mlp": None}},
+    "no MLPs": {"model": {"d_mlp": 0}},
+    "code per token": {"task": {"position_code": "token"}},
+    "code per token, base 10⁴": {"task": {"position_code": "token", "position_base": 1e4}},
+    "GPT-2's initialisation": {"model": {"init": "gpt2"}},
+    "IC and a mixture of depths": {"training": {"depths": "mixture"}},
+    "IC and rising depths": {"training": {"depths": "rising"}},
+    "no IC": {"task": NO_IC},
+    "no IC, a mixture of depths": {"task": NO_IC, "training": {"depths": "mixture"}},
+    "no IC, rising depths": {"task": NO_IC, "training": {"depths": "rising"}},
+}
+
+
+def changed(config: RunConfig, changes: Changes) -> RunConfig:
+    """A config with some fields of its sections changed."""
+    sections = {name: replace(getattr(config, name), **new) for name, new in changes.items()}
+    return replace(config, **sections)
+
+
+def plan(
+    depths: tuple[int, ...] = (2,),
+    seeds: range = range(600, 605),
+    variants: tuple[str, ...] = tuple(VARIANTS),
+) -> dict[str, RunConfig]:
+    """Every variant at every depth with every seed, by name."""
+    return {
+        f"{variant}, D={depth}, seed={seed}": changed(fast(depth, seed), VARIANTS[variant])
+        for depth in depths
+        for variant in variants
+        for seed in seeds
+    }
+
+
+def operations(config: RunConfig) -> int:
+    """Floating-point operations of the matrix products in one training step, optimiser included."""
+    task = make_task(config.task)
+    model = Run(Path(), config).new_model("cpu")
+    learner = Single(model, config.training)
+    batch = Stream(task, replace(config.training, depths="full"), 0, "cpu").batch(1)
+    with FlopCounterMode(display=False) as counter:
+        learner.step(batch, [1.0])
+    return counter.get_total_flops()
+
+
+def result(run: Run) -> dict[str, Any]:
+    """What came of a run, and when it was first solved."""
+    outcome, config = run.outcome() or {}, run.config
+    steps, seconds, spent = None, None, 0
+    for line in run.metrics():
+        if line["val_loss"] < SOLVED:
+            spent = sum(attempt["step"] for attempt in outcome.get("given_up", []))
+            steps, seconds = spent + line["step"], line["seconds"]
+            break
+    return {
+        "run": run.folder.name,
+        "depth": getattr(config.task, "depth", None),
+        "seed": config.seed,
+        "status": run.status,
+        "val_loss": outcome.get("val_loss"),
+        "test_loss": outcome.get("test_loss"),
+        "steps": outcome.get("step"),
+        "seconds": outcome.get("seconds"),
+        "given_up": len(outcome.get("given_up", [])),
+        "steps_to_solved": steps,
+        "seconds_to_solved": seconds,
+        "flop_to_solved": steps and steps * operations(config),
+    }
+
+
+def spread(values: list[float], unit: str = "") -> str:
+    """Mean ± standard deviation, and median."""
+    if not values:
+        return "–"
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    mean, middle = statistics.mean(values), statistics.median(values)
+    return f"{mean:.3g} ± {deviation:.2g}{unit} (median {middle:.3g})"
+
+
+def print_table(results: list[dict[str, Any]]) -> None:
+    """One line a variant and depth, in Markdown."""
+    print("| recipe | D | solved | s to solved | TFLOP to solved | MSE at the end |")
+    print("|---|---|---|---|---|---|")
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for one in results:
+        groups.setdefault((one["run"].split(", D=")[0], one["depth"]), []).append(one)
+    for (variant, depth), same in groups.items():
+        solved = [one for one in same if one["steps_to_solved"] is not None]
+        took = [one["seconds_to_solved"] for one in solved]
+        work = [one["flop_to_solved"] / 1e12 for one in solved]
+        ends = [one["val_loss"] for one in same if one["val_loss"] is not None]
+        print(
+            f"| {variant} | {depth} | {len(solved)} of {len(same)} | {spread(took)}"
+            f" | {spread(work)} | {spread(ends)} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time until solved, over variants of a recipe.")
+    parser.add_argument("--depths", type=int, nargs="*", default=[2])
+    parser.add_argument("--seeds", type=int, nargs=2, default=(600, 604), help="first and last")
+    parser.add_argument("--variants", nargs="*", choices=list(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--threads", type=int, default=1, help="of every run")
+    parser.add_argument("--folder", type=Path, default=Path("runs/time-to-solved"))
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    first, last = options.seeds
+    configs = plan(tuple(options.depths), range(first, last + 1), tuple(options.variants))
+    configs = {name: replace(config, threads=options.threads) for name, config in configs.items()}
+    torch.set_num_threads(1)
+    sweep(Plan("time-to-solved", configs), options.folder, LocalEngine(options.workers))
+    results = [result(Run.open(options.folder / name)) for name in configs]
+    print_table(results)
+    if options.out:
+        environment = describe_environment("cpu", options.threads) | {"workers": options.workers}
+        data = {"environment": environment, "results": results}
+        options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
