@@ -17,18 +17,27 @@ class Muon(torch.optim.Optimizer):
 
     All matrices of one shape are orthogonalised in one batch, over layers and over the query, key
     and value maps that attention keeps stacked in one weight: the updates are those of
-    `torch.optim.Muon` on each matrix alone, in single precision, for a fraction of its time.
+    `torch.optim.Muon` on each matrix alone, for a fraction of its time.
 
     Args:
         groups: parameter groups; `parts` says how many matrices are stacked in each weight.
         lr: step size; multiplied by sqrt(max(1, rows / columns)) for a matrix.
         momentum: of the running mean of gradients (Nesterov).
         weight_decay: decoupled.
+        products: the type that matrices are multiplied in; momentum and weights keep theirs.
     """
 
-    def __init__(self, groups: Iterable[dict], lr: float, momentum: float, weight_decay: float):
+    def __init__(
+        self,
+        groups: Iterable[dict],
+        lr: float,
+        momentum: float,
+        weight_decay: float,
+        products: torch.dtype = torch.float32,
+    ):
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
+        self.products = products
 
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -45,7 +54,8 @@ class Muon(torch.optim.Optimizer):
                 update = weight.grad.lerp(mean, group["momentum"])
                 pieces += [(piece, group) for piece in weight.chunk(group["parts"])]
                 updates += update.chunk(group["parts"])
-        for (piece, group), u in zip(pieces, orthogonalised_by_shape(updates), strict=True):
+        orthogonal = orthogonalised_by_shape(updates, self.products)
+        for (piece, group), u in zip(pieces, orthogonal, strict=True):
             piece.mul_(1 - group["lr"] * group["weight_decay"])
             piece.add_(u, alpha=-group["lr"] * gain(piece))
 
@@ -57,7 +67,7 @@ def gain(matrix: Tensor) -> float:
 
 
 def orthogonalised_by_shape(
-    matrices: Sequence[Float[Tensor, "*batch _ _"]],
+    matrices: Sequence[Float[Tensor, "*batch _ _"]], products: torch.dtype
 ) -> list[Float[Tensor, "*batch _ _"]]:
     """Orthogonalises matrices, all those of one shape (or of its transpose) in one batch."""
     wide = [m if m.shape[-2] <= m.shape[-1] else m.mT for m in matrices]
@@ -66,25 +76,29 @@ def orthogonalised_by_shape(
         by_shape.setdefault(matrix.shape, []).append(i)
     results = list(matrices)
     for same in by_shape.values():
-        together = orthogonalised(torch.stack([wide[i] for i in same]))
+        together = orthogonalised(torch.stack([wide[i] for i in same]), products)
         for i, result in zip(same, together, strict=True):
             results[i] = result if wide[i] is matrices[i] else result.mT
     return results
 
 
 def orthogonalised(
-    matrices: Float[Tensor, "*batch rows columns"], steps: int = 5
-) -> Float[Tensor, "*batch rows columns"]:
+    matrices: Float[Tensor, "batch *more rows columns"],
+    products: torch.dtype = torch.float32,
+    steps: int = 5,
+) -> Float[Tensor, "batch *more rows columns"]:
     """Brings all singular values near 1 (0.7 to 1.2) by a quintic Newton-Schulz iteration.
 
     Cheapest if there are no more rows than columns.
     """
     a, b, c = NEWTON_SCHULZ
     x = matrices / (matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    x = x.flatten(0, -3).to(products)
     for _ in range(steps):
         gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return x
+        quadratic = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, quadratic, x, beta=a)
+    return x.to(matrices.dtype).view(matrices.shape)
 
 
 def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
@@ -100,9 +114,9 @@ def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.op
         stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
         single = [w for n, w in inner.items() if not n.endswith("attn.qkv.weight")]
         groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
-        optimisers.append(
-            Muon(groups, config.matrix_learning_rate, config.momentum, weight_decay=decay)
-        )
+        products = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        rate, momentum = config.matrix_learning_rate, config.momentum
+        optimisers.append(Muon(groups, rate, momentum, decay, products))
         named = {n: w for n, w in named.items() if n not in inner}
     decaying = {n: w for n, w in named.items() if w.ndim == 2 or config.decay_on == "all"}
     rest = {n: w for n, w in named.items() if n not in decaying}

@@ -133,6 +133,10 @@ class StackedMuon(StackedOptimiser):
     moments = ("momentum",)
     options = ("momentum",)
 
+    def __init__(self, rows: int, like: Muon):
+        super().__init__(rows, like)
+        self.products = like.products
+
     def step(self, weights: Numbers, gradient: Numbers, scales: Float[Tensor, " row"]) -> None:
         """Moves all weights of all rows."""
         momentum = self.rates["momentum"]
@@ -147,7 +151,9 @@ class StackedMuon(StackedOptimiser):
             for numbers, shape, parts in zip(nesterov, self.shapes, self.parts, strict=True)
             for matrix in numbers.unflatten(1, shape).chunk(parts, dim=1)
         ]
-        update = [(gain(m) * m).flatten(1) for m in orthogonalised_by_shape(matrices)]
+        update = [
+            (gain(m) * m).flatten(1) for m in orthogonalised_by_shape(matrices, self.products)
+        ]
         self.shrink(weights, rate, scale)
         weights.sub_(rate * torch.cat(update, dim=1))
 
@@ -159,4 +165,4 @@ def on(device: torch.device, *rows: Float[Tensor, " row"]) -> tuple[Float[Tensor
 
 def stacked_like(rows: int, like: torch.optim.Optimizer) -> StackedOptimiser:
     """The stacked form of one of a run's optimisers, with nothing in it yet."""
-    return (StackedMuon if isinstance(like, Muon) else StackedAdam)(rows, like)
+    return StackedMuon(rows, like) if isinstance(like, Muon) else StackedAdam(rows, like)
