@@ -3,12 +3,14 @@
 import resource
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from headway import terminal
 from headway.circuits import discover, emergence
 from headway.report import write_report
 from headway.training import Run, fast, train
+from headway.training.environment import useful_threads
 
 
 def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> Run:
@@ -23,7 +25,7 @@ def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> Run:
         HeadwayError: if training ends without solving the task, or a file cannot be written.
     """
     started = time.perf_counter()
-    config = fast(depth, seed)
+    config = replace(fast(depth, seed), threads=useful_threads())
     with terminal.watching() as watch:
         run = train(config, folder, watch)
     terminal.say("finding the circuit …")

@@ -1,9 +1,11 @@
 """Where a run's numbers come from: versions, machine, threads, and the command that made them."""
 
+import math
 import os
 import platform
 import subprocess
 import sys
+import timeit
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -58,11 +60,47 @@ def git_state(folder: Path) -> str | None:
     return None if commit is None else commit + ("+changes" if changes else "")
 
 
+def multiplies_bfloat16() -> bool:
+    """Whether the processor has instructions that multiply bfloat16 matrices.
+
+    Without them such products are slower than in single precision. Where the system does not list
+    its processor's instructions, the answer is no.
+    """
+    return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(_cpuinfo("flags", "Features").split()))
+
+
+def useful_threads(most: int = 2) -> int:
+    """How many threads make matrix products quicker now, at most `most`; tried, not looked up.
+
+    A thread without an idle core of its own makes all others wait, so this depends on what else
+    the machine does. It takes a tenth of a second. No more are tried than PyTorch may use
+    (`OMP_NUM_THREADS`).
+    """
+    before = torch.get_num_threads()
+    a, b = torch.ones(4096, 64), torch.ones(64, 256)
+    best, quickest = 1, math.inf
+    try:
+        for threads in range(1, min(most, before) + 1):
+            torch.set_num_threads(threads)
+            took = min(timeit.repeat(lambda: a @ b, number=10, repeat=4)[1:])
+            if took < 0.8 * quickest:
+                best, quickest = threads, took
+    finally:
+        torch.set_num_threads(before)
+    return best
+
+
 def processor() -> str:
     """The processor's name, as far as the system tells."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _cpuinfo(*fields: str) -> str:
+    """The first of some fields that Linux tells of the first processor; empty elsewhere."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+            name, _, value = line.partition(":")
+            if name.strip() in fields:
+                return value.strip()
+    return ""
