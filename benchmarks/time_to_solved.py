@@ -28,32 +28,31 @@ from headway.training.learner import Single
 
 SOLVED = 0.01
 DEPTHS = (2, 3, 4, 5)
-FREE = "fast"
 
 Changes = dict[str, dict[str, Any]]
 
 NO_IC: dict[str, Any] = {"curriculum": False}
 VARIANTS: dict[str, Changes] = {
-    FREE: {},
+    "fast": {},
     "float32": {"training": {"precision": "float32"}},
-    "Adam 3e-3": {"training": {"optimizer": "adam", "learning_rate": 3e-3}},
-    "Adam 1e-3": {"training": {"optimizer": "adam", "learning_rate": 1e-3}},
-    "Muon 0.01": {"training": {"matrix_learning_rate": 0.01}},
-    "Muon 0.04": {"training": {"matrix_learning_rate": 0.04}},
-    "batch 64": {"training": {"batch_size": 64}},
-    "batch 256": {"training": {"batch_size": 256}},
-    "width 32": {"model": {"d_model": 32}},
-    "width 128": {"model": {"d_model": 128}},
-    "MLPs 4 × as wide": {"model": {"d_mlp": None}},
-    "no MLPs": {"model": {"d_mlp": 0}},
-    "code per token": {"task": {"position_code": "token"}},
-    "code per token, base 10⁴": {"task": {"position_code": "token", "position_base": 1e4}},
-    "GPT-2's initialisation": {"model": {"init": "gpt2"}},
-    "IC and a mixture of depths": {"training": {"depths": "mixture"}},
-    "IC and rising depths": {"training": {"depths": "rising"}},
-    "no IC": {"task": NO_IC},
-    "no IC, a mixture of depths": {"task": NO_IC, "training": {"depths": "mixture"}},
-    "no IC, rising depths": {"task": NO_IC, "training": {"depths": "rising"}},
+    "adam-3e-3": {"training": {"optimizer": "adam", "learning_rate": 3e-3}},
+    "adam-1e-3": {"training": {"optimizer": "adam", "learning_rate": 1e-3}},
+    "muon-0.01": {"training": {"matrix_learning_rate": 0.01}},
+    "muon-0.04": {"training": {"matrix_learning_rate": 0.04}},
+    "batch-64": {"training": {"batch_size": 64}},
+    "batch-256": {"training": {"batch_size": 256}},
+    "width-32": {"model": {"d_model": 32}},
+    "width-128": {"model": {"d_model": 128}},
+    "mlps-4x": {"model": {"d_mlp": None}},
+    "no-mlps": {"model": {"d_mlp": 0}},
+    "token-code": {"task": {"position_code": "token"}},
+    "token-code-base-1e4": {"task": {"position_code": "token", "position_base": 1e4}},
+    "gpt2-init": {"model": {"init": "gpt2"}},
+    "ic+mixture": {"training": {"depths": "mixture"}},
+    "ic+rising": {"training": {"depths": "rising"}},
+    "no-ic": {"task": NO_IC},
+    "no-ic+mixture": {"task": NO_IC, "training": {"depths": "mixture", "patience": 0}},
+    "no-ic+rising": {"task": NO_IC, "training": {"depths": "rising", "patience": 0}},
 }
 
 
@@ -70,7 +69,7 @@ def plan(
 ) -> dict[str, RunConfig]:
     """Every variant at every depth with every seed, by name."""
     return {
-        f"{variant}, D={depth}, seed={seed}": changed(fast(depth, seed), VARIANTS[variant])
+        f"{variant},depth={depth},seed={seed}": changed(fast(depth, seed), VARIANTS[variant])
         for depth in depths
         for variant in variants
         for seed in seeds
@@ -128,7 +127,7 @@ def print_table(results: list[dict[str, Any]]) -> None:
     print("|---|---|---|---|---|---|")
     groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for one in results:
-        groups.setdefault((one["run"].split(", D=")[0], one["depth"]), []).append(one)
+        groups.setdefault((one["run"].split(",depth=")[0], one["depth"]), []).append(one)
     for (variant, depth), same in groups.items():
         solved = [one for one in same if one["steps_to_solved"] is not None]
         took = [one["seconds_to_solved"] for one in solved]
