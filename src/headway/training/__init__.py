@@ -4,11 +4,12 @@ from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dic
 from headway.training.data import Stream, generator_for, held_out
 from headway.training.loop import evaluate, partial_losses, resume, train
 from headway.training.recipes import RECIPES, fast, paper
-from headway.training.run import Run, find_runs
+from headway.training.run import Run, RunBusyError, find_runs
 
 __all__ = [
     "RECIPES",
     "Run",
+    "RunBusyError",
     "RunConfig",
     "Stream",
     "TrainingConfig",
