@@ -194,6 +194,10 @@ def sweep(
     folder: Path | None = None,
     workers: int | None = None,
     retry_failed: FlagCreatePairsOff[bool] = False,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    gpus_per_run: float | None = None,
+    bring_home: FlagCreatePairsOff[bool] = False,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
 
@@ -203,14 +207,18 @@ def sweep(
         folder: of the sweep; none means one in runs/, named after the plan and the grid.
         workers: runs side by side; none means as many as there are cores for.
         retry_failed: try failed runs again.
+        engine: processes on this machine, or tasks of a Ray cluster.
+        address: of the cluster, host:port; none means one of this machine alone.
+        gpus_per_run: a run's share of GPUs; none means 1 if its device is cuda.
+        bring_home: nodes return a run's files instead of writing to a folder that they share.
     """
     from headway import sweeps, terminal
 
     planned = sweeps.load_plan(plan, flattened(grid))
     place = folder or sweeps.default_folder(plan, planned, flattened(grid))
-    engine = sweeps.LocalEngine(workers)
+    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
     with terminal.following() as watch:
-        board = sweeps.sweep(planned, place, engine, retry_failed, watch)
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch)
     terminal.print_sweep(board, place)
     if board.count("failed"):
         sys.exit(1)

@@ -1,9 +1,9 @@
 """The engine that needs nothing else: worker processes on this machine."""
 
-import select
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import wait
 from typing import Self
 
 from headway.errors import HeadwayError, require
@@ -76,13 +76,15 @@ class LocalEngine:
                 return
             if time.monotonic() < self._not_before.get(job.name, 0.0):
                 continue
+            if not self._fits(job):
+                continue
             if (result := settled(job)) is not None:
                 waiting.remove(job)
                 yield _ended(job, result)
             elif is_busy(job):
                 self._not_before[job.name] = time.monotonic() + LATER
                 yield Event("elsewhere", job.name)
-            elif self._fits(job):
+            else:
                 waiting.remove(job)
                 idle = [worker for worker in self._crew if worker.job is None]
                 if not idle:
@@ -104,11 +106,12 @@ class LocalEngine:
         free = self.memory(device) if beside else None
         if free is None:
             return True
+        held = resident if device == "cpu" else lambda _: 0
         idle = [worker for worker in self._crew if worker.job is None]
-        to_come = self._need(job) - (resident(idle[0].id) if idle else 0)
+        to_come = self._need(job) - (held(idle[0].id) if idle else 0)
         for worker in beside:
             assert worker.job is not None
-            to_come += max(0, self._need(worker.job) - resident(worker.id))
+            to_come += max(0, self._need(worker.job) - held(worker.id))
         return to_come <= free
 
     def _need(self, job: Job) -> int:
@@ -120,8 +123,8 @@ class LocalEngine:
         """Waits a little for the workers' answers."""
         if not self._crew:
             time.sleep(TICK)
-        ready = select.select(self._crew, [], [], TICK)[0] if self._crew else []
-        for worker in ready:
+        by_file = {worker.fileno(): worker for worker in self._crew}
+        for worker in [by_file[file] for file in wait(by_file, TICK) if isinstance(file, int)]:
             answers = worker.answers()
             if answers is None:
                 yield from self._bury(worker, waiting)
