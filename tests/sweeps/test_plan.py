@@ -141,7 +141,7 @@ def test_a_plan_file_is_crossed_with_a_grid(tmp_path):
     assert list(crossed.runs) == ["a,seed=1", "a,seed=2", "b,seed=1", "b,seed=2"]
     assert crossed.runs["b,seed=2"] == fast(2, 2)
     path.write_text(FILE.format(returned="[fast(), fast(2)]"))
-    assert list(load_plan(path, ["seed=1,2"]).runs)[0] == "depth=3,n_layers=6,seed=1"
+    assert next(iter(load_plan(path, ["seed=1,2"]).runs)) == "depth=3,n_layers=6,seed=1"
     path.write_text(FILE.format(returned="[fast(seed=0), fast(seed=1)]"))
     with pytest.raises(HeadwayError, match="two configs are called seed=3"):
         load_plan(path, ["seed=3"])
@@ -222,7 +222,7 @@ def test_a_grid_that_does_not_fit_is_refused_in_one_line(source, texts, complain
 
 
 def test_an_empty_axis_or_plan_is_refused():
-    with pytest.raises(HeadwayError, match="seed = .* at least one value"):
+    with pytest.raises(HeadwayError, match=r"seed = .* at least one value"):
         grid("fast", {"seed": []})
     with pytest.raises(HeadwayError, match="the plan is empty"):
         Plan("x", {})

@@ -45,7 +45,11 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
             f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"
             " a Python file that defines plan(), or a sweep's folder"
         )
-    return _planned(path, _returned(path), axes)
+    try:
+        return _planned(path, _returned(path), axes)
+    except HeadwayError as error:
+        named = str(error).startswith((f"{path}:", f"{path} ", f"{path},"))
+        raise HeadwayError(str(error) if named else f"{path}: {error}") from None
 
 
 def read_plan(folder: Path) -> Plan:
@@ -77,8 +81,8 @@ def _returned(path: Path) -> Any:
         if not callable(function):
             raise HeadwayError(f"{path} defines no function plan()")
         return function()
-    except HeadwayError as error:
-        raise HeadwayError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    except HeadwayError:
+        raise
     except (Exception, SystemExit) as error:
         raise HeadwayError(f"{path}{_line(error, path)}: {described(error)}") from None
     finally:

@@ -140,8 +140,9 @@ def _found(folder: Path) -> list[Run | HeadwayError]:
     return found
 
 
-def _place(run: Run | HeadwayError) -> list[Any]:
-    return _natural("" if isinstance(run, HeadwayError) else run.folder.name)
+def _place(run: Run | HeadwayError) -> tuple[bool, list[Any]]:
+    unreadable = isinstance(run, HeadwayError)
+    return unreadable, [] if unreadable else _natural(run.folder.name)
 
 
 def _natural(name: str) -> list[Any]:
