@@ -107,7 +107,7 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path):
     changed = {
         name.split("/")[0] for name, at in stamps(tmp_path / "s").items() if before[name] != at
     }
-    assert changed == {"wild", "huge", "nowhere"}
+    assert changed == {"wild", "huge"}  # the third fails before anything is written, as before
 
 
 @pytest.mark.parametrize(

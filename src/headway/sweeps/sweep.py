@@ -128,7 +128,7 @@ def begin(folder: Path, plan: Plan) -> None:
     """
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock", timeout=10.0)
+        lock = FileLock(folder / ".lock", timeout=60.0)
         with lock:
             require_room(folder, plan)
             known = read_plan(folder) if is_there(folder / PLAN) else None
