@@ -110,6 +110,10 @@ def test_train_then_look(tmp_path):
     assert listed.returncode == 0
     assert [line.split()[:3] for line in listed.stdout.splitlines()[1:]] == [["a", "done", "6"]]
 
+    some = ("runs", "--where", "status=done", "--where", "seed=0..3", "task.depth=1")
+    assert "a.csv" in headway(*some, "--table", "a.csv", cwd=tmp_path).stdout
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 2
+
     assert "no circuit yet" in headway("emergence", "runs/a", cwd=tmp_path).stderr
     assert "no circuit to find" in headway("circuit", "runs/a", cwd=tmp_path).stderr
     for verb in ("circuit", "emergence", "report"):

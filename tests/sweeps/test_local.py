@@ -48,12 +48,21 @@ def seen(events: list, kind: str) -> list[str]:
     return [event.name for event in events if event is not None and event.kind == kind]
 
 
-def test_a_sweep_trains_every_run_once(plan, tmp_path):
+def test_a_sweep_trains_every_run_once_in_one_process(plan, tmp_path, monkeypatch):
+    given, give = list[int](), Worker.give
+
+    def noted(worker, job):
+        given.append(worker.id)
+        give(worker, job)
+
+    monkeypatch.setattr(Worker, "give", noted)
     runs, events = plan(3), []
     board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=lambda _, event: events.append(event))
     assert [run.state for run in board.runs.values()] == ["done"] * 3
     assert seen(events, "started") == seen(events, "done") == ["r0", "r1", "r2"]
     assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 3
+    assert len(given) == 3
+    assert len(set(given)) == 1
     alone = train(runs.runs["r1"], tmp_path / "alone")
     assert same_weights(Run.open(tmp_path / "s" / "r1"), alone)
 
@@ -65,20 +74,6 @@ def test_a_sweep_trains_every_run_once(plan, tmp_path):
     assert before.items() <= stamps(tmp_path / "s").items()
     command = Run.open(tmp_path / "s" / "new").read("environment.json")[0]["command"]
     assert command == [Path(sys.argv[0]).name, *sys.argv[1:]]
-
-
-def test_one_worker_carries_out_many_runs(plan, tmp_path, monkeypatch):
-    made = []
-    give = Worker.give
-
-    def counted(worker, job):
-        made.append(worker.id)
-        give(worker, job)
-
-    monkeypatch.setattr(Worker, "give", counted)
-    sweep(plan(4), tmp_path / "s", LocalEngine(1))
-    assert len(made) == 4
-    assert len(set(made)) == 1
 
 
 def test_failures_stay_where_they_are(plan, with_training, tmp_path):
@@ -167,18 +162,22 @@ def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, sweeping
 
 
 def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping):
-    runs, folder = plan(4, steps=40), tmp_path / "s"
+    runs, folder = plan(4), tmp_path / "s"
     put(folder, runs)
     both = [sweeping(folder), sweeping(folder)]
     said = [process.communicate(timeout=100) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
+    for out, _ in said:
+        *_, end = out.splitlines()
+        assert end == "4 done; sweep s"
+        assert max(map(len, out.splitlines())) <= 80
     assert done(folder) == [f"r{i}" for i in range(4)]
     for name in runs.runs:
         assert len(Run.open(folder / name).read("environment.json")) == 1
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path):
-    runs, folder, events = plan(2, steps=100), tmp_path / "s", []
+    runs, folder, events = plan(2, steps=60), tmp_path / "s", []
     engine, killed = LocalEngine(1), []
 
     def watch(_, event):
@@ -234,20 +233,6 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping
     assert not list(folder.rglob(".*draft*"))
 
 
-def test_workers_end_with_their_parent(plan, tmp_path, sweeping):
-    folder = put(tmp_path / "s", plan(2, steps=100_000))
-    process = sweeping(folder)
-    until(lambda: (folder / "r0" / "state.safetensors").exists())
-    workers = workers_of(process.pid)
-    assert workers
-    process.kill()
-    process.wait()
-    killed = time.monotonic()
-    until(lambda: not any(map(is_alive, workers)), 5)
-    assert time.monotonic() - killed < 2
-    assert Run.open(folder / "r0").status == "stopped"
-
-
 @pytest.mark.slow
 def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     runs = plan(8, steps=1500, save_every=5)
@@ -287,21 +272,23 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     ]
 
 
-def test_a_sweep_that_is_killed_goes_on_where_it_was(plan, tmp_path, sweeping):
-    runs = plan(4, steps=60)
-    folder = put(tmp_path / "s", runs)
-    for count in (1, 2):
-        process = sweeping(folder)
-        until(lambda now=count: len(done(folder)) >= now)
-        before = stamps(folder)
-        process.kill()
-        process.wait()
-    events = []
+def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path, sweeping):
+    runs = plan(3, steps=60)
+    folder, events = put(tmp_path / "s", runs), []
+    process = sweeping(folder)
+    until(lambda: done(folder) and (folder / "r1" / "state.safetensors").exists())
+    workers = workers_of(process.pid)
+    process.kill()
+    process.wait()
+    killed = time.monotonic()
+    assert len(workers) == 1
+    until(lambda: not any(map(is_alive, workers)), 5)
+    assert time.monotonic() - killed < 2
+    before = stamps(folder)
     sweep(folder, engine=LocalEngine(1), watch=lambda _, event: events.append(event))
+    assert before
     assert before.items() <= stamps(folder).items()
     assert not {name.split("/")[0] for name in before} & set(seen(events, "started"))
-    assert done(folder) == ["r0", "r1", "r2", "r3"]
-    for name, config in runs.runs.items():
-        if name in ("r1", "r2"):
-            alone = train(config, tmp_path / f"alone-{name}")
-            assert same_weights(Run.open(folder / name), alone)
+    assert done(folder) == ["r0", "r1", "r2"]
+    alone = train(runs.runs["r1"], tmp_path / "alone")
+    assert same_weights(Run.open(folder / "r1"), alone)

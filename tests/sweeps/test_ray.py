@@ -33,26 +33,29 @@ def cluster():
 
 def test_a_lost_node_loses_no_run(cluster, plan, tmp_path):
     second = cluster.add_node(num_cpus=1)
-    runs, folder, events = plan(5, steps=250), tmp_path / "s", []
-    engine, lost = RayEngine(cluster.address), []
+    runs, folder, events = plan(6, steps=300), tmp_path / "s", []
+    engine, lost, seen = RayEngine(cluster.address), [], []
 
-    def watch(board, event):
+    def watch(_, event):
         events.append(event)
-        if board.count("done") >= 1 and not lost and board.count("running") >= 2:
+        if event is None or event.kind != "progressed" or lost:
+            return
+        seen.append(event.name)
+        if len(set(seen[seen.index(event.name) :])) > 1:  # another began while this one went on
             lost.append(second)
             cluster.remove_node(second, allow_graceful=False)
 
     board = sweep(runs, folder, engine, watch=watch)
-    assert board.count("done") == 5
+    assert board.count("done") == 6
     ended = [event.name for event in events if event is not None and event.kind == "done"]
     assert sorted(ended) == sorted(runs.runs)
-    assert [row["status"] for row in table(folder)] == ["done"] * 5
+    assert [row["status"] for row in table(folder)] == ["done"] * 6
     assert lost
     again = [event.name for event in events if event is not None and event.kind == "lost"]
     assert again
     for name, config in runs.runs.items():
         run = Run.open(folder / name)
-        assert [line["step"] for line in run.metrics()] == list(range(10, 251, 10))
+        assert [line["step"] for line in run.metrics()] == list(range(10, 301, 10))
         if name in again[:1]:
             alone = train(config, tmp_path / "alone")
             assert run.metrics()[-1]["val_loss"] == alone.metrics()[-1]["val_loss"]

@@ -137,10 +137,8 @@ def record(job: Job, result: Result) -> None:
     with contextlib.suppress(HeadwayError):  # the caller tells of the failure all the same
         run = _opened(job)
         outcome = run.outcome()
-        if outcome is None or (outcome["status"], outcome["message"]) != (
-            "failed",
-            result.message,
-        ):
+        told = None if outcome is None else (outcome["status"], outcome.get("message"))
+        if told != ("failed", result.message):
             run.fail(result.message or "")
 
 
