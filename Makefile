@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+TESTS_READY := $(VENV)/ready-for-tests
 LENS := .venv-lens
 LENS_READY := $(LENS)/ready
 SEED ?= 0
@@ -11,13 +12,13 @@ SEED ?= 0
 demo: $(READY)  ## train, take apart, date, and report: about three minutes
 	$(BIN)/headway demo --seed $(SEED)
 
-test: $(READY)  ## style, types and the default tests
+test: $(TESTS_READY)  ## style, types and the default tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	OMP_NUM_THREADS=1 $(BIN)/pytest
 
-test-slow: $(READY)  ## the tests that take minutes
+test-slow: $(TESTS_READY)  ## the tests that take minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
 
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
@@ -34,6 +35,10 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,dev]'
 	touch $(READY)
+
+$(TESTS_READY): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,table,ray,dev]'
+	touch $(TESTS_READY)
 
 $(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
 	$(PYTHON) -m venv $(LENS)

@@ -26,13 +26,13 @@ def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
 def test_help_lists_the_verbs(tmp_path):
     shown = headway(cwd=tmp_path)
     assert shown.returncode == 0
-    for verb in ("demo", "train", "circuit", "truth", "emergence", "report", "runs"):
+    for verb in ("demo", "train", "circuit", "truth", "emergence", "report", "runs", "sweep"):
         assert f"\n  {verb}" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
-    "verb", ["demo", "train", "circuit", "truth", "emergence", "report", "runs"]
+    "verb", ["demo", "train", "circuit", "truth", "emergence", "report", "runs", "sweep"]
 )
 def test_every_verb_has_help(tmp_path, verb):
     shown = headway(verb, "--help", cwd=tmp_path)
@@ -65,6 +65,21 @@ def test_every_verb_has_help(tmp_path, verb):
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
         (["runs", "nowhere"], "nowhere: there is no such folder"),
+        (["runs", ".", "--where", "bogus=1"], "bogus is not a field: there are task.kind"),
+        (["runs", ".", "--table", "a.txt"], "table = 'a.txt' is not allowed: it must be a file"),
+        (["sweep", "fats"], "plan = 'fats' is not allowed: it must be one of fast, conditional"),
+        (["sweep", "no.py"], "no.py: there is no such file"),
+        (["sweep", "--grid", "seed"], "'seed' is not FIELD=VALUES"),
+        (["sweep", "--grid", "seed=1", "--grid", "seed=2"], "seed is named twice"),
+        (["sweep", "--grid", "model.n_heads=1..4"], "in the grid's cell n_heads=3: model.n_heads"),
+        (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
+        (["sweep", "--engine", "slurm"], "headway sweep: "),
+        (["sweep", "--bring-home"], "--bring-home is an option of --engine ray"),
+        (["sweep", "--engine", "ray", "--address", "x"], "address = 'x' is not allowed: it must"),
+        (
+            ["sweep", "--engine", "ray", "--address", "127.0.0.1:9"],
+            "no Ray cluster can be reached at 127.0.0.1:9: Connection refused",
+        ),
         (["demo", "--depth", "0"], "task.depth = 0 is not allowed"),
     ],
 )
@@ -94,6 +109,10 @@ def test_train_then_look(tmp_path):
     listed = headway("runs", cwd=tmp_path)
     assert listed.returncode == 0
     assert [line.split()[:3] for line in listed.stdout.splitlines()[1:]] == [["a", "done", "6"]]
+
+    some = ("runs", "--where", "status=done", "--where", "seed=0..3", "task.depth=1")
+    assert "a.csv" in headway(*some, "--table", "a.csv", cwd=tmp_path).stdout
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 2
 
     assert "no circuit yet" in headway("emergence", "runs/a", cwd=tmp_path).stderr
     assert "no circuit to find" in headway("circuit", "runs/a", cwd=tmp_path).stderr

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from tyro.conf import AvoidSubcommands, FlagConversionOff, Positional
+from tyro.conf import (
+    AvoidSubcommands,
+    FlagConversionOff,
+    FlagCreatePairsOff,
+    Positional,
+    UseAppendAction,
+)
 
 from headway.errors import HeadwayError, require
 
@@ -25,7 +31,8 @@ usage: headway VERB …
   truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
   report RUN           draw the figures and write report.html
-  runs [FOLDER]        the runs in a folder and their state
+  runs [FOLDER]        the runs in a folder and their state, as a table
+  sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -152,16 +159,74 @@ def report(run: Positional[Path]) -> None:
     print(f"report  {write_report(Run.open(run))}")
 
 
-def runs(folder: Positional[Path] = Path("runs")) -> None:
-    """List the runs in a folder and their state.
+Words = Annotated[tuple[tuple[str, ...], ...], UseAppendAction]
+"""Words that may follow one option, or the same option again."""
+
+
+def runs(
+    folder: Positional[Path] = Path("runs"),
+    where: Annotated[Words, tyro.conf.arg(metavar="FIELD=VALUES …")] = (),
+    sort: str | None = None,
+    table: Path | None = None,
+) -> None:
+    """List the runs in a folder, and in the sweeps in it, and their state.
 
     Args:
-        folder: that holds run folders.
+        folder: that holds run folders, or sweeps' folders.
+        where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
+        sort: the column to sort by, such as val_loss; none means by name.
+        table: a file to write every field and figure to: .csv, .parquet or .json
     """
-    from headway import terminal
-    from headway.training import find_runs
+    from headway import sweeps, terminal
 
-    terminal.print_runs(find_runs(folder))
+    if table is not None:
+        sweeps.require_format(table)
+    rows = sweeps.table(folder, flattened(where), sort)
+    terminal.print_runs(rows, folder)
+    if table is not None:
+        sweeps.write_table(table, rows)
+        terminal.say(f"written to {table}")
+
+
+def sweep(
+    plan: Positional[str] = "fast",
+    grid: Annotated[Words, tyro.conf.arg(metavar="FIELD=VALUES …")] = (),
+    folder: Path | None = None,
+    workers: int | None = None,
+    retry_failed: FlagCreatePairsOff[bool] = False,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    gpus_per_run: float | None = None,
+    bring_home: FlagCreatePairsOff[bool] = False,
+) -> None:
+    """Train every run of a plan that is not done yet, several side by side.
+
+    Args:
+        plan: a recipe, a Python file that defines plan(), or the folder of a sweep to go on with.
+        grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
+        folder: of the sweep; none means one in runs/, named after the plan and the grid.
+        workers: runs side by side; none means as many as there are cores for.
+        retry_failed: try failed runs again.
+        engine: processes on this machine, or tasks of a Ray cluster.
+        address: of the cluster, host:port; none means one of this machine alone.
+        gpus_per_run: a run's share of GPUs; none means 1 if its device is cuda.
+        bring_home: nodes return a run's files instead of writing to a folder that they share.
+    """
+    from headway import sweeps, terminal
+
+    planned = sweeps.load_plan(plan, flattened(grid))
+    place = folder or sweeps.default_folder(plan, planned, flattened(grid))
+    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
+    with terminal.following() as watch:
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch)
+    terminal.print_sweep(board, place)
+    if board.count("failed"):
+        sys.exit(1)
+
+
+def flattened(words: Words) -> list[str]:
+    """The words of an option that was given once or several times."""
+    return [word for group in words for word in group]
 
 
 def train(args: list[str]) -> None:
@@ -219,6 +284,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "emergence": emergence,
     "report": report,
     "runs": runs,
+    "sweep": sweep,
 }
 
 
@@ -234,11 +300,10 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
         return functools.partial(function, *given, **named)
 
     complaint = io.StringIO()
+    flags = () if function is sweep else (FlagConversionOff,)
     try:
         with contextlib.redirect_stderr(complaint):
-            call = tyro.cli(
-                bound, prog=program, args=args, config=(AvoidSubcommands, FlagConversionOff)
-            )
+            call = tyro.cli(bound, prog=program, args=args, config=(AvoidSubcommands, *flags))
     except SystemExit as stop:
         if not stop.code:
             raise

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from headway.errors import HeadwayError
+from headway.sweeps.table import row_of, table
 from headway.terminal import print_runs
 from headway.training import Run, find_runs, from_dict, to_dict, train
 from headway.training import files as files_module
@@ -174,7 +175,7 @@ def test_a_spoilt_line_of_metrics_is_named(tiny, tmp_path, capsys, line):
     with pytest.raises(HeadwayError, match=r"metrics.jsonl, line 2 is not") as error:
         run.metrics()
     assert "\n" not in str(error.value)
-    print_runs([run])
+    print_runs([row_of(run)])
     assert "unreadable: " in capsys.readouterr().out
 
 
@@ -191,7 +192,7 @@ def test_a_table_of_runs_leaves_out_none(tiny, tmp_path, capsys):
     Run.create(tmp_path / "good", tiny)
     bad = Run.create(tmp_path / "bad", tiny)
     bad.write("circuit.json", {"heads": 3})
-    print_runs(find_runs(tmp_path))
+    print_runs(table(tmp_path))
     shown = capsys.readouterr().out
     assert "good" in shown
     assert "unreadable: " in shown

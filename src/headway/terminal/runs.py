@@ -1,41 +1,54 @@
 """A table of runs and their state."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 from rich.table import Table
 from rich.text import Text
 
-from headway.errors import HeadwayError
 from headway.terminal.base import console, duration
-from headway.training import Run
-from headway.training.files import clear_content_errors
 
 
-def print_runs(runs: list[Run | HeadwayError]) -> None:
-    """A table of runs and their state; folders that cannot be read say why."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("run", "status", "step", "val MSE", "circuit", "time"):
-        table.add_column(title, justify="left" if title in ("run", "status") else "right")
-    unreadable: list[HeadwayError] = []
-    for run in runs:
-        if isinstance(run, HeadwayError):
-            unreadable.append(run)
-            continue
-        try:
-            metrics, found, status = run.metrics(), run.read("circuit.json"), run.status
-            with clear_content_errors(run.folder / "circuit.json"):
-                circuit = "-" if found is None else f"{found['useful_heads']} heads"
-        except HeadwayError as error:
-            unreadable.append(error)
-            continue
-        last = metrics[-1] if metrics else None
-        table.add_row(
-            Text(run.folder.name),
-            status,
-            str(last["step"]) if last else "0",
-            f"{last['val_loss']:.4f}" if last else "-",
-            circuit,
-            duration(last["seconds"]) if last else "-",
+def print_runs(rows: Sequence[dict[str, Any]], folder: Path | None = None) -> None:
+    """A table of runs and their state; what cannot be read or has failed says why.
+
+    Args:
+        rows: as `headway.sweeps.table` gives them.
+        folder: that they lie in; runs deeper inside are named with the folders between.
+    """
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("run", overflow="fold")
+    for title in ("status", "step", "val MSE", "circuit", "time"):
+        justify = "left" if title == "status" else "right"
+        shown.add_column(title, justify=justify, no_wrap=True)
+    readable = [row for row in rows if row["status"] != "unreadable"]
+    for row in readable:
+        loss, heads, seconds = row["val_loss"], row["useful_heads"], row["seconds"]
+        shown.add_row(
+            Text(_name(row, folder)),
+            row["status"],
+            str(row["step"]),
+            "-" if loss is None else f"{loss:.4f}",
+            "-" if heads is None else f"{heads} heads",
+            "-" if seconds is None else duration(seconds),
         )
     out = console()
-    out.print(table if table.row_count else "no runs here yet: headway train makes one")
-    for error in unreadable:
-        out.print(f"unreadable: {error}", markup=False)
+    out.print(shown if rows else "no runs here yet: headway train makes one")
+    for row in rows:
+        if row["status"] == "failed" and row["message"]:
+            told = without_folder(row["message"], Path(row["folder"]))
+            out.print(f"{_name(row, folder)}: {told}", markup=False)
+        if row["status"] == "unreadable":
+            out.print(f"unreadable: {row['message']}", markup=False)
+
+
+def without_folder(message: str, folder: Path) -> str:
+    """A run's message where the run is named anyway."""
+    return message.replace(f" in {folder.absolute()}", "").replace(f" in {folder}", "")
+
+
+def _name(row: dict[str, Any], folder: Path | None) -> str:
+    path = Path(row["folder"])
+    inside = folder is not None and path.is_relative_to(folder)
+    return str(path.relative_to(folder)) if inside and folder else path.name

@@ -5,11 +5,12 @@ from headway.training.data import Stream, generator_for, held_out
 from headway.training.loop import resume, resume_stacked, train, train_stacked
 from headway.training.losses import evaluate, partial_losses
 from headway.training.recipes import RECIPES, fast, paper
-from headway.training.run import Run, find_runs
+from headway.training.run import Run, RunBusyError, find_runs
 
 __all__ = [
     "RECIPES",
     "Run",
+    "RunBusyError",
     "RunConfig",
     "Stream",
     "TrainingConfig",

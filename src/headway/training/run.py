@@ -42,6 +42,10 @@ from headway.training.files import (
 FORMAT = 2
 
 
+class RunBusyError(HeadwayError):
+    """Another process is writing to the run."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A run's folder and its config; everything else is read from the folder when asked for."""
@@ -257,6 +261,22 @@ class Run:
         require(status in ("done", "failed"), f"{path}: status", status, "done or failed")
         return outcome
 
+    def fail(self, message: str) -> None:
+        """Records that the run ended as failed, for a reason that the loop could not record.
+
+        Args:
+            message: why, on one line.
+
+        Raises:
+            HeadwayError: if another process is writing to the run, or the disk does not take it.
+        """
+        with self.writing():
+            metrics = self.metrics()
+            last = metrics[-1] if metrics else {"step": 0}
+            told = {name: last.get(name) for name in ("step", "val_loss", "partial", "seconds")}
+            outcome = {"status": "failed", "message": message, **told, "given_up": []}
+            self.write("outcome.json", outcome)
+
     @property
     def status(self) -> str:
         """`done` or `failed` once it ended; else `running`, or `stopped` if nobody writes to it."""
@@ -278,14 +298,15 @@ class Run:
         """Holds the run for one writer; the lock dies with the process.
 
         Raises:
-            HeadwayError: if another process is writing to the run, or writing is not permitted.
+            RunBusyError: if another process is writing to the run.
+            HeadwayError: if writing is not permitted.
         """
         lock = FileLock(self._lock_path, timeout=0.3)  # longer than `status` ever holds it
         with clear_io_errors(self.folder, "write to"):
             try:
                 lock.acquire()
             except Timeout:  # an OSError too
-                raise HeadwayError(
+                raise RunBusyError(
                     f"{self.folder}: another process is writing to this run; wait for it or stop it"
                 ) from None
         try:

@@ -1,0 +1,106 @@
+"""What side by side is worth: the same sweep with one worker, with two, and on two Ray nodes.
+
+    python benchmarks/sweep_workers.py --runs 8 --steps 300 --rounds 3
+
+Every run is one of `fast` with its steps cut down, one thread each. Printed are the seconds of
+every round and the ratios of their medians, and what it takes from the end of one run in a worker
+to the first step of the next. Engines take turns, so that whatever else the machine does strikes
+all alike.
+The Ray cluster has two nodes of one CPU on this machine; its start is told apart from the sweep.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headway.sweeps import Board, Engine, Event, LocalEngine, Plan, RayEngine, grid, sweep
+from headway.training import fast
+
+
+def planned(runs: int, steps: int) -> Plan:
+    """So many equal runs that neither stop early nor start again."""
+    base = fast()
+    training = replace(
+        base.training, steps=steps, cooldown_steps=0, cooldown_below=0.0, stop_below=0.0, patience=0
+    )
+    return grid(replace(base, training=training), {"seed": range(runs)})
+
+
+def timed(plan: Plan, engine: Engine) -> tuple[float, float, list[float]]:
+    """Seconds of a whole sweep, of it from the first run's start, and of starting later runs."""
+    began: dict[str, float] = {}
+    starts, free = list[float](), list[float]()
+    first: list[float] = []
+
+    def watch(_: Board, event: Event | None) -> None:
+        now = time.perf_counter()
+        if event is None:
+            return
+        if event.kind == "started":
+            first.append(now)
+        elif event.kind == "progressed" and event.name not in began:
+            began[event.name] = now
+            if free:
+                starts.append(now - free.pop(0))
+        elif event.kind == "done":
+            free.append(now)
+
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        board = sweep(plan, Path(folder) / "s", engine, watch=watch)
+        ended = time.perf_counter()
+    if board.count("done") != len(plan.runs):
+        raise SystemExit("a run failed: there is nothing to compare")
+    return ended - begun, ended - first[0], starts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Sweeps side by side, and on Ray.")
+    parser.add_argument("--runs", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-ray", action="store_true")
+    options = parser.parse_args()
+
+    plan, engines, cluster = planned(options.runs, options.steps), dict[str, Any](), None
+    engines["one worker"] = lambda: LocalEngine(1)
+    engines["two workers"] = lambda: LocalEngine(2)
+    if not options.no_ray:
+        from ray.cluster_utils import Cluster
+
+        begun = time.perf_counter()
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        cluster.add_node(num_cpus=1)
+        print(f"two Ray nodes started in {time.perf_counter() - begun:.1f} s")
+        address = cluster.address
+        engines["two Ray nodes"] = lambda: RayEngine(address)
+
+    whole: dict[str, list[float]] = {name: [] for name in engines}
+    starts: dict[str, list[float]] = {name: [] for name in engines}
+    for number in range(1, options.rounds + 1):
+        for name, make in engines.items():
+            seconds, from_first, begun_after = timed(plan, make())
+            whole[name].append(seconds)
+            starts[name] += begun_after
+            print(f"round {number}  {name:14} {seconds:7.1f} s", end="")
+            print(f"  ({from_first:.1f} s from the first run's start)", flush=True)
+    if cluster is not None:
+        cluster.shutdown()
+
+    middle = {name: statistics.median(seconds) for name, seconds in whole.items()}
+    print(f"{options.runs} runs of {options.steps} steps, medians of {options.rounds} rounds")
+    print(f"two workers / one worker: {middle['two workers'] / middle['one worker']:.3f}")
+    if cluster is not None:
+        print(f"Ray / two workers: {middle['two Ray nodes'] / middle['two workers']:.3f}")
+    for name, seconds in starts.items():
+        if seconds and "Ray" not in name:
+            print(f"starting a run, {name}: median {statistics.median(seconds):.2f} s,", end="")
+            print(f" at most {max(seconds):.2f} s (n={len(seconds)})")
+
+
+if __name__ == "__main__":
+    main()

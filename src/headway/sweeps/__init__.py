@@ -1,0 +1,55 @@
+"""Many runs: a plan, carried out side by side, and one table of what came of it."""
+
+from typing import Literal
+
+from headway.errors import HeadwayError
+from headway.sweeps.board import Board
+from headway.sweeps.engine import Engine, Event
+from headway.sweeps.local import LocalEngine
+from headway.sweeps.on_ray import RayEngine
+from headway.sweeps.plan import Plan, grid
+from headway.sweeps.sources import default_folder, load_plan
+from headway.sweeps.sweep import sweep
+from headway.sweeps.table import require_format, table, write_table
+
+
+def make_engine(
+    kind: Literal["local", "ray"],
+    workers: int | None,
+    address: str | None,
+    gpus_per_run: float | None,
+    bring_home: bool,
+) -> Engine:
+    """The engine that the command line asks for.
+
+    Raises:
+        HeadwayError: if it has no such option, or a value is not allowed.
+    """
+    if kind == "ray":
+        return RayEngine(address, workers, gpus_per_run, bring_home)
+    for option, given in (
+        ("address", address is not None),
+        ("gpus-per-run", gpus_per_run is not None),
+        ("bring-home", bring_home),
+    ):
+        if given:
+            raise HeadwayError(f"--{option} is an option of --engine ray")
+    return LocalEngine(workers)
+
+
+__all__ = [
+    "Board",
+    "Engine",
+    "Event",
+    "LocalEngine",
+    "Plan",
+    "RayEngine",
+    "default_folder",
+    "grid",
+    "load_plan",
+    "make_engine",
+    "require_format",
+    "sweep",
+    "table",
+    "write_table",
+]

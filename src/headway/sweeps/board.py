@@ -1,0 +1,113 @@
+"""How every run of a sweep stands, for whoever shows it. The truth is in the run folders."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from headway.sweeps.engine import Event
+from headway.sweeps.memory import n_weights
+from headway.tasks import make_task
+from headway.training import RunConfig
+
+State = Literal["waiting", "running", "elsewhere", "done", "failed"]
+STATES: dict[str, State] = {
+    "started": "running",
+    "progressed": "running",
+    "lost": "waiting",
+    "elsewhere": "elsewhere",
+    "done": "done",
+    "failed": "failed",
+}
+
+
+@dataclass
+class Standing:
+    """How one run stands.
+
+    Attributes:
+        state: `elsewhere` if another process is writing to the run.
+        cost: of a step of it, in any unit.
+        planned: steps that its config allows.
+        first: step at which it was first seen in this session; none before that.
+        step: that it is at.
+        end: the last step as planned now.
+        loss: of the last evaluation.
+        message: why it failed.
+    """
+
+    state: State
+    cost: float
+    planned: int
+    first: int | None = None
+    step: int = 0
+    end: int = 0
+    loss: float | None = None
+    message: str | None = None
+
+
+class Board:
+    """How every run stands, from the events of an engine.
+
+    Args:
+        runs: the config of every run by name.
+    """
+
+    def __init__(self, runs: dict[str, RunConfig]):
+        self.runs = {
+            name: Standing("waiting", step_cost(config), config.training.steps)
+            for name, config in runs.items()
+        }
+        self.before: Counter[str] = Counter()
+        self._since = time.monotonic()
+
+    def found(self, name: str, state: State, message: str | None = None) -> None:
+        """Takes note of a run that had ended before."""
+        self.runs[name].state, self.runs[name].message = state, message
+        self.before[state] += 1
+
+    def note(self, event: Event) -> None:
+        """Takes note of an event."""
+        run = self.runs[event.name]
+        run.state = STATES[event.kind]
+        if event.kind in ("started", "progressed"):
+            if event.kind == "progressed" and run.first is None:
+                run.first = max(0, event.step - 1)
+            run.step, run.end = event.step, event.end
+            run.loss = event.loss if event.loss is not None else run.loss
+        if event.kind == "failed":
+            run.message = event.message
+
+    def named(self, state: State) -> list[str]:
+        """The runs in a state, in the order of the plan."""
+        return [name for name, run in self.runs.items() if run.state == state]
+
+    def count(self, state: State) -> int:
+        """How many runs are in a state."""
+        return sum(run.state == state for run in self.runs.values())
+
+    def seconds_left(self) -> float | None:
+        """About how long it will take; none as long as nothing tells.
+
+        What is left costs as much for a step as what was done; runs that have not begun are taken
+        to end as early as those that have ended here.
+        """
+        done = sum(run.cost * (run.step - run.first) for run in self.runs.values() if run.first)
+        done += sum(run.cost * run.step for run in self.runs.values() if run.first == 0)
+        if not done:
+            return None
+        ended = [run for run in self.runs.values() if run.state == "done" and run.step]
+        share = sum(run.step / run.planned for run in ended) / len(ended) if ended else 1.0
+        left = sum(
+            run.cost * (run.end - run.step if run.state == "running" else share * run.planned)
+            for run in self.runs.values()
+            if run.state in ("running", "waiting")
+        )
+        return left * (time.monotonic() - self._since) / done
+
+
+def step_cost(config: RunConfig) -> float:
+    """What a training step costs, but for a factor: weights times positions."""
+    task = make_task(config.task)
+    weights = n_weights(config.model, task.d_input, task.d_target)
+    return config.training.batch_size * task.length * float(weights)

@@ -1,0 +1,121 @@
+"""Worker processes as their parent sees them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from headway.sweeps import worker
+from headway.sweeps.jobs import Job
+
+PATIENCE = 3.0
+"""Seconds that a worker may take to leave its run when told to stop."""
+
+
+class Worker:
+    """A process that carries out one job at a time.
+
+    Attributes:
+        job: that it works on; none while it is idle.
+        is_ready: whether it has loaded what it needs.
+    """
+
+    def __init__(self):
+        self.job: Job | None = None
+        self.is_ready = False
+        self._rest = b""
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
+        command = [sys.executable, "-P", str(Path(worker.__file__)), json.dumps(sys.path)]
+        # An interrupt at the terminal reaches all processes; it is the parent's to act on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                bufsize=0,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    @property
+    def id(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Where its answers come from, for a selector."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def give(self, job: Job) -> None:
+        """Gives it a job."""
+        self.job = job
+        self._say(job.to_json())
+
+    def answers(self) -> list[dict[str, Any]] | None:
+        """What it has answered since the last time; none if it has ended."""
+        content = os.read(self.fileno(), 65536)
+        if not content:
+            return None
+        *lines, self._rest = (self._rest + content).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def end(self) -> str:
+        """Waits for the end of a process that answers no more, and says how it came, in words."""
+        self._process.wait()
+        code = self._process.returncode
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        self._close()
+        if code < 0:
+            name = signal.Signals(-code).name
+            likely = " (was there enough memory?)" if -code == signal.SIGKILL else ""
+            return f"ended by {name}{likely}"
+        return f"ended with code {code}" + (f": {said[-1]}" if said else "")
+
+    def ask_to_stop(self) -> None:
+        """Asks it to leave its run after this step, and to end."""
+        self._say(None)
+
+    def stop(self, deadline: float) -> None:
+        """Waits until a moment of the monotonic clock for it to end, and then ends it."""
+        try:
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        finally:
+            self._process.kill()  # if another interrupt came while waiting
+            self._process.wait()
+            self._close()
+
+    def _say(self, message: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write((json.dumps(message) + "\n").encode())
+        except BrokenPipeError:
+            return  # it has ended, as its answers will tell
+
+    def _close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        for file in (self._process.stdin, self._process.stdout, self._complaints):
+            file.close()
+
+
+def stop_all(workers: list[Worker]) -> None:
+    """Ends all workers: each after the step that it is at, or soon in any case."""
+    for one in workers:
+        one.ask_to_stop()
+    deadline = time.monotonic() + PATIENCE
+    for one in workers:
+        one.stop(deadline)

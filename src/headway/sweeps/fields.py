@@ -1,0 +1,173 @@
+"""The fields of a config by dotted name, and the grammar in which their values are written.
+
+`1..8` is every whole number from 1 to 8, `1,2,4` a list, anything else a single value. Values are
+read as the field's type says: `none` for an optional, `true` and `false`, one of the choices.
+"""
+
+import dataclasses
+import re
+import types
+import typing
+from typing import Any, Literal
+
+from headway.errors import HeadwayError, require
+from headway.models import TransformerConfig
+from headway.tasks import TASKS, task_kind
+from headway.training import RunConfig, TrainingConfig
+
+SECTIONS = ("task", "model", "training")
+MOST = 100_000
+"""The longest range that is written out."""
+
+
+def flat(config: RunConfig) -> dict[str, Any]:
+    """Every field of a config by its dotted name, the task's kind first."""
+    fields: dict[str, Any] = {"task.kind": task_kind(config.task)}
+    for section in SECTIONS:
+        part = getattr(config, section)
+        fields |= {f"{section}.{f.name}": getattr(part, f.name) for f in dataclasses.fields(part)}
+    rest = [f.name for f in dataclasses.fields(config) if f.name not in SECTIONS]
+    return fields | {name: getattr(config, name) for name in rest}
+
+
+def changed(config: RunConfig, fields: dict[str, Any]) -> RunConfig:
+    """A config with some fields changed, all at once.
+
+    Args:
+        config: to start from.
+        fields: new values by dotted name; every name is one of the config's.
+
+    Raises:
+        HeadwayError: if the values do not go together.
+    """
+    sections, own = {section: dict[str, Any]() for section in SECTIONS}, dict[str, Any]()
+    for name, value in fields.items():
+        section, _, field = name.rpartition(".")
+        (sections[section] if section else own)[field] = value
+    parts = {
+        section: dataclasses.replace(getattr(config, section), **values)
+        for section, values in sections.items()
+        if values
+    }
+    return dataclasses.replace(config, **own, **parts)
+
+
+def types_of(config: RunConfig) -> dict[str, Any]:
+    """The type of every field of a config that can be changed, by dotted name."""
+    found = {
+        f"{section}.{name}": hint
+        for section in SECTIONS
+        for name, hint in typing.get_type_hints(type(getattr(config, section))).items()
+    }
+    own = typing.get_type_hints(RunConfig).items()
+    return found | {name: hint for name, hint in own if name not in SECTIONS}
+
+
+def types_of_all() -> dict[str, Any]:
+    """The type of every field that the config of any task has, and of its task's kind."""
+    found: dict[str, Any] = {"task.kind": Literal[tuple(TASKS)]}
+    for kind, _ in TASKS.values():
+        found |= types_of(RunConfig(kind(), TransformerConfig(), TrainingConfig()))
+    return found
+
+
+def values_of(field: str, text: str, hint: Any) -> list[Any]:
+    """The values that a text stands for.
+
+    Args:
+        field: whose values they are, for the complaint.
+        text: a range, a list or a single value.
+        hint: the field's type.
+
+    Raises:
+        HeadwayError: if there is none, or one is not of the type.
+    """
+    values: list[Any] = []
+    for part in (part.strip() for part in text.split(",")):
+        ends = re.fullmatch(r"([+-]?[0-9]+)\.\.([+-]?[0-9]+)", part)
+        if ends and _takes_numbers(hint):
+            first, last = int(ends[1]), int(ends[2])
+            allowed = f"a range from low to high, of at most {MOST} numbers"
+            require(0 <= last - first < MOST, field, part, allowed)
+            whole = _takes_whole_numbers(hint)
+            values += [n if whole else float(n) for n in range(first, last + 1)]
+            continue
+        try:
+            values.append(_read(part, hint))
+        except ValueError as error:
+            allowed = f"{error}, or a list (1,2,4)"
+            if _takes_numbers(hint):
+                allowed = f"{error}, a range (1..8) or a list (1,2,4)"
+            require(False, field, part, allowed)
+    return values
+
+
+def said(value: Any) -> str:
+    """A value as the grammar writes it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ":".join(map(said, value))
+    return str(value)
+
+
+def split(text: str) -> tuple[str, str]:
+    """The two sides of `FIELD=VALUES`.
+
+    Raises:
+        HeadwayError: if there are no two.
+    """
+    field, equals, values = text.partition("=")
+    if not (field.strip() and equals and values.strip()):
+        raise HeadwayError(f"{text!r} is not FIELD=VALUES, such as seed=0..7 or model.n_layers=2,4")
+    return field.strip(), values.strip()
+
+
+def _read(text: str, hint: Any) -> Any:
+    """One value.
+
+    Raises:
+        ValueError: if it is not of the type; says what is.
+    """
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        chosen = [choice for choice in args if str(choice) == text]
+        if not chosen:
+            raise ValueError("one of " + ", ".join(map(str, args)))
+        return chosen[0]
+    if origin in (types.UnionType, typing.Union):
+        if text.lower() == "none" and type(None) in args:
+            return None
+        problems = []
+        for arg in (arg for arg in args if arg is not type(None)):
+            try:
+                return _read(text, arg)
+            except ValueError as error:
+                problems.append(str(error))
+        raise ValueError(" or ".join([*problems, *(["none"] if type(None) in args else [])]))
+    if origin is tuple:
+        parts = text.split(":")
+        if len(parts) != len(args):
+            raise ValueError(f"{len(args)} numbers joined by colons")
+        return tuple(_read(part, arg) for part, arg in zip(parts, args, strict=True))
+    kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    if hint not in kinds:
+        raise ValueError("left as it is: it cannot be written as one word")
+    try:
+        return {"true": True, "false": False}[text.lower()] if hint is bool else hint(text)
+    except (ValueError, KeyError):
+        raise ValueError(kinds[hint]) from None
+
+
+def _takes_numbers(hint: Any) -> bool:
+    return hint in (int, float) or any(arg in (int, float) for arg in _choices(hint))
+
+
+def _takes_whole_numbers(hint: Any) -> bool:
+    return hint is int or int in _choices(hint)
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """What an optional or a union lets one choose between."""
+    among = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    return typing.get_args(hint) if among else ()

@@ -1,0 +1,101 @@
+"""How much memory a run will need, and how much there is."""
+
+import os
+from pathlib import Path
+
+import torch
+
+from headway.models import TransformerConfig
+from headway.tasks import make_task
+from headway.training import RunConfig
+
+PROCESS = 320 * 2**20
+"""Bytes of a process that has loaded PyTorch and is idle, with what its allocator keeps."""
+FLOAT = 4
+EVALUATED = 512
+"""Sequences that are evaluated at a time."""
+
+
+def estimate(config: RunConfig) -> int:
+    """About the most bytes that a run takes at any time, on the generous side.
+
+    - Every weight 14 times: itself, its gradient, its optimiser's two means, what Muon computes an
+      update from, and twice the state (three tensors a weight) while it is written.
+    - What a batch leaves behind in every layer for the backward pass: 8 widths of the model, 2 of
+      the MLP and 3 attention patterns a position; and once more for the layer that is computed on.
+      Or, if that is more, one layer of the evaluation.
+    - The training set if it is fixed: what one sequence draws, three times while it is drawn.
+    - The held-out sequences with their targets, twice.
+
+    All in single precision, besides the process itself.
+    """
+    task, training, model = make_task(config.task), config.training, config.model
+    sequence = task.length * task.d_input + task.n_chains * task.d_target
+    sequence += 2 * len(task.role_names) * task.n_chains
+    width = 8 * model.d_model + 4 * model.n_heads * model.head_width + 2 * model.mlp_width
+    layer = task.length * (width + 3 * model.n_heads * task.length)
+    learning = training.batch_size * (layer * (model.n_layers + 1) + 2 * sequence)
+    judging = min(training.eval_examples, EVALUATED) * 2 * layer
+    floats = 14 * n_weights(model, task.d_input, task.d_target)
+    floats += max(learning, judging) + 2 * training.eval_examples * sequence
+    fixed = 0
+    if training.train_examples is not None:
+        one = task.draw(1, torch.Generator().manual_seed(0))
+        fixed = 3 * training.train_examples * sum(tensor.nbytes for tensor in one)
+    return PROCESS + FLOAT * floats + fixed
+
+
+def n_weights(model: TransformerConfig, d_input: int, d_target: int) -> int:
+    """How many weights a transformer has, without building it."""
+    width, heads, inner = model.d_model, model.n_heads * model.head_width, model.mlp_width
+    block = 2 * width + 3 * heads * (width + 1) + (heads + 1) * width
+    if not model.attn_only:
+        block += 2 * width + (width + 1) * inner + (inner + 1) * width
+    ends = (d_input + 1) * width + 2 * width + (width + 1) * d_target
+    return ends + model.n_layers * block
+
+
+def available(device: str) -> int | None:
+    """Bytes that can still be had on a device: main memory, or a GPU's own; none if unknown."""
+    if device.startswith("cuda"):
+        return torch.cuda.mem_get_info(device)[0] if torch.cuda.is_available() else None
+    return _main_memory()
+
+
+def resident(process: int) -> int:
+    """Bytes of main memory that a process holds; 0 if that cannot be told."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _main_memory() -> int | None:
+    """What the system can give, within the limit of this process's control group."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    known = {line.split(":")[0]: line.split()[1] for line in lines if ":" in line}
+    if "MemAvailable" not in known:
+        return None
+    free = int(known["MemAvailable"]) * 1024
+    group = Path("/sys/fs/cgroup")
+    for folder, limit, used, spare in (
+        (group, "memory.max", "memory.current", "inactive_file"),
+        (
+            group / "memory",
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file",
+        ),
+    ):
+        try:
+            stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            held = int((folder / used).read_text()) - int(stat.get(spare, 0))
+            left = int((folder / limit).read_text()) - held
+        except (OSError, ValueError):  # no such limit
+            continue
+        free = min(free, max(0, left))
+    return free

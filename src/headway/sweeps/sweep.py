@@ -1,0 +1,141 @@
+"""A sweep: a plan in a folder, carried out by an engine. What is done is what the folders say."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+from headway.errors import HeadwayError
+from headway.sweeps.board import Board
+from headway.sweeps.engine import Engine, Event
+from headway.sweeps.fields import flat, said
+from headway.sweeps.jobs import Job, settled
+from headway.sweeps.local import LocalEngine
+from headway.sweeps.plan import Plan
+from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
+from headway.training import Run, RunConfig
+from headway.training.files import clear_io_errors, is_there, write_json
+
+OLD = 3600.0
+"""Seconds after which a half-made folder is taken to be left over from a killed process."""
+
+SweepWatch = Callable[[Board, Event | None], None]
+"""Told of every event, and how all runs stand after it; and of no event now and then."""
+
+
+def sweep(
+    plan: Plan | str | Path,
+    folder: str | Path | None = None,
+    engine: Engine | None = None,
+    retry_failed: bool = False,
+    watch: SweepWatch | None = None,
+) -> Board:
+    """Carries out what is not done yet of a plan, in a folder with a run folder a config.
+
+    It can be interrupted or killed at any moment and called again. Several processes may work in
+    one folder: none repeats what another has done or is doing.
+
+    Args:
+        plan: the plan, or what `load_plan` takes.
+        folder: of the sweep; none means the one that the plan comes from, or one in `runs/`.
+        engine: that carries the runs out; none means worker processes on this machine.
+        retry_failed: whether runs that have failed are tried again.
+        watch: told of every event, to show progress.
+
+    Returns:
+        How every run of the plan has ended.
+
+    Raises:
+        HeadwayError: if the folder holds other configs under the same names, or the engine cannot
+            start. Runs that fail do not stop the others.
+    """
+    source = plan.name if isinstance(plan, Plan) else plan
+    plan = plan if isinstance(plan, Plan) else load_plan(plan)
+    place = Path(folder) if folder is not None else default_folder(source, plan)
+    engine = engine or LocalEngine()
+    require_room(place, plan)
+    try:
+        with engine:
+            begin(place, plan)
+            return _carry_out(place.absolute(), plan, engine, retry_failed, watch)
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"continue with: headway sweep {place}{engine.options}")
+        raise
+
+
+def _carry_out(
+    folder: Path, plan: Plan, engine: Engine, retry_failed: bool, watch: SweepWatch | None
+) -> Board:
+    command = (Path(sys.argv[0]).name, *sys.argv[1:])
+    board, jobs = Board(plan.runs), list[Job]()
+    for name, config in plan.runs.items():
+        job = Job(name, folder / name, config, retry_failed, command)
+        result = settled(job)
+        if result is None:
+            jobs.append(job)
+        else:
+            board.found(name, "done" if result.status == "done" else "failed", result.message)
+    if watch is not None:
+        watch(board, None)
+    for event in engine.events(jobs):
+        if event is not None:
+            board.note(event)
+        if watch is not None:
+            watch(board, event)
+    return board
+
+
+def require_room(folder: Path, plan: Plan) -> None:
+    """Makes sure that a plan can be carried out in a folder; changes nothing.
+
+    Raises:
+        HeadwayError: if the folder is a run's, or holds another config under one of the names.
+    """
+    if is_there(folder / "config.json"):
+        raise HeadwayError(f"{folder} is the folder of a run: choose another one for the sweep")
+    known = read_plan(folder).runs if is_there(folder / PLAN) else {}
+    for name, config in plan.runs.items():
+        if is_there(folder / name):
+            require_same(folder / name, Run.open(folder / name).config, config)
+        elif name in known:
+            require_same(folder / name, known[name], config)
+
+
+def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
+    """Makes sure that a run is the planned one.
+
+    Raises:
+        HeadwayError: if not, with the first field in which they differ.
+    """
+    if there == planned:
+        return
+    before, after = flat(there), flat(planned)
+    names = [name for name in before | after if before.get(name) != after.get(name)]
+    raise HeadwayError(
+        f"{folder} is there already with {names[0]} = {said(before.get(names[0]))}, not"
+        f" {said(after.get(names[0]))}: choose another folder, or other names"
+    )
+
+
+def begin(folder: Path, plan: Plan) -> None:
+    """Makes a sweep's folder, or adds the new runs to the plan of the one that is there.
+
+    Raises:
+        HeadwayError: if another process has put other configs there, or the disk does not take it.
+    """
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / ".lock", timeout=60.0)
+        with lock:
+            require_room(folder, plan)
+            known = read_plan(folder) if is_there(folder / PLAN) else None
+            runs = {**(known.runs if known else {}), **plan.runs}
+            if known is None or runs.keys() != known.runs.keys():
+                name = known.name if known else plan.name
+                write_json(folder / PLAN, Plan(name, runs).to_json())
+            for path in folder.glob(".*.draft-*"):
+                if path.is_dir() and time.time() - path.stat().st_mtime > OLD:
+                    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,205 @@
+"""One table of many runs: a row a run, a column a field of the config or a final figure."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from headway.errors import HeadwayError, require
+from headway.sweeps.fields import flat, said, split, types_of_all, values_of
+from headway.sweeps.sources import PLAN
+from headway.training import Run, find_runs
+from headway.training.files import clear_content_errors, clear_io_errors, is_there, write_whole
+
+Row = dict[str, Any]
+STATUSES = ("done", "failed", "running", "stopped", "unreadable")
+FORMATS = (".csv", ".json", ".parquet")
+
+
+def table(
+    folder: str | Path = "runs", where: Sequence[str] = (), sort: str | None = None
+) -> list[Row]:
+    """The runs in a folder, and in the sweeps one level down, as rows for a `DataFrame`.
+
+    Every row has the run's name, folder and status, why it failed, every field of its config by
+    dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
+    `seconds`, `given_up_steps`, `attempts`, `useful_heads`; none where there is none yet. What
+    cannot be read has the status `unreadable`, and the reason in `message`.
+
+    Args:
+        folder: that holds run folders, or sweeps' folders, or both.
+        where: which rows to keep, each `FIELD=VALUES`; all must hold.
+        sort: the column to sort by; rows without a value come last. None means by name.
+
+    Raises:
+        HeadwayError: if there is no such folder, field or column, or a value is not one.
+    """
+    keep = [_condition(text) for text in where]
+    rows = [row_of(run) for run in _found(Path(folder))]
+    rows = [row for row in rows if all(holds(row) for holds in keep)]
+    if sort is not None:
+        names = columns(rows)
+        require(sort in names or not rows, "sort", sort, f"one of {', '.join(names)}")
+        rows.sort(key=lambda row: _rank(row.get(sort)))
+    return rows
+
+
+def row_of(run: Run | HeadwayError) -> Row:
+    """The row of a run, or of why it cannot be read."""
+    if isinstance(run, HeadwayError):
+        return {"name": None, "folder": None, "status": "unreadable", "message": str(run)}
+    row: Row = {"name": run.folder.name, "folder": str(run.folder)}
+    try:
+        outcome, metrics, status = run.outcome() or {}, run.metrics(), run.status
+        given_up, found = outcome.get("given_up") or [], run.read("circuit.json")
+        last = metrics[-1] if metrics else {}
+        with clear_content_errors(run.folder / "circuit.json"):
+            heads = None if found is None else len(found["useful_heads"])
+        with clear_content_errors(run.folder / "outcome.json"):
+            spent = sum(attempt["step"] for attempt in given_up)
+            figures = {
+                "step": outcome.get("step", last.get("step", 0)),
+                "val_loss": outcome.get("val_loss", last.get("val_loss")),
+                "test_loss": outcome.get("test_loss"),
+                "seconds": outcome.get("seconds", last.get("seconds")),
+                "given_up_steps": spent,
+                "attempts": len(given_up) + 1,
+                "useful_heads": heads,
+            }
+            partial = outcome.get("partial") or last.get("partial") or {}
+            hops = {f"partial.{hop}": loss for hop, loss in partial.items()}
+    except HeadwayError as error:
+        return {**row, "status": "unreadable", "message": str(error)}
+    return {
+        **row,
+        "status": status,
+        "message": outcome.get("message"),
+        **flat(run.config),
+        **figures,
+        **hops,
+    }
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """The names of all columns, in the order of the rows."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def require_format(file: Path) -> None:
+    """Makes sure that a table can be written to a file of this name.
+
+    Raises:
+        HeadwayError: if its ending is unknown, or what that needs is not installed.
+    """
+    require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {_either(FORMATS)}")
+    require(file.parent.is_dir(), "table", str(file), "in a folder that there is")
+    if file.suffix == ".parquet":
+        _pyarrow()
+
+
+def write_table(file: str | Path, rows: Sequence[Row]) -> None:
+    """Writes rows as CSV, JSON or Parquet, as the file's ending says; whole or not at all.
+
+    Raises:
+        HeadwayError: if the ending is unknown, Parquet is not installed, or the disk does not take
+            the file.
+    """
+    file = Path(file)
+    require_format(file)
+    names = columns(rows)
+    whole = [{name: row.get(name) for name in names} for row in rows]
+    write_whole(file, {".csv": _csv, ".json": _json, ".parquet": _parquet}[file.suffix](whole))
+
+
+def _found(folder: Path) -> list[Run | HeadwayError]:
+    """The runs in a folder and in the folders of runs that it holds; for the unreadable, why."""
+    found: list[Run | HeadwayError] = []
+    if not is_there(folder):
+        return find_runs(folder)
+    with clear_io_errors(folder, "read"):
+        paths = sorted(folder.iterdir(), key=lambda path: _natural(path.name))
+    for path in paths:
+        if path.name.startswith("."):
+            continue
+        try:
+            with clear_io_errors(path, "read"):
+                if not path.is_dir():
+                    continue
+                inside = sorted(path.iterdir(), key=lambda one: _natural(one.name))
+            if is_there(path / "config.json") or not (
+                is_there(path / PLAN) or any(is_there(one / "config.json") for one in inside)
+            ):
+                found.append(Run.open(path))
+            else:
+                found += sorted(find_runs(path), key=_place)
+        except HeadwayError as error:
+            found.append(error)
+    return found
+
+
+def _place(run: Run | HeadwayError) -> tuple[bool, list[Any]]:
+    unreadable = isinstance(run, HeadwayError)
+    return unreadable, [] if unreadable else _natural(run.folder.name)
+
+
+def _natural(name: str) -> list[Any]:
+    """A key by which seed=10 comes after seed=9."""
+    parts = re.split(r"([0-9]+)", name)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def _condition(text: str) -> Callable[[Row], bool]:
+    """Whether a row fits `FIELD=VALUES`."""
+    field, values = split(text)
+    types = {**types_of_all(), "status": Literal[STATUSES], "name": str}
+    if field not in types:
+        raise HeadwayError(f"{field} is not a field: there are {', '.join(types)}")
+    allowed = values_of(field, values, types[field])
+    return lambda row: field in row and row[field] in allowed
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """A key by which values of different types can be sorted, none last."""
+    if value is None:
+        return (2, 0)
+    if isinstance(value, int | float):
+        return (0, value)
+    return (1, said(value))
+
+
+def _either(choices: Sequence[str]) -> str:
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+def _csv(rows: list[Row]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns(rows))
+    for row in rows:
+        writer.writerow("" if value is None else said(value) for value in row.values())
+    return text.getvalue().encode()
+
+
+def _json(rows: list[Row]) -> bytes:
+    return (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _parquet(rows: list[Row]) -> bytes:
+    pyarrow, parquet = _pyarrow()
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise HeadwayError(
+            "writing Parquet needs pyarrow: pip install 'headway[table]', or write .csv or .json"
+        ) from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,127 @@
+"""A sweep as it goes: a live table, or plain lines where there is no terminal."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from headway.sweeps import Board, Event, table
+from headway.sweeps.board import Standing
+from headway.sweeps.sweep import SweepWatch
+from headway.terminal.base import WIDTH, console, duration
+from headway.terminal.runs import print_runs
+
+BAR = 24
+MOST = 100
+"""The most runs that are listed at the end; of more, those that have failed."""
+ASIDE = 6
+"""Lines of the live table beside those of the running runs."""
+
+
+class SweepProgress:
+    """Follows a sweep: how many runs are done, running, failed, waiting; and each running one.
+
+    On a terminal it redraws in place; in a file it writes a line for every run that ends.
+    """
+
+    def __init__(self, live: Live | None):
+        self.live, self.shown, self.begun = live, 0.0, False
+
+    def __call__(self, board: Board, event: Event | None) -> None:
+        """Takes note of how all runs stand (a `SweepWatch`)."""
+        ended = event is not None and event.kind in ("done", "failed")
+        if self.live is None:
+            self._write(board, event)
+        elif ended or time.monotonic() - self.shown > 0.2:
+            self.shown = time.monotonic()
+            self.live.update(self.panel(board, self.live.console), refresh=True)
+
+    def _write(self, board: Board, event: Event | None) -> None:
+        if not self.begun:
+            self.begun = True
+            before = [f"{count} {state} before" for state, count in board.before.items()]
+            print(", ".join([f"{len(board.runs)} runs", *before]), flush=True)
+        if event is None or event.kind in ("started", "progressed"):
+            return
+        ended, run = board.count("done") + board.count("failed"), board.runs[event.name]
+        loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
+        said = {
+            "done": f"done  step {run.step}{loss}",
+            "failed": f"failed  {event.message}",
+            "lost": f"lost, will be resumed: {event.message}",
+            "elsewhere": "left to the process that is writing to it",
+        }[event.kind]
+        print(f"{ended:{len(str(len(board.runs)))}d}/{len(board.runs)}  {event.name}  {said}")
+        sys.stdout.flush()
+
+    def panel(self, board: Board, out: Console) -> Group:
+        """The live table."""
+        ended = board.count("done") + board.count("failed")
+        filled = round(BAR * ended / len(board.runs))
+        left = board.seconds_left()
+        counts = [f"{board.count(state)} {state}" for state in ("done", "running")]
+        failed, waiting, elsewhere = map(board.count, ("failed", "waiting", "elsewhere"))
+        lines = [
+            Text.assemble(
+                ("sweep  ", "bold"),
+                ("━" * filled, "green"),
+                ("─" * (BAR - filled), "dim"),
+                f"  {ended} of {len(board.runs)}",
+                "" if left is None else f"   about {duration(left)} left",
+            ),
+            Text.assemble(
+                "       " + "  ".join(counts),
+                (f"  {failed} failed", "red" if failed else ""),
+                f"  {waiting} waiting",
+                f"  {elsewhere} in another process" if elsewhere else "",
+            ),
+        ]
+        running = board.named("running")
+        room = max(1, out.height - ASIDE)
+        width = max(map(len, running[:room]), default=0)
+        lines += [self._line(name, board.runs[name], width) for name in running[:room]]
+        if len(running) > room:
+            lines.append(Text(f"       and {len(running) - room} more"))
+        for name in board.named("failed")[-2:]:
+            lines.append(Text(f"{name}: {board.runs[name].message}", "red"))
+        for line in lines:
+            line.truncate(min(WIDTH, out.width), overflow="ellipsis")
+        return Group(*lines)
+
+    def _line(self, name: str, run: Standing, width: int) -> Text:
+        loss = "…" if run.loss is None else f"{run.loss:.3f}"
+        at = f"step {run.step:>{len(str(run.end))}}/{run.end}  loss {loss:5}"
+        width = min(width, WIDTH - 9 - len(at))
+        short = name if len(name) <= width else f"{name[: width - 1]}…"
+        return Text.assemble(f"       {short:{width}}  ", at)
+
+
+@contextmanager
+def following() -> Iterator[SweepWatch]:
+    """A live table of a sweep on a terminal, or plain lines where there is none."""
+    if not sys.stdout.isatty():
+        yield SweepProgress(None)
+        return
+    with Live(console=console(), auto_refresh=False, transient=True) as live:
+        yield SweepProgress(live)
+
+
+def print_sweep(board: Board, folder: Path) -> None:
+    """How a sweep has ended: a table of its runs, and how many are done and failed."""
+    rows = [row for row in table(folder) if row["name"] in board.runs]
+    if len(rows) > MOST:
+        rows = [row for row in rows if row["status"] != "done"]
+    if rows:
+        print_runs(rows, folder)
+    recorded = {row["name"] for row in rows if row["status"] == "failed"}
+    out = console()
+    for name in board.named("failed"):
+        if name not in recorded:
+            out.print(f"{name}: {board.runs[name].message} (not recorded)", markup=False)
+    done, failed = board.count("done"), board.count("failed")
+    print(f"{done} done" + (f", {failed} failed" if failed else "") + f"; sweep {folder}")

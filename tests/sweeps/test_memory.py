@@ -1,0 +1,87 @@
+"""A run only starts if there is memory for it beside the others."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from headway.models import TransformerConfig
+from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps.memory import available, estimate, n_weights, resident
+from headway.tasks import ConditionalConfig, make_task
+from headway.training import Run, RunConfig, fast, paper
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TransformerConfig(),
+        TransformerConfig(n_layers=2, n_heads=4, d_head=8),
+        TransformerConfig(n_layers=1, d_mlp=0),
+        TransformerConfig(d_mlp=7, d_model=32, n_heads=2),
+    ],
+)
+@pytest.mark.parametrize("task", [fast().task, ConditionalConfig(curriculum=False)])
+def test_the_weights_are_counted_as_they_are(model, task, tmp_path):
+    built = Run(tmp_path, RunConfig(task=task, model=model)).new_model()
+    made = make_task(task)
+    count = sum(weight.numel() for weight in built.parameters())
+    assert n_weights(model, made.d_input, made.d_target) == count
+
+
+def test_an_estimate_grows_with_what_takes_memory():
+    base = fast()
+    for section, field, value in (
+        ("training", "batch_size", 640),
+        ("training", "train_examples", 2**20),
+        ("training", "eval_examples", 10**6),
+        ("model", "d_model", 640),
+        ("model", "n_layers", 60),
+        ("task", "n_chains", 40),
+    ):
+        part = replace(getattr(base, section), **{field: value})
+        assert estimate(replace(base, **{section: part})) > 1.1 * estimate(base)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [fast, paper])
+def test_an_estimate_is_enough_and_not_far_too_much(recipe, tmp_path):
+    config = recipe()
+    config = replace(config, training=replace(config.training, steps=3, cooldown_steps=0))
+    Run.create(tmp_path / "run", config)
+    code = (
+        "import resource; from headway.training import resume;"
+        f"resume({str(tmp_path / 'run')!r});"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    most = int(shown.stdout)
+    assert most <= estimate(config) <= 3 * most
+
+
+def test_only_one_run_at_a_time_where_there_is_no_memory_for_two(plan, tmp_path):
+    most = []
+
+    def watch(board, _):
+        most.append(board.count("running"))
+
+    runs = plan(3, steps=20)
+    need = estimate(runs.runs["r0"])
+    sweep(runs, tmp_path / "s", LocalEngine(2, memory=lambda _: need // 2), watch=watch)
+    assert max(most) == 1
+
+
+def test_cores_are_shared_by_threads(plan):
+    config = plan(1).runs["r0"]
+    assert LocalEngine().places >= 1
+    assert Plan("p", {"a": replace(config, threads=2)}).runs["a"].threads == 2
+
+
+def test_the_system_tells_its_memory():
+    import os
+
+    free = available("cpu")
+    assert free is None or 2**20 < free < 2**50
+    assert resident(os.getpid()) > 2**20 or not os.path.exists("/proc/self/statm")
+    assert resident(2**30) == 0

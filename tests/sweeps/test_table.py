@@ -1,0 +1,140 @@
+"""One table of many runs: what is in it, how it is filtered and sorted, and its three formats."""
+
+import builtins
+import csv
+import json
+from dataclasses import replace
+
+import pyarrow.parquet
+import pytest
+
+from headway.errors import HeadwayError
+from headway.sweeps import table, write_table
+from headway.sweeps.fields import flat
+from headway.tasks import ConditionalConfig
+from headway.training import Run, train
+
+
+@pytest.fixture(scope="module")
+def runs(tiny, tmp_path_factory):
+    """A folder with a run, a run that failed, and a sweep's folder of three, one of them spoilt."""
+    folder = tmp_path_factory.mktemp("runs")
+    short = replace(tiny, training=replace(tiny.training, steps=4))
+    train(short, folder / "alone")
+    Run.create(folder / "broken", replace(short, seed=9)).fail('it, "so" to say,\nbroke')
+    for seed in (2, 10):
+        train(replace(short, seed=seed), folder / "some" / f"seed={seed}")
+    Run.create(folder / "some" / "other", replace(short, task=ConditionalConfig()))
+    spoilt = Run.create(folder / "some" / "spoilt", short)
+    (spoilt.folder / "config.json").write_text("{")
+    (folder / "a-file").write_text("")
+    return folder
+
+
+def names(rows: list[dict]) -> list:
+    return [row["name"] for row in rows]
+
+
+def test_a_row_holds_the_config_and_the_figures(runs):
+    rows = table(runs)
+    assert names(rows) == ["alone", "broken", "other", "seed=2", "seed=10", None]
+    alone, broken, other, second, _, spoilt = rows
+    run = Run.open(runs / "alone")
+    outcome = run.outcome() or {}
+    assert flat(run.config).items() <= alone.items()
+    for figure in ("status", "step", "val_loss", "test_loss", "seconds"):
+        assert alone[figure] == outcome[figure]
+    assert alone["partial.x_1"] == outcome["partial"]["x_1"]
+    assert (alone["attempts"], alone["given_up_steps"], alone["useful_heads"]) == (1, 0, None)
+    assert second["folder"] == str(runs / "some" / "seed=2")
+    assert (broken["status"], broken["step"], broken["val_loss"]) == ("failed", 0, None)
+    assert (other["status"], other["task.kind"], other["step"]) == ("stopped", "conditional", 0)
+    assert spoilt["status"] == "unreadable"
+    assert "spoilt/config.json is not valid JSON" in spoilt["message"]
+    assert names(table(runs / "some")) == ["other", "seed=2", "seed=10", None]
+
+
+def test_attempts_that_were_given_up_are_counted(tiny, with_training, tmp_path):
+    train(with_training(tiny, steps=30, cooldown_steps=8, patience=6), tmp_path / "run")
+    (row,) = table(tmp_path)
+    assert (row["attempts"], row["given_up_steps"]) == (3, 12)
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        (["status=done"], ["alone", "seed=2", "seed=10"]),
+        (["seed=2..9"], ["alone", "broken", "other", "seed=2"]),
+        (["seed=2,10", "status=done"], ["seed=2", "seed=10"]),
+        (["task.kind=conditional"], ["other"]),
+        (["task.n_values=2"], ["other"]),
+        (["task.depth=2", "status=failed"], ["broken"]),
+        (["training.learning_rate=0.5"], []),
+        (["training.train_examples=none", "name=alone"], ["alone"]),
+        (["status=unreadable"], [None]),
+    ],
+)
+def test_rows_are_kept_by_fields_and_status(runs, where, kept):
+    assert names(table(runs, where)) == kept
+
+
+def test_rows_are_sorted_by_a_column(runs):
+    assert names(table(runs, ["status=done"], "seed")) == ["seed=2", "alone", "seed=10"]
+    losses = [row["val_loss"] for row in table(runs, sort="val_loss") if row.get("val_loss")]
+    assert losses == sorted(losses)
+    assert names(table(runs, sort="val_loss"))[-1] is None
+    assert names(table(runs, sort="name"))[0] == "alone"
+
+
+@pytest.mark.parametrize(
+    ("where", "sort", "complaint"),
+    [
+        (["bogus=1"], None, "bogus is not a field: there are task.kind, "),
+        (["seed=x"], None, "seed = 'x' is not allowed: it must be a whole number"),
+        (["seed"], None, "'seed' is not FIELD=VALUES"),
+        (["status=fine"], None, "status = 'fine' is not allowed: it must be one of done, failed"),
+        ([], "bogus", "sort = 'bogus' is not allowed: it must be one of name, folder"),
+    ],
+)
+def test_a_filter_or_column_that_is_none_is_refused(runs, where, sort, complaint):
+    with pytest.raises(HeadwayError) as error:
+        table(runs, where, sort)
+    assert complaint in str(error.value)
+
+
+def test_all_formats_hold_the_same(runs, tmp_path):
+    rows = table(runs)
+    for ending in ("csv", "json", "parquet"):
+        write_table(tmp_path / f"t.{ending}", rows)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    whole = [{name: row.get(name) for name in columns} for row in rows]
+    plain = [{k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in whole]
+    assert json.loads((tmp_path / "t.json").read_text()) == plain
+    back = pyarrow.parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    assert back == plain
+    assert isinstance(back[0]["seed"], int)
+    with open(tmp_path / "t.csv", newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [row["name"] for row in read] == [row["name"] or "" for row in whole]
+    assert read[1]["message"] == 'it, "so" to say,\nbroke'
+    assert float(read[0]["val_loss"]) == whole[0]["val_loss"]
+    assert (read[0]["training.train_examples"], read[0]["model.causal"]) == ("", "true")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.json", "t.parquet"]
+
+
+def test_a_table_that_cannot_be_written_is_one_clear_line(runs, tmp_path, monkeypatch):
+    with pytest.raises(HeadwayError, match=r"ends in \.csv, \.json or \.parquet"):
+        write_table(tmp_path / "t.xls", [])
+    with pytest.raises(HeadwayError, match="in a folder that there is"):
+        write_table(tmp_path / "no" / "t.csv", [])
+    imported = builtins.__import__
+
+    def without(name, *more):
+        if name.startswith("pyarrow"):
+            raise ImportError
+        return imported(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(HeadwayError, match=r"pip install 'headway\[table\]'"):
+        write_table(tmp_path / "t.parquet", [])
+    assert not list(tmp_path.iterdir())

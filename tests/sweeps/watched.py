@@ -1,0 +1,40 @@
+"""Folders of sweeps and their processes, as seen from outside."""
+
+import json
+import os
+from pathlib import Path
+
+from headway.sweeps import Plan
+
+
+def put(folder: Path, plan: Plan) -> Path:
+    """Makes the folder of a sweep of which nothing is done."""
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps(plan.to_json()))
+    return folder
+
+
+def workers_of(process: int) -> list[int]:
+    """The processes that a process has started."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(child) for child in children.split()]
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process is still running."""
+    try:
+        os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return state != "Z"
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """What tells whether the files of the runs that are done were written again."""
+    found = {}
+    for outcome in folder.glob("*/outcome.json"):
+        for path in (outcome, outcome.with_name("environment.json")):
+            about = path.stat()
+            found[f"{path.parent.name}/{path.name}"] = (about.st_mtime_ns, about.st_ino)
+    return found
