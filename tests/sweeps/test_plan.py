@@ -13,7 +13,7 @@ from headway.tasks import ConditionalConfig
 from headway.training import RECIPES, RunConfig, fast
 
 FILE = """
-from headway.training import fast
+from headway.training import fast, paper
 def plan():
     return {returned}
 """
@@ -123,7 +123,7 @@ def test_a_plan_file_may_return_a_list_a_dict_or_pairs(tmp_path):
     for returned, names in (
         ("[fast(seed=1), fast(seed=2)]", ["seed=1", "seed=2"]),
         ("[fast(seed=1)]", ["seed=1"]),
-        ("[fast(2), fast(3)]", ["depth=2,n_layers=5", "depth=3,n_layers=6"]),
+        ("[paper(2), paper(3)]", ["depth=2", "depth=3"]),
         ("{'a': fast(seed=1), 'b': fast(seed=1)}", ["a", "b"]),
         ("[('x y', fast()), ('z', fast())]", ["x y", "z"]),
     ):

@@ -7,7 +7,14 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.tasks import ConditionalConfig, Retrieval, RetrievalConfig
-from headway.training import Stream, TrainingConfig, train, train_stacked
+from headway.training import (
+    Stream,
+    TrainingConfig,
+    evaluate,
+    held_out,
+    train,
+    train_stacked,
+)
 
 
 def stream_of(depths: str, curriculum: bool = True, train_examples: int | None = None) -> Stream:
@@ -55,9 +62,34 @@ def test_a_shallower_sequence_is_the_end_of_the_deeper_one(curriculum, train_exa
 def test_a_run_trains_on_them_and_is_judged_at_full_depth(tiny, with_training, tmp_path, depths):
     config = with_training(tiny, depths=depths, rising_every=4)
     run = train(config, tmp_path / "run")
-    assert list(run.metrics()[-1]["partial"]) == ["x_1", "x_2"]
+    sample = held_out(run.task, config.training.eval_examples, config.seed, "cpu")
+    losses = evaluate(run.model(), sample)
+    assert run.metrics()[-1]["partial"] == pytest.approx(
+        dict(zip(["x_1", "x_2"], losses.tolist(), strict=True))
+    )
     other = train(with_training(tiny, depths="full"), tmp_path / "full")
     assert run.metrics()[-1]["val_loss"] != other.metrics()[-1]["val_loss"]
+
+
+def test_patience_begins_when_the_full_depth_has_come(tiny, with_training, tmp_path):
+    config = with_training(
+        tiny,
+        optimizer="adam",
+        learning_rate=1e-9,
+        steps=40,
+        cooldown_steps=0,
+        depths="rising",
+        rising_every=10,
+        patience=8,
+        eval_every=2,
+    )
+    given_up = (train(config, tmp_path / "run").outcome() or {})["given_up"]
+    assert [attempt["step"] for attempt in given_up] == [18]
+
+
+def test_the_full_depth_must_come_before_the_end(tiny, with_training):
+    with pytest.raises(HeadwayError, match=r"^training\.rising_every = 12 is not allowed"):
+        with_training(tiny, depths="rising", rising_every=12)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +102,6 @@ def test_only_sequences_whose_end_is_a_shallower_one_can_be_shortened(tiny, with
 
 
 def test_a_stack_is_of_one_depth(tiny, with_training, tmp_path):
-    configs = [with_training(tiny, depths="rising")] * 2
+    configs = [with_training(tiny, depths="rising", rising_every=4)] * 2
     with pytest.raises(HeadwayError, match=r"training\.depths = 'rising'.*stack"):
         train_stacked(configs, [tmp_path / "a", tmp_path / "b"])

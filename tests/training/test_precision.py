@@ -7,7 +7,8 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.models.transformer import Attention
-from headway.training import Run, TrainingConfig, train, train_stacked
+from headway.training import Run, TrainingConfig, optimisers, train, train_stacked
+from headway.training import precision as precisions
 from headway.training.files import read_tensors
 from headway.training.precision import rounding
 
@@ -45,7 +46,7 @@ def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
     assert pairs
     for ours, theirs in pairs:
         assert ours["val_loss"] == pytest.approx(theirs["val_loss"], rel=0.02)
-    assert half.metrics() != full.metrics()
+        assert ours["val_loss"] != theirs["val_loss"]
 
 
 def test_tf32_changes_nothing_on_a_cpu(tiny, with_training, tmp_path):
@@ -71,14 +72,16 @@ def test_a_precision_there_is_not():
         TrainingConfig(precision="float16")  # pyright: ignore[reportArgumentType]
 
 
-def test_a_run_written_before_there_was_a_precision_is_float32(tiny, with_training, tmp_path):
+def test_a_run_of_the_first_format_is_float32_and_of_full_depth(tiny, with_training, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
     path = run.folder / "config.json"
     written = json.loads(path.read_text())
     assert written["format"] == 2
-    assert written["training"].pop("precision") == "float32"
+    added = {"precision": "float32", "depths": "full", "rising_every": 200}
+    for field, value in added.items():
+        assert written["training"].pop(field) == value
     path.write_text(json.dumps(written))
-    with pytest.raises(HeadwayError, match=r"^training.precision is missing: every field must"):
+    with pytest.raises(HeadwayError, match=r"^training.depths is missing: every field must"):
         Run.open(run.folder)
     path.write_text(json.dumps({**written, "format": 1}))
     assert Run.open(run.folder).config == tiny
@@ -86,3 +89,37 @@ def test_a_run_written_before_there_was_a_precision_is_float32(tiny, with_traini
     path.write_text(json.dumps({**written, "format": 1}))
     with pytest.raises(HeadwayError, match=r"^training.steps is missing: every field must"):
         Run.open(run.folder)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_muon_multiplies_in_the_precision_of_the_run(
+    tiny, with_training, tmp_path, monkeypatch, precision, stacked
+):
+    seen, orthogonalised = set(), optimisers.orthogonalised
+
+    def noting(matrices, products):
+        seen.add(products)
+        return orthogonalised(matrices, products)
+
+    monkeypatch.setattr(optimisers, "orthogonalised", noting)
+    config = with_training(tiny, optimizer="muon", precision=precision)
+    if stacked:
+        train_stacked([config, config], [tmp_path / "a", tmp_path / "b"])
+    else:
+        train(config, tmp_path / "a")
+    assert seen == {getattr(torch, precision)}
+
+
+@pytest.mark.parametrize("has_instructions", [False, True])
+def test_auto_is_bfloat16_where_there_are_instructions_for_it(
+    tiny, with_training, tmp_path, monkeypatch, has_instructions
+):
+    monkeypatch.setattr(precisions, "multiplies_bfloat16", lambda: has_instructions)
+    run = train(with_training(tiny, precision="auto"), tmp_path / "auto")
+    name = "bfloat16" if has_instructions else "float32"
+    explicit = train(with_training(tiny, precision=name), tmp_path / "explicit")
+    pairs = zip(run.metrics(), explicit.metrics(), strict=True)
+    assert all(ours["val_loss"] == theirs["val_loss"] for ours, theirs in pairs)
+    (told,) = run.read("environment.json")
+    assert told["precision"] == name

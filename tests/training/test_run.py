@@ -258,7 +258,7 @@ def test_computing_takes_the_threads_of_the_config(tiny, tmp_path):
 def test_a_run_of_a_device_that_is_not_here_is_studied_on_the_cpu(tiny, tmp_path):
     run = Run.create(tmp_path / "run", replace(tiny, device="cuda:99"))
     assert run.device == "cpu"
-    run.save_checkpoint(0, run.new_model())
+    run.save_checkpoint(0, run.new_model().state_dict())
     batch = run.task.sample(2, torch.Generator().manual_seed(0))
     assert run.model()(batch.inputs).device.type == "cpu"
     with pytest.raises(HeadwayError, match=r"^device = 'cuda:99' is not allowed: .* here \(.+\)$"):

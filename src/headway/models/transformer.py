@@ -108,7 +108,8 @@ class Attention(nn.Module):
         scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
         if mask is not None:
             scores = scores + mask
-        return scores.softmax(-1), v.transpose(1, 2)
+        exact = torch.promote_types(scores.dtype, torch.float32)
+        return scores.softmax(-1, dtype=exact), v.transpose(1, 2)
 
     def queries(
         self, x: Float[Tensor, "*batch query d_model"]

@@ -52,9 +52,10 @@ class TrainingConfig:
         checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).
         checkpoint_every: steps between checkpoints, if linear; 0 keeps only the first and the last.
         save_every: steps between saves of the state from which a killed run resumes.
-        precision: of the matrix products in a step; weights, optimisers and evaluations are
-            float32 in any case. `tf32` matters on a CUDA device only; `bfloat16` casts the
-            factors automatically, wherever it runs.
+        precision: of the matrix products in a step, Muon's too; weights, the optimisers' state and
+            evaluations are float32 in any case. `tf32` matters on a CUDA device only; `bfloat16`
+            casts the factors automatically, wherever it runs; `auto` is bfloat16 where the
+            device has instructions for it and float32 elsewhere (`environment.json` tells).
     """
 
     steps: int = 24_000
@@ -80,7 +81,7 @@ class TrainingConfig:
     checkpoints: Literal["linear", "log"] = "linear"
     checkpoint_every: int = 400
     save_every: int = 200
-    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    precision: Literal["float32", "tf32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
         require_types(self, "training.")
@@ -156,6 +157,14 @@ class RunConfig:
             self.training.depths,
             "full, unless the task is the retrieval problem with task.order = deep-first",
         )
+        if self.training.depths == "rising" and isinstance(self.task, RetrievalConfig):
+            require(
+                (self.task.depth - 1) * self.training.rising_every < self.training.steps,
+                "training.rising_every",
+                self.training.rising_every,
+                f"so few that depth {self.task.depth} comes before"
+                f" training.steps = {self.training.steps}",
+            )
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:

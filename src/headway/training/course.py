@@ -101,6 +101,7 @@ class Course:
                 self.now = now
                 if now.step > 0:
                     learner.load(tensors)
+        environment = {**environment, "precision": learner.precision}
         self.run.rewind(self.now.step, environment)
         if self.now.step == 0 and not self.now.given_up:
             self.run.write("environment.json", [environment])
@@ -125,9 +126,12 @@ class Course:
         """The factor on the rates at the next step."""
         return rate_scale(self.config, self.now.step + 1, self.now.cooling_from)
 
-    def advance(self, seconds: float) -> None:
-        """Counts a step that was made, and the time since the one before it."""
+    def advance(self) -> None:
+        """Counts a step that was made."""
         self.now.step += 1
+
+    def spend(self, seconds: float) -> None:
+        """Counts time."""
         self.now.seconds += seconds
 
     @property
@@ -191,7 +195,7 @@ class Course:
     def write(self, learner: Learner, row: int) -> None:
         """Keeps the weights and saves the state, if it is time."""
         if self._is_checkpoint:
-            self.run.save_weights(self.now.step, learner.weights(row))
+            self.run.save_checkpoint(self.now.step, learner.weights(row))
         if self.now.step > 0 and self._is_saved:
             self._save(learner, row)
 
@@ -206,7 +210,8 @@ class Course:
             return False
         left = config.steps - now.spent - now.step
         fits = left >= config.patience + config.cooldown_steps
-        return fits and now.step < now.end and now.step - now.learnt_at >= config.patience
+        waiting = now.step - max(now.learnt_at, self.stream.full_from)
+        return fits and now.step < now.end and waiting >= config.patience
 
     def start_again(self, metrics: dict[str, Any]) -> Single:
         """Gives the attempt up; a kill at any moment leaves either it or the next one.

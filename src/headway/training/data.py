@@ -46,6 +46,7 @@ class Stream:
     ):
         self.task, self.size, self.device = task, config.batch_size, device
         self.depths, self.rising_every = config.depths, config.rising_every
+        self._deepest = task.config.depth if isinstance(task, Retrieval) else 1
         self.seed = seed if attempt == 0 else f"{seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
         if config.train_examples is not None:
@@ -55,16 +56,24 @@ class Stream:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step (from 1)."""
-        draws = self.draws(step)
-        if self.depths == "full" or not isinstance(self.task, Retrieval):
+        draws, depth = self.draws(step), self.depth(step)
+        if depth is None:
             return self.task.assemble(draws)
-        return self.task.assemble(draws, self._depth(step, self.task.config.depth))
+        assert isinstance(self.task, Retrieval)  # as RunConfig demands
+        return self.task.assemble(draws, depth)
 
-    def _depth(self, step: int, full: int) -> int:
-        """The hops that sequences have at a step, of at most `full`."""
+    def depth(self, step: int) -> int | None:
+        """The hops of the sequences at a step; none if all that the task has."""
         if self.depths == "rising":
-            return min(full, 1 + (step - 1) // self.rising_every)
-        return 1 + seed_of(self.seed, "depth", step) % full
+            return min(self._deepest, 1 + (step - 1) // self.rising_every)
+        if self.depths == "mixture":
+            return 1 + seed_of(self.seed, "depth", step) % self._deepest
+        return None
+
+    @property
+    def full_from(self) -> int:
+        """The last step before the first that may have sequences of the full depth."""
+        return (self._deepest - 1) * self.rising_every if self.depths == "rising" else 0
 
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """All that is random about the batch of a step."""

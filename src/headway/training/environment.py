@@ -1,5 +1,6 @@
 """Where a run's numbers come from: versions, machine, threads, and the command that made them."""
 
+import functools
 import math
 import os
 import platform
@@ -60,6 +61,7 @@ def git_state(folder: Path) -> str | None:
     return None if commit is None else commit + ("+changes" if changes else "")
 
 
+@functools.cache
 def multiplies_bfloat16() -> bool:
     """Whether the processor has instructions that multiply bfloat16 matrices.
 

@@ -12,7 +12,7 @@ from headway.tasks import Batch
 from headway.training.config import TrainingConfig
 from headway.training.losses import evaluate
 from headway.training.optimisers import flatten_state, make_optimisers, restore_state
-from headway.training.precision import casting, rounding
+from headway.training.precision import casting, resolved, rounding
 
 
 class Learner(ABC):
@@ -52,7 +52,8 @@ class Single(Learner):
     """One model, learning alone."""
 
     def __init__(self, model: Transformer, config: TrainingConfig):
-        self.model, self.config = model, config
+        self.model = model
+        self.precision = resolved(config.precision, next(model.parameters()).device)
         self.optimisers = make_optimisers(model, config)
         self._note_rates()
 
@@ -82,18 +83,18 @@ class Single(Learner):
     def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
         """Makes one step and returns the loss before it, on the device."""
         (scale,), device = scales, batch.inputs.device
-        with rounding(self.config.precision, device):
-            with casting(self.config.precision, device):
+        with rounding(self.precision, device):
+            with casting(self.precision, device):
                 predicted = self.model(batch.inputs)
             targets = batch.targets.flatten(2)
             loss = F.mse_loss(predicted[..., : targets.shape[-1]].float(), targets)
             for optimiser in self.optimisers:
                 optimiser.zero_grad()
             loss.backward()
-        for group, rate, decay in self._full_rates:
-            group["lr"], group["weight_decay"] = rate * scale, decay * scale
-        for optimiser in self.optimisers:
-            optimiser.step()
+            for group, rate, decay in self._full_rates:
+                group["lr"], group["weight_decay"] = rate * scale, decay * scale
+            for optimiser in self.optimisers:
+                optimiser.step()
         return loss.detach()[None]
 
     def evaluate(self, rows: Sequence[int], batches: Sequence[Batch]) -> list[list[float]]:

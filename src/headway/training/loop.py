@@ -139,7 +139,9 @@ def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str | None]:
             environment = describe_environment(config.device, config.threads, len(runs))
             courses = [Course(run) for run in runs]
             singles = [course.start(environment) for course in courses]
-            follow(courses, singles[0] if len(runs) == 1 else Stacked(singles), watch)
+            learner = singles[0] if len(runs) == 1 else Stacked(singles)
+            del singles
+            follow(courses, learner, watch)
         except KeyboardInterrupt as stop:
             many = "" if len(runs) == 1 else f"each of the {len(runs)} runs, as this one, "
             stop.add_note(f"continue {many}with: headway train --resume {runs[0].folder}")
@@ -151,7 +153,7 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
     """Makes step after step with all courses until each has come to its end: the loop.
 
     Losses stay on the device until something is to be written: to look at one waits for the
-    device. A loss that is no number is found then, before anything that came of it is kept.
+    device. A loss that is no number is found then, before any checkpoint that came of it is kept.
 
     Args:
         courses: of the runs; each is a row of the learner.
@@ -176,13 +178,16 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
 
         batch = joined([c.stream for c in courses], [c.now.step + 1 for c in courses])
         unheard.append(learner.step(batch, [course.next_scale for course in courses]))
+        for course in courses:
+            course.advance()
+        is_time = any(course.has_news for course in courses)
+        heard = torch.stack(unheard, dim=1).tolist() if is_time else []
         before, clock = clock, time.perf_counter()
         for course in courses:
-            course.advance(clock - before)
+            course.spend(clock - before)
 
         metrics: dict[int, dict[str, Any] | None] = {}
-        if any(course.has_news for course in courses):
-            heard = torch.stack(unheard, dim=1).tolist()
+        if is_time:
             unheard.clear()
             for course, losses in zip(courses, heard, strict=True):
                 course.hear(losses)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
+from headway.training.precision import resolved
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -114,7 +115,8 @@ def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.op
         stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
         single = [w for n, w in inner.items() if not n.endswith("attn.qkv.weight")]
         groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
-        products = torch.bfloat16 if config.precision == "bfloat16" else torch.float32
+        half = resolved(config.precision, next(model.parameters()).device) == "bfloat16"
+        products = torch.bfloat16 if half else torch.float32
         rate, momentum = config.matrix_learning_rate, config.momentum
         optimisers.append(Muon(groups, rate, momentum, decay, products))
         named = {n: w for n, w in named.items() if n not in inner}

@@ -5,6 +5,19 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
+from headway.training.environment import multiplies_bfloat16
+
+
+def resolved(precision: str, device: torch.device) -> str:
+    """What `auto` is on a device: bfloat16 if it has instructions for such products."""
+    if precision != "auto":
+        return precision
+    if device.type == "cuda":
+        has = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        has = device.type == "cpu" and multiplies_bfloat16()
+    return "bfloat16" if has else "float32"
+
 
 def casting(precision: str, device: torch.device) -> AbstractContextManager[object]:
     """Computes a model's matrix products in bfloat16 if the precision says so."""

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from headway.models import TransformerConfig
 from headway.tasks import ConditionalConfig, RetrievalConfig
 from headway.training.config import RunConfig, TrainingConfig
-from headway.training.environment import multiplies_bfloat16
 
 
 def fast(depth: int = 3, seed: int = 0) -> RunConfig:
@@ -51,7 +50,7 @@ def fast_training(depth: int) -> TrainingConfig:
         eval_examples=512,
         checkpoint_every=25,
         save_every=100,
-        precision="bfloat16" if multiplies_bfloat16() else "float32",
+        precision="auto",
     )
 
 

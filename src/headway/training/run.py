@@ -165,11 +165,7 @@ class Run:
         matches = [re.fullmatch(r"step_([0-9]+)\.safetensors", name) for name in names]
         return sorted(int(match[1]) for match in matches if match)
 
-    def save_checkpoint(self, step: int, model: Transformer) -> None:
-        """Keeps the weights as they are after a step (0: before training)."""
-        self.save_weights(step, model.state_dict())
-
-    def save_weights(self, step: int, weights: dict[str, Tensor]) -> None:
+    def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
         """Keeps weights, named as in the model, as those after a step."""
         write_tensors(self._checkpoint_path(step), weights, {"step": step})
 

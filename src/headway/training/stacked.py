@@ -25,8 +25,9 @@ ONE_SHAPE = (
     *("training.batch_size", "training.eval_examples"),
     *("training.optimizer", "training.decay_on", "training.precision"),
 )
-"""What the runs of a stack must agree in. All else is each one's own: seed, data, rates, decay,
-schedule, when it is evaluated, saved, stopped or given up."""
+"""What the runs of a stack must agree in; and their sequences must have the full depth. All else is
+each one's own: seed, data, rates, decay, schedule, when it is evaluated, saved, stopped or given
+up."""
 
 
 def require_one_shape(configs: Sequence[RunConfig]) -> None:
@@ -67,7 +68,7 @@ class Stacked(Learner):
 
     def __init__(self, singles: Sequence[Single]):
         first = singles[0]
-        self._model, self._precision = first.model, first.config.precision
+        self._model, self._precision = first.model, first.precision
         self._optimisers = [stacked_like(len(singles), like) for like in first.optimisers]
         names = {id(weight): name for name, weight in first.model.named_parameters()}
         self._names = [
@@ -98,16 +99,16 @@ class Stacked(Learner):
             with casting(self._precision, inputs.device):
                 losses = vmap(self._loss)(self._cast(self._named(weights)), inputs, targets)
             (gradient,) = torch.autograd.grad(losses.sum(), weights)
-        self._weights = weights.detach()
-        widths = [sum(optimiser.sizes) for optimiser in self._optimisers]
-        factors = torch.tensor(scales, dtype=torch.float64)
-        for optimiser, own, slope in zip(
-            self._optimisers,
-            self._weights.split(widths, dim=1),
-            gradient.split(widths, dim=1),
-            strict=True,
-        ):
-            optimiser.step(own, slope, factors)
+            self._weights = weights.detach()
+            widths = [sum(optimiser.sizes) for optimiser in self._optimisers]
+            factors = torch.tensor(scales, dtype=torch.float64)
+            for optimiser, own, slope in zip(
+                self._optimisers,
+                self._weights.split(widths, dim=1),
+                gradient.split(widths, dim=1),
+                strict=True,
+            ):
+                optimiser.step(own, slope, factors)
         return losses.detach()
 
     def _loss(self, weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
