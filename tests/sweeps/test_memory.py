@@ -1,13 +1,16 @@
 """A run only starts if there is memory for it beside the others."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from headway.models import TransformerConfig
-from headway.sweeps import LocalEngine, Plan, sweep
+from headway.sweeps import LocalEngine, sweep
+from headway.sweeps.jobs import Job
 from headway.sweeps.memory import available, estimate, n_weights, resident
 from headway.tasks import ConditionalConfig, make_task
 from headway.training import Run, RunConfig, fast, paper
@@ -72,15 +75,21 @@ def test_only_one_run_at_a_time_where_there_is_no_memory_for_two(plan, tmp_path)
     assert max(most) == 1
 
 
-def test_cores_are_shared_by_threads(plan):
-    config = plan(1).runs["r0"]
-    assert LocalEngine().places >= 1
-    assert Plan("p", {"a": replace(config, threads=2)}).runs["a"].threads == 2
+def test_cores_are_shared_by_threads(plan, tmp_path):
+    engine = LocalEngine()
+    engine.cores = 3
+    job = Job("r0", tmp_path / "r0", replace(plan(1).runs["r0"], threads=2))
+    assert engine._has_core(replace(job, config=replace(job.config, threads=4)))
+    engine._crew = [SimpleNamespace(job=job), SimpleNamespace(job=None)]
+    assert not engine._has_core(job)
+    assert engine._has_core(replace(job, config=replace(job.config, threads=1)))
+    engine.cores = 4
+    assert engine._has_core(job)
+    engine.workers = 1
+    assert not engine._has_core(job)
 
 
 def test_the_system_tells_its_memory():
-    import os
-
     free = available("cpu")
     assert free is None or 2**20 < free < 2**50
     assert resident(os.getpid()) > 2**20 or not os.path.exists("/proc/self/statm")

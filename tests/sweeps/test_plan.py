@@ -273,7 +273,7 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
 class Nothing:
     """An engine that does nothing."""
 
-    places, options = 1, ""
+    options = ""
 
     def __enter__(self):
         return self

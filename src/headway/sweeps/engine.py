@@ -49,11 +49,6 @@ class Engine(Protocol):
         ...
 
     @property
-    def places(self) -> int:
-        """How many runs go on side by side, for want of more."""
-        ...
-
-    @property
     def options(self) -> str:
         """What the command line must say to use this engine again."""
         ...

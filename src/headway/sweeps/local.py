@@ -46,11 +46,6 @@ class LocalEngine:
         stop_all(crew)
 
     @property
-    def places(self) -> int:
-        """How many runs of one thread go on side by side, memory allowing."""
-        return self.workers or self.cores
-
-    @property
     def options(self) -> str:
         """What the command line must say to use this engine again."""
         return "" if self.workers is None else f" --workers {self.workers}"

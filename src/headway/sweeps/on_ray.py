@@ -89,12 +89,6 @@ class RayEngine:
             self._ray.shutdown()
 
     @property
-    def places(self) -> int:
-        """How many runs of one thread go on side by side."""
-        known = int(self._ray.cluster_resources().get("CPU", 1))
-        return min(known, self.workers or known)
-
-    @property
     def options(self) -> str:
         """What the command line must say to use this engine again."""
         said = " --engine ray"
