@@ -8,22 +8,13 @@ the median of the ratios round by round. `--whole N` times N steps of `train_sta
 of `train`, with every evaluation, checkpoint and save that the recipe asks for. `--losses N` trains
 some seeds for N steps in each precision and tells the validation loss, mean ± standard deviation.
 
-Counted are the floating-point operations of the matrix products of a step, two for every
-multiplication with its addition. Forward, for one sequence of T positions of which Q are read out,
-with width d, h heads' numbers in all, m numbers in an MLP, i read and o written at a position:
-
-    embedding       2 T i d
-    a layer         2 T d 3h + 2·2 P T h + 2 P h d + 2·2 P d m    P = T, but Q in the last layer
-    read-out        2 Q d o
-
-The backward pass has two products for each of these (gradients of both factors), so a step counts
-three times the forward pass; and Muon's five iterations on an r × c matrix (r ≤ c) count
-5 (4 r² c + 2 r³) once a step. Element by element operations are not counted.
+Counted are the floating-point operations of the matrix products of a step (`counting.py`).
 """
 
 import argparse
 import dataclasses
 import json
+import math
 import statistics
 import tempfile
 import time
@@ -33,12 +24,12 @@ from typing import Any
 
 import torch
 
+from counting import step_operations
 from headway.tasks import make_task
 from headway.training import RECIPES, Run, RunConfig, Stream, train, train_stacked
 from headway.training.data import joined
 from headway.training.environment import describe_environment
 from headway.training.learner import Learner, Single
-from headway.training.optimisers import Muon
 from headway.training.run import require_device
 from headway.training.stacked import Stacked
 
@@ -67,24 +58,6 @@ def one_step(config: RunConfig, replicas: int) -> Callable[[], Any]:
     return step
 
 
-def operations(config: RunConfig) -> int:
-    """Floating-point operations of one step of one replica, as the module's text counts them."""
-    task, model, training = make_task(config.task), config.model, config.training
-    t, q, d, m = task.length, task.n_chains, model.d_model, model.mlp_width
-    h = model.n_heads * model.head_width
-    forward = 2 * t * task.d_input * d + 2 * q * d * task.d_target
-    for layer in range(model.n_layers):
-        p = q if layer == model.n_layers - 1 else t
-        forward += 2 * t * d * 3 * h + 4 * p * t * h + 2 * p * h * d + 4 * p * d * m
-    total = 3 * training.batch_size * forward
-    for optimiser in new_single(dataclasses.replace(config, device="cpu")).optimisers:
-        for group in optimiser.param_groups if isinstance(optimiser, Muon) else ():
-            for weight in group["params"]:
-                r, c = sorted((weight.shape[0] // group["parts"], weight.shape[1]))
-                total += group["parts"] * 5 * (4 * r * r * c + 2 * r**3)
-    return total
-
-
 def seconds(work: Callable[[], Any], device: str, repeats: int) -> float:
     """Of one call, waiting for the device only at the ends."""
 
@@ -109,7 +82,7 @@ def compare(config: RunConfig, replicas: list[int], rounds: int, repeats: int) -
     for _ in range(rounds):
         for r, step in steps.items():
             times[r].append(seconds(step, config.device, repeats))
-    work, rows = operations(config), []
+    work, rows = step_operations(config), []
     for r, series in times.items():
         count, median = max(1, r), statistics.median(series)
         rate = count * config.training.batch_size / median
@@ -140,13 +113,16 @@ def whole(config: RunConfig, replicas: list[int], steps: int) -> list[dict]:
     rows = []
     for r in (0, *replicas):
         configs = [dataclasses.replace(config, seed=seed) for seed in range(max(1, r))]
-        with tempfile.TemporaryDirectory() as folder:
-            paths = [Path(folder) / str(c.seed) for c in configs]
+        series = []
+        for _ in range(3):  # the first is warm-up
+            with tempfile.TemporaryDirectory() as folder:
+                paths = [Path(folder) / str(c.seed) for c in configs]
 
-            def work(configs=configs, paths=paths, stacked=r > 0) -> None:
-                train_stacked(configs, paths) if stacked else train(configs[0], paths[0])
+                def work(configs=configs, paths=paths, stacked=r > 0) -> None:
+                    train_stacked(configs, paths) if stacked else train(configs[0], paths[0])
 
-            spent = seconds(work, config.device, 1)
+                series.append(seconds(work, config.device, 1))
+        spent = statistics.median(series[1:])
         rate = len(configs) * steps * config.training.batch_size / spent
         rows.append({"replicas": r or "single", "seconds": spent, "examples_per_second": rate})
         ratio = rate / rows[0]["examples_per_second"]
@@ -163,7 +139,8 @@ def losses(config: RunConfig, steps: int, seeds: int) -> dict[str, Any]:
         runs = train_stacked(configs, [Path(folder) / str(c.seed) for c in configs])
         found = [(run.outcome() or {}).get("val_loss") for run in runs]
     kept = [loss for loss in found if loss is not None]
-    mean, spread = statistics.mean(kept), statistics.stdev(kept) if len(kept) > 1 else 0.0
+    mean = statistics.mean(kept) if kept else math.nan
+    spread = statistics.stdev(kept) if len(kept) > 1 else 0.0
     precision = config.training.precision
     print(f"  {precision:>9}: {mean:.4f} ± {spread:.4f} over {len(kept)} seeds, {steps} steps")
     return {"precision": precision, "steps": steps, "losses": found, "mean": mean, "sd": spread}
@@ -193,13 +170,13 @@ def main() -> None:
     require_device(options.device)
     config = dataclasses.replace(RECIPES[options.recipe](), device=options.device)
     print(
-        f"{options.recipe} on {options.device}: {operations(config) / 1e9:.2f} Gflop a step of"
+        f"{options.recipe} on {options.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"
         f" {config.training.batch_size}; hours are for {RUNS} runs of {config.training.steps} steps"
     )
     found: dict[str, Any] = {
         "environment": describe_environment(options.device, 1),
         "recipe": options.recipe,
-        "operations": operations(config),
+        "operations": step_operations(config),
         "steps": [],
         "whole": [],
         "losses": [],

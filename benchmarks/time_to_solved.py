@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from headway.sweeps import LocalEngine, Plan, sweep
-from torch.utils.flop_counter import FlopCounterMode
 
-from headway.tasks import make_task
-from headway.training import Run, RunConfig, Stream, fast
+from counting import run_operations
+from headway.sweeps import LocalEngine, Plan, sweep
+from headway.training import Run, RunConfig, fast
 from headway.training.environment import describe_environment
-from headway.training.learner import Single
 
 SOLVED = 0.01
 DEPTHS = (2, 3, 4, 5)
@@ -51,8 +49,8 @@ VARIANTS: dict[str, Changes] = {
     "ic+mixture": {"training": {"depths": "mixture"}},
     "ic+rising": {"training": {"depths": "rising"}},
     "no-ic": {"task": NO_IC},
-    "no-ic+mixture": {"task": NO_IC, "training": {"depths": "mixture", "patience": 0}},
-    "no-ic+rising": {"task": NO_IC, "training": {"depths": "rising", "patience": 0}},
+    "no-ic+mixture": {"task": NO_IC, "training": {"depths": "mixture"}},
+    "no-ic+rising": {"task": NO_IC, "training": {"depths": "rising"}},
 }
 
 
@@ -76,26 +74,12 @@ def plan(
     }
 
 
-def operations(config: RunConfig) -> int:
-    """Floating-point operations of the matrix products in one training step, optimiser included."""
-    task = make_task(config.task)
-    model = Run(Path(), config).new_model("cpu")
-    learner = Single(model, config.training)
-    batch = Stream(task, replace(config.training, depths="full"), 0, "cpu").batch(1)
-    with FlopCounterMode(display=False) as counter:
-        learner.step(batch, [1.0])
-    return counter.get_total_flops()
-
-
 def result(run: Run) -> dict[str, Any]:
     """What came of a run, and when it was first solved."""
     outcome, config = run.outcome() or {}, run.config
-    steps, seconds, spent = None, None, 0
-    for line in run.metrics():
-        if line["val_loss"] < SOLVED:
-            spent = sum(attempt["step"] for attempt in outcome.get("given_up", []))
-            steps, seconds = spent + line["step"], line["seconds"]
-            break
+    given_up = [attempt["step"] for attempt in outcome.get("given_up", [])]
+    reached = next((line for line in run.metrics() if line["val_loss"] < SOLVED), None)
+    attempts = [*given_up, reached["step"]] if reached else []
     return {
         "run": run.folder.name,
         "depth": getattr(config.task, "depth", None),
@@ -105,10 +89,10 @@ def result(run: Run) -> dict[str, Any]:
         "test_loss": outcome.get("test_loss"),
         "steps": outcome.get("step"),
         "seconds": outcome.get("seconds"),
-        "given_up": len(outcome.get("given_up", [])),
-        "steps_to_solved": steps,
-        "seconds_to_solved": seconds,
-        "flop_to_solved": steps and steps * operations(config),
+        "given_up": given_up,
+        "steps_to_solved": sum(attempts) if reached else None,
+        "seconds_to_solved": reached and reached["seconds"],
+        "flop_to_solved": run_operations(config, attempts) if reached else None,
     }
 
 

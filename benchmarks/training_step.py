@@ -28,8 +28,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
 
+from counting import counted
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch, Task, make_task
 from headway.training import RunConfig, Stream, fast, paper
@@ -42,12 +42,13 @@ Step = Callable[[], object]
 class PlainBlock(nn.Module):
     """A block in the style of nanoGPT."""
 
-    def __init__(self, d_model: int, n_heads: int, act_fn: str):
+    def __init__(self, shape: TransformerConfig):
         super().__init__()
-        self.n_heads, self.act = n_heads, getattr(F, act_fn)
+        d_model, d_mlp = shape.d_model, shape.mlp_width
+        self.n_heads, self.act = shape.n_heads, getattr(F, shape.act_fn)
         self.ln1, self.ln2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.qkv, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
-        self.up, self.down = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)
+        self.up, self.down = nn.Linear(d_model, d_mlp), nn.Linear(d_mlp, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         batch, length, width = x.shape
@@ -66,10 +67,9 @@ class Plain(nn.Module):
 
     def __init__(self, shape: TransformerConfig, d_input: int, d_target: int):
         super().__init__()
-        width, heads = shape.d_model, shape.n_heads
+        width = shape.d_model
         self.embed = nn.Linear(d_input, width)
-        blocks = (PlainBlock(width, heads, shape.act_fn) for _ in range(shape.n_layers))
-        self.blocks = nn.ModuleList(blocks)
+        self.blocks = nn.ModuleList(PlainBlock(shape) for _ in range(shape.n_layers))
         self.ln_final = nn.LayerNorm(width)
         self.unembed = nn.Linear(width, d_target)
 
@@ -191,9 +191,7 @@ def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]
     steps, device = contenders.all(), contenders.device
     peaks = {p: contenders.product(p) for p in ("float32", "bfloat16")}
     data = contenders.data()
-    with FlopCounterMode(display=False) as counter:
-        steps["plain loop"]()
-    work = counter.get_total_flops()
+    work = counted(steps["plain loop"])
     times: dict[str, list[float]] = {name: [] for name in steps}
     rates: dict[str, list[float]] = {precision: [] for precision in peaks}
     drawing: list[float] = []

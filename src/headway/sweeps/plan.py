@@ -13,8 +13,8 @@ from typing import Any
 from headway.errors import HeadwayError, require
 from headway.sweeps.fields import MOST, changed, flat, said, split, types_of, values_of
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
+from headway.training.config import FORMAT, upgraded
 
-FORMAT = 1
 LONGEST = 120
 """Characters in a name that we make."""
 
@@ -83,12 +83,15 @@ class Plan:
             HeadwayError: if it is none, or of a newer format.
         """
         require(isinstance(data, dict), where, data, "an object of fields")
-        require(data.get("format") == FORMAT, f"{where}: format", data.get("format"), f"{FORMAT}")
+        version = data.get("format")
+        known = type(version) is int and 1 <= version <= FORMAT
+        require(known, f"{where}: format", version, f"a whole number from 1 to {FORMAT}")
         name, runs = data.get("name"), data.get("runs")
         require(isinstance(name, str), f"{where}: name", name, "text")
         require(isinstance(runs, dict), f"{where}: runs", runs, "an object of configs")
         try:
-            return cls(name, {run: from_dict(config) for run, config in runs.items()})
+            configs = {run: upgraded(config, version) for run, config in runs.items()}
+            return cls(name, {run: from_dict(config) for run, config in configs.items()})
         except HeadwayError as error:
             raise HeadwayError(f"{where}: {error}") from None
 

@@ -197,6 +197,9 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     )
 
 
+FORMAT = 2
+"""Of a config that is kept as JSON."""
+
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
     2: {"training": {"precision": "float32", "depths": "full", "rising_every": 200}}
 }

@@ -120,19 +120,20 @@ def resume_stacked(folders: Sequence[str | Path], watch: Watch | None = None) ->
 
 
 def _continue_one(run: Run, watch: Watch | None) -> Run:
-    (failure,) = _continue([run], watch)
-    if failure is not None:
+    for failure in _continue([run], watch):
         raise HeadwayError(failure)
     return run
 
 
-def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str | None]:
-    """Trains runs to their end; why each failed, if it did."""
-    if not runs:
-        return []
+def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str]:
+    """Trains runs to their end, but for those that are done; why some failed, if they did."""
     with ExitStack() as held:
         for run in runs:
             held.enter_context(run.writing())
+        # Another process may have ended some before this one could hold them.
+        runs = [run for run in runs if (run.outcome() or {}).get("status") != "done"]
+        if not runs:
+            return []
         held.enter_context(runs[0].computing())
         try:
             config = runs[0].config
@@ -146,7 +147,7 @@ def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str | None]:
             many = "" if len(runs) == 1 else f"each of the {len(runs)} runs, as this one, "
             stop.add_note(f"continue {many}with: headway train --resume {runs[0].folder}")
             raise
-    return [course.failure for course in courses]
+    return [course.failure for course in courses if course.failure is not None]
 
 
 def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None:

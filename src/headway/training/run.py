@@ -25,7 +25,7 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.models import Transformer
 from headway.tasks import Task, make_task
-from headway.training.config import RunConfig, from_dict, to_dict, upgraded
+from headway.training.config import FORMAT, RunConfig, from_dict, to_dict, upgraded
 from headway.training.data import seed_of
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -38,8 +38,6 @@ from headway.training.files import (
     write_tensors,
     write_whole,
 )
-
-FORMAT = 2
 
 
 class RunBusyError(HeadwayError):
