@@ -140,8 +140,8 @@ def test_a_plan_file_is_crossed_with_a_grid(tmp_path):
     crossed = load_plan(path, ["seed=1,2"])
     assert list(crossed.runs) == ["a,seed=1", "a,seed=2", "b,seed=1", "b,seed=2"]
     assert crossed.runs["b,seed=2"] == fast(2, 2)
-    path.write_text(FILE.format(returned="[fast(), fast(2)]"))
-    assert next(iter(load_plan(path, ["seed=1,2"]).runs)) == "depth=3,n_layers=6,seed=1"
+    path.write_text(FILE.format(returned="[paper(), paper(2)]"))
+    assert next(iter(load_plan(path, ["seed=1,2"]).runs)) == "depth=3,seed=1"
     path.write_text(FILE.format(returned="[fast(seed=0), fast(seed=1)]"))
     with pytest.raises(HeadwayError, match="two configs are called seed=3"):
         load_plan(path, ["seed=3"])
