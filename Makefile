@@ -24,8 +24,8 @@ test-slow: $(TESTS_READY)  ## the tests that take minutes
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
 
-bench: $(READY)  ## ratios, side by side on this machine
-	$(BIN)/python benchmarks/training_step.py
+bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens among them
+	$(LENS)/bin/python benchmarks/training_step.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

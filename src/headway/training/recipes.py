@@ -45,7 +45,7 @@ def fast_training(depth: int) -> TrainingConfig:
         learning_rate=3e-3,
         matrix_learning_rate=0.02,
         betas=(0.9, 0.95),
-        weight_decay=0.03 if deep else 0.1,
+        weight_decay=0.03 if deep else 0.05,
         warmup_steps=50,
         cooldown_steps=100 + (600 if deep else 450) * depth,
         cooldown_below=0.62,
