@@ -47,7 +47,7 @@ def fast_training(depth: int) -> TrainingConfig:
         betas=(0.9, 0.95),
         weight_decay=0.03 if deep else 0.05,
         warmup_steps=50,
-        cooldown_steps=100 + (600 if deep else 500) * depth,
+        cooldown_steps=max(1_600, 100 + (600 if deep else 500) * depth),
         cooldown_below=0.62,
         stop_below=0.008,
         patience=150 * depth,
