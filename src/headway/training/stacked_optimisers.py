@@ -43,7 +43,10 @@ class StackedOptimiser(ABC):
         self.steps = torch.zeros(rows, dtype=torch.float64)
 
     def put(self, row: int, other: torch.optim.Optimizer) -> None:
-        """Puts the state and the rates of one run's optimiser in a row's place."""
+        """Puts the state and the rates of one run's optimiser in a row's place.
+
+        Its rates must be the full ones, as they are before its first step here.
+        """
         weights = [(w, group) for group in other.param_groups for w in group["params"]]
         states = [other.state.get(weight, {}) for weight, _ in weights]
         self.decay[row] = torch.cat(
