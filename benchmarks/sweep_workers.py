@@ -20,6 +20,8 @@ from typing import Any
 from headway.sweeps import Board, Engine, Event, LocalEngine, Plan, RayEngine, grid, sweep
 from headway.training import fast
 
+ENGINES = {"one": "one worker", "two": "two workers", "ray": "two Ray nodes"}
+
 
 def planned(runs: int, steps: int) -> Plan:
     """So many equal runs that neither stop early nor start again."""
@@ -63,13 +65,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-ray", action="store_true")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     options = parser.parse_args()
 
-    plan, engines, cluster = planned(options.runs, options.steps), dict[str, Any](), None
-    engines["one worker"] = lambda: LocalEngine(1)
-    engines["two workers"] = lambda: LocalEngine(2)
-    if not options.no_ray:
+    plan, cluster = planned(options.runs, options.steps), None
+    every: dict[str, Any] = {"one": lambda: LocalEngine(1), "two": lambda: LocalEngine(2)}
+    if "ray" in options.engines:
         from ray.cluster_utils import Cluster
 
         begun = time.perf_counter()
@@ -77,7 +78,8 @@ def main() -> None:
         cluster.add_node(num_cpus=1)
         print(f"two Ray nodes started in {time.perf_counter() - begun:.1f} s")
         address = cluster.address
-        engines["two Ray nodes"] = lambda: RayEngine(address)
+        every["ray"] = lambda: RayEngine(address)
+    engines = {ENGINES[name]: make for name, make in every.items() if name in options.engines}
 
     whole: dict[str, list[float]] = {name: [] for name in engines}
     starts: dict[str, list[float]] = {name: [] for name in engines}
@@ -93,9 +95,9 @@ def main() -> None:
 
     middle = {name: statistics.median(seconds) for name, seconds in whole.items()}
     print(f"{options.runs} runs of {options.steps} steps, medians of {options.rounds} rounds")
-    print(f"two workers / one worker: {middle['two workers'] / middle['one worker']:.3f}")
-    if cluster is not None:
-        print(f"Ray / two workers: {middle['two Ray nodes'] / middle['two workers']:.3f}")
+    for one, other in (("two workers", "one worker"), ("two Ray nodes", "two workers")):
+        if one in middle and other in middle:
+            print(f"{one} / {other}: {middle[one] / middle[other]:.3f}")
     for name, seconds in starts.items():
         if seconds and "Ray" not in name:
             print(f"starting a run, {name}: median {statistics.median(seconds):.2f} s,", end="")
