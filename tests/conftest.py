@@ -1,5 +1,6 @@
 """Small configs and a run that learnt, shared by all tests."""
 
+import signal
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 from headway.models import TransformerConfig
 from headway.tasks import RetrievalConfig
 from headway.training import Run, RunConfig, TrainingConfig, train
+
+
+# A shell's background job ignores interrupts, and so would every program that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
