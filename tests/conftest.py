@@ -9,7 +9,6 @@ from headway.models import TransformerConfig
 from headway.tasks import RetrievalConfig
 from headway.training import Run, RunConfig, TrainingConfig, train
 
-
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
