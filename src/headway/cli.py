@@ -37,17 +37,18 @@ usage: headway VERB …
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
 
-def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> None:
+def demo(folder: Path | None = None, depth: int = 3, seed: int = 0, threads: int = 1) -> None:
     """Train a transformer on the retrieval problem, find its circuit, date it, and report.
 
     Args:
         folder: of the run; none means a free one in runs/.
         depth: D, attention hops to the answer.
         seed: of weights and data.
+        threads: that train; two are quicker on idle cores, and give other last bits.
     """
     from headway.demo import demo
 
-    demo(folder, depth, seed)
+    demo(folder, depth, seed, threads)
 
 
 def circuit(

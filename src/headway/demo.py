@@ -10,22 +10,22 @@ from headway import terminal
 from headway.circuits import discover, emergence
 from headway.report import write_report
 from headway.training import Run, fast, train
-from headway.training.environment import useful_threads
 
 
-def demo(folder: Path | None = None, depth: int = 3, seed: int = 0) -> Run:
+def demo(folder: Path | None = None, depth: int = 3, seed: int = 0, threads: int = 1) -> Run:
     """Runs the pipeline on the retrieval problem with one head per layer, and prints a summary.
 
     Args:
         folder: of the run; none means a free one in `runs/`.
         depth: D, attention hops to the answer.
         seed: of weights and data.
+        threads: that train; two are quicker on idle cores, and give other last bits.
 
     Raises:
         HeadwayError: if training ends without solving the task, or a file cannot be written.
     """
     started = time.perf_counter()
-    config = replace(fast(depth, seed), threads=useful_threads())
+    config = replace(fast(depth, seed), threads=threads)
     with terminal.watching() as watch:
         run = train(config, folder, watch)
     terminal.say("finding the circuit …")

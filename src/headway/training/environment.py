@@ -1,12 +1,10 @@
 """Where a run's numbers come from: versions, machine, threads, and the command that made them."""
 
 import functools
-import math
 import os
 import platform
 import subprocess
 import sys
-import timeit
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -69,27 +67,6 @@ def multiplies_bfloat16() -> bool:
     its processor's instructions, the answer is no.
     """
     return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(_cpuinfo("flags", "Features").split()))
-
-
-def useful_threads(most: int = 2) -> int:
-    """How many threads make matrix products quicker now, at most `most`; tried, not looked up.
-
-    A thread without an idle core of its own makes all others wait, so this depends on what else
-    the machine does. It takes a tenth of a second. No more are tried than PyTorch may use
-    (`OMP_NUM_THREADS`).
-    """
-    before = torch.get_num_threads()
-    a, b = torch.ones(4096, 64), torch.ones(64, 256)
-    best, quickest = 1, math.inf
-    try:
-        for threads in range(1, min(most, before) + 1):
-            torch.set_num_threads(threads)
-            took = min(timeit.repeat(lambda: a @ b, number=10, repeat=4)[1:])
-            if took < 0.8 * quickest:
-                best, quickest = threads, took
-    finally:
-        torch.set_num_threads(before)
-    return best
 
 
 def processor() -> str:
