@@ -22,42 +22,34 @@ import torch
 from counting import run_operations
 from headway.sweeps import LocalEngine, Plan, sweep
 from headway.training import Run, RunConfig, fast
+from headway.training.config import changed
 from headway.training.environment import describe_environment
 
 SOLVED = 0.01
 DEPTHS = (2, 3, 4, 5)
 
-Changes = dict[str, dict[str, Any]]
-
-NO_IC: dict[str, Any] = {"curriculum": False}
-VARIANTS: dict[str, Changes] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "fast": {},
-    "float32": {"training": {"precision": "float32"}},
-    "adam-3e-3": {"training": {"optimizer": "adam", "learning_rate": 3e-3}},
-    "adam-1e-3": {"training": {"optimizer": "adam", "learning_rate": 1e-3}},
-    "muon-0.01": {"training": {"matrix_learning_rate": 0.01}},
-    "muon-0.04": {"training": {"matrix_learning_rate": 0.04}},
-    "batch-64": {"training": {"batch_size": 64}},
-    "batch-256": {"training": {"batch_size": 256}},
-    "width-32": {"model": {"d_model": 32}},
-    "width-128": {"model": {"d_model": 128}},
-    "mlps-4x": {"model": {"d_mlp": None}},
-    "no-mlps": {"model": {"d_mlp": 0}},
-    "token-code": {"task": {"position_code": "token"}},
-    "token-code-base-1e4": {"task": {"position_code": "token", "position_base": 1e4}},
-    "gpt2-init": {"model": {"init": "gpt2"}},
-    "ic+mixture": {"training": {"depths": "mixture"}},
-    "ic+rising": {"training": {"depths": "rising"}},
-    "no-ic": {"task": NO_IC},
-    "no-ic+mixture": {"task": NO_IC, "training": {"depths": "mixture"}},
-    "no-ic+rising": {"task": NO_IC, "training": {"depths": "rising"}},
+    "float32": {"training.precision": "float32"},
+    "adam-3e-3": {"training.optimizer": "adam", "training.learning_rate": 0.003},
+    "adam-1e-3": {"training.optimizer": "adam", "training.learning_rate": 0.001},
+    "muon-0.01": {"training.matrix_learning_rate": 0.01},
+    "muon-0.04": {"training.matrix_learning_rate": 0.04},
+    "batch-64": {"training.batch_size": 64},
+    "batch-256": {"training.batch_size": 256},
+    "width-32": {"model.d_model": 32},
+    "width-128": {"model.d_model": 128},
+    "mlps-4x": {"model.d_mlp": None},
+    "no-mlps": {"model.d_mlp": 0},
+    "token-code": {"task.position_code": "token"},
+    "token-code-base-1e4": {"task.position_code": "token", "task.position_base": 10000.0},
+    "gpt2-init": {"model.init": "gpt2"},
+    "ic+mixture": {"training.depths": "mixture"},
+    "ic+rising": {"training.depths": "rising"},
+    "no-ic": {"task.curriculum": False},
+    "no-ic+mixture": {"task.curriculum": False, "training.depths": "mixture"},
+    "no-ic+rising": {"task.curriculum": False, "training.depths": "rising"},
 }
-
-
-def changed(config: RunConfig, changes: Changes) -> RunConfig:
-    """A config with some fields of its sections changed."""
-    sections = {name: replace(getattr(config, name), **new) for name, new in changes.items()}
-    return replace(config, **sections)
 
 
 def plan(

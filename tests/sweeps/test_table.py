@@ -10,9 +10,9 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.sweeps import table, write_table
-from headway.sweeps.fields import flat
 from headway.tasks import ConditionalConfig
 from headway.training import Run, train
+from headway.training.config import flat
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@
 read as the field's type says: `none` for an optional, `true` and `false`, one of the choices.
 """
 
-import dataclasses
 import re
 import types
 import typing
@@ -12,44 +11,12 @@ from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
 from headway.models import TransformerConfig
-from headway.tasks import TASKS, task_kind
+from headway.tasks import TASKS
 from headway.training import RunConfig, TrainingConfig
+from headway.training.config import SECTIONS
 
-SECTIONS = ("task", "model", "training")
 MOST = 100_000
 """The longest range that is written out."""
-
-
-def flat(config: RunConfig) -> dict[str, Any]:
-    """Every field of a config by its dotted name, the task's kind first."""
-    fields: dict[str, Any] = {"task.kind": task_kind(config.task)}
-    for section in SECTIONS:
-        part = getattr(config, section)
-        fields |= {f"{section}.{f.name}": getattr(part, f.name) for f in dataclasses.fields(part)}
-    rest = [f.name for f in dataclasses.fields(config) if f.name not in SECTIONS]
-    return fields | {name: getattr(config, name) for name in rest}
-
-
-def changed(config: RunConfig, fields: dict[str, Any]) -> RunConfig:
-    """A config with some fields changed, all at once.
-
-    Args:
-        config: to start from.
-        fields: new values by dotted name; every name is one of the config's.
-
-    Raises:
-        HeadwayError: if the values do not go together.
-    """
-    sections, own = {section: dict[str, Any]() for section in SECTIONS}, dict[str, Any]()
-    for name, value in fields.items():
-        section, _, field = name.rpartition(".")
-        (sections[section] if section else own)[field] = value
-    parts = {
-        section: dataclasses.replace(getattr(config, section), **values)
-        for section, values in sections.items()
-        if values
-    }
-    return dataclasses.replace(config, **own, **parts)
 
 
 def types_of(config: RunConfig) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import MOST, changed, flat, said, split, types_of, values_of
+from headway.sweeps.fields import MOST, said, split, types_of, values_of
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
-from headway.training.config import FORMAT, upgraded
+from headway.training.config import FORMAT, changed, flat, upgraded
 
 LONGEST = 120
 """Characters in a name that we make."""

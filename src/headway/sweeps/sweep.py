@@ -11,12 +11,13 @@ from filelock import FileLock
 from headway.errors import HeadwayError
 from headway.sweeps.board import Board
 from headway.sweeps.engine import Engine, Event
-from headway.sweeps.fields import flat, said
+from headway.sweeps.fields import said
 from headway.sweeps.jobs import Job, settled
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
 from headway.training import Run, RunConfig
+from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, write_json
 
 OLD = 3600.0

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import flat, said, split, types_of_all, values_of
+from headway.sweeps.fields import said, split, types_of_all, values_of
 from headway.sweeps.sources import PLAN
 from headway.training import Run, find_runs
+from headway.training.config import flat
 from headway.training.files import clear_content_errors, clear_io_errors, is_there, write_whole
 
 Row = dict[str, Any]

@@ -45,7 +45,10 @@ class SweepProgress:
         if not self.begun:
             self.begun = True
             before = [f"{count} {state} before" for state, count in board.before.items()]
-            print(", ".join([f"{len(board.runs)} runs", *before]), flush=True)
+            print(
+                ", ".join([f"{len(board.runs)} run{'s' if len(board.runs) != 1 else ''}", *before]),
+                flush=True,
+            )
         if event is None or event.kind in ("started", "progressed"):
             return
         ended, run = board.count("done") + board.count("failed"), board.runs[event.name]

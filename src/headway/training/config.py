@@ -167,6 +167,41 @@ class RunConfig:
             )
 
 
+SECTIONS = ("task", "model", "training")
+
+
+def flat(config: RunConfig) -> dict[str, Any]:
+    """Every field of a config by its dotted name, the task's kind first."""
+    fields: dict[str, Any] = {"task.kind": task_kind(config.task)}
+    for section in SECTIONS:
+        part = getattr(config, section)
+        fields |= {f"{section}.{f.name}": getattr(part, f.name) for f in dataclasses.fields(part)}
+    rest = [f.name for f in dataclasses.fields(config) if f.name not in SECTIONS]
+    return fields | {name: getattr(config, name) for name in rest}
+
+
+def changed(config: RunConfig, fields: dict[str, Any]) -> RunConfig:
+    """A config with some fields changed, all at once.
+
+    Args:
+        config: to start from.
+        fields: new values by dotted name; every name is one of the config's.
+
+    Raises:
+        HeadwayError: if the values do not go together.
+    """
+    sections, own = {section: dict[str, Any]() for section in SECTIONS}, dict[str, Any]()
+    for name, value in fields.items():
+        section, _, field = name.rpartition(".")
+        (sections[section] if section else own)[field] = value
+    parts = {
+        section: dataclasses.replace(getattr(config, section), **values)
+        for section, values in sections.items()
+        if values
+    }
+    return dataclasses.replace(config, **own, **parts)
+
+
 def to_dict(config: RunConfig) -> dict[str, Any]:
     """The config as plain JSON data; the task's kind is written beside its fields."""
     data = dataclasses.asdict(config)

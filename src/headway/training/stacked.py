@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from headway.errors import require
 from headway.tasks import Batch
-from headway.training.config import RunConfig, to_dict
+from headway.training.config import RunConfig, flat
 from headway.training.learner import Learner, Single
 from headway.training.losses import CHUNK, partial_losses
 from headway.training.precision import casting, rounding
@@ -41,22 +41,13 @@ def require_one_shape(configs: Sequence[RunConfig]) -> None:
         for config in configs:
             depths = config.training.depths
             require(depths == "full", "training.depths", depths, "full in a stack of runs")
-    flat = [_flat(to_dict(config)) for config in configs]
-    for other in flat[1:]:
-        for name in [*flat[0], *other]:
+    fields = [flat(config) for config in configs]
+    for other in fields[1:]:
+        for name in [*fields[0], *other]:
             if name in ONE_SHAPE or name.split(".")[0] in ONE_SHAPE:
-                value, first = other.get(name), flat[0].get(name)
+                value, first = other.get(name), fields[0].get(name)
                 same = f"{first!r} as in the stack's first run"
                 require(value == first, name, value, same)
-
-
-def _flat(data: dict, prefix: str = "") -> dict:
-    """Fields of sections by their dotted names."""
-    flat = {}
-    for name, value in data.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
-        flat.update({prefix + name: value} if inner is None else inner)
-    return flat
 
 
 class Stacked(Learner):
