@@ -73,6 +73,8 @@ def test_every_verb_has_help(tmp_path, verb):
         (["sweep", "--grid", "seed=1", "--grid", "seed=2"], "seed is named twice"),
         (["sweep", "--grid", "model.n_heads=1..4"], "in the grid's cell n_heads=3: model.n_heads"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
+        (["sweep", "--stack", "0"], "stack = 0 is not allowed: it must be a whole number of at"),
+        (["sweep", "--stack", "some"], "headway sweep: "),
         (["sweep", "--engine", "slurm"], "headway sweep: "),
         (["sweep", "--bring-home"], "--bring-home is an option of --engine ray"),
         (["sweep", "--engine", "ray", "--address", "x"], "address = 'x' is not allowed: it must"),

@@ -199,6 +199,7 @@ def sweep(
     address: str | None = None,
     gpus_per_run: float | None = None,
     bring_home: FlagCreatePairsOff[bool] = False,
+    stack: int = 1,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
 
@@ -206,12 +207,13 @@ def sweep(
         plan: a recipe, a Python file that defines plan(), or the folder of a sweep to go on with.
         grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
         folder: of the sweep; none means one in runs/, named after the plan and the grid.
-        workers: runs side by side; none means as many as there are cores for.
+        workers: runs or stacks side by side; none means as many as there are cores for.
         retry_failed: try failed runs again.
         engine: processes on this machine, or tasks of a Ray cluster.
         address: of the cluster, host:port; none means one of this machine alone.
-        gpus_per_run: a run's share of GPUs; none means 1 if its device is cuda.
+        gpus_per_run: a run's or stack's share of GPUs; none means 1 if its device is cuda.
         bring_home: nodes return a run's files instead of writing to a folder that they share.
+        stack: at most so many runs of one shape are trained at once, as one; pays on a GPU.
     """
     from headway import sweeps, terminal
 
@@ -219,7 +221,7 @@ def sweep(
     place = folder or sweeps.default_folder(plan, planned, flattened(grid))
     chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
     with terminal.following() as watch:
-        board = sweeps.sweep(planned, place, chosen, retry_failed, watch)
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
     terminal.print_sweep(board, place)
     if board.count("failed"):
         sys.exit(1)

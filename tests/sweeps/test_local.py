@@ -10,24 +10,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from watched import is_alive, put, stamps, workers_of
+from watched import is_alive, put, stamps, until, workers_of
 
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, sweep, table
-from headway.sweeps import jobs as jobs_module
+from headway.sweeps import LocalEngine, Plan, sweep, table, work
 from headway.sweeps.crew import Worker
 from headway.sweeps.engine import TRIES
-from headway.sweeps.jobs import Job, Result, carry_out, settled
+from headway.sweeps.jobs import Event, Job, settled
+from headway.sweeps.work import carry_out
 from headway.training import Run, train
 
 KILLS = 10
-
-
-def until(holds, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.01)
 
 
 def done(folder: Path) -> list[str]:
@@ -51,9 +44,9 @@ def seen(events: list, kind: str) -> list[str]:
 def test_a_sweep_trains_every_run_once_in_one_process(plan, tmp_path, monkeypatch):
     given, give = list[int](), Worker.give
 
-    def noted(worker, job):
+    def noted(worker, stack):
         given.append(worker.id)
-        give(worker, job)
+        give(worker, stack)
 
     monkeypatch.setattr(Worker, "give", noted)
     runs, events = plan(3), []
@@ -118,28 +111,32 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path):
 )
 def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, message):
     job = Job("r0", tmp_path / "r0", plan(1).runs["r0"])
-    resume = jobs_module.resume
+    resume, told = work.resume_stacked, list[Event]()
 
-    def broken(folder, watch):
+    def broken(folders, watch, ended):
         def watch_and_break(run, step, end, metrics):
             watch(run, step, end, metrics)
             if step == 10:
                 raise error
 
-        return resume(folder, watch_and_break)
+        return resume(folders, watch_and_break, ended)
 
-    monkeypatch.setattr(jobs_module, "resume", broken)
-    result = carry_out(job, lambda *_: None)
-    assert result.status == "failed"
-    assert (result.message or "").startswith(message)
+    monkeypatch.setattr(work, "resume_stacked", broken)
+    carry_out((job,), told.append)
+    end = told[-1]
+    assert end.kind == "failed"
+    assert (end.message or "").startswith(message)
     outcome = Run.open(job.folder).outcome() or {}
-    assert outcome["message"] == result.message
+    assert outcome["message"] == end.message
     assert outcome["step"] == 10
-    assert settled(job) == result
+    assert settled(job) == end
     assert settled(replace(job, retry=True)) is None
     monkeypatch.undo()
-    assert carry_out(job, lambda *_: None) == result
-    assert carry_out(replace(job, retry=True), lambda *_: None) == Result("done")
+    told.clear()
+    carry_out((job,), told.append)
+    assert told == [end]
+    carry_out((replace(job, retry=True),), told.append)
+    assert told[-1] == Event("done", "r0")
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, sweeping):
@@ -193,7 +190,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path)
 
 
 def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path, monkeypatch):
-    spoilt = 'import os, sys; sys.stdout.write(\'{"event": "ready"}\\n\'); sys.stdout.flush()\n'
+    spoilt = 'import os, sys; sys.stdout.write(\'{"kind": "ready"}\\n\'); sys.stdout.flush()\n'
     fake = tmp_path / "worker.py"
     fake.write_text(spoilt + "sys.stdin.readline(); os.kill(os.getpid(), 11)")
     monkeypatch.setattr("headway.sweeps.worker.__file__", str(fake))

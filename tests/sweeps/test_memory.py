@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from headway.models import TransformerConfig
 from headway.sweeps import LocalEngine, sweep
 from headway.sweeps.jobs import Job
-from headway.sweeps.memory import available, estimate, n_weights, resident
+from headway.sweeps.memory import PROCESS, available, estimate, n_weights, resident
 from headway.tasks import ConditionalConfig, make_task
 from headway.training import Run, RunConfig, fast, paper
 
@@ -44,23 +45,25 @@ def test_an_estimate_grows_with_what_takes_memory():
         ("task", "n_chains", 40),
     ):
         part = replace(getattr(base, section), **{field: value})
-        assert estimate(replace(base, **{section: part})) > 1.1 * estimate(base)
+        assert estimate([replace(base, **{section: part})]) > 1.1 * estimate([base])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", [fast, paper])
-def test_an_estimate_is_enough_and_not_far_too_much(recipe, tmp_path):
+@pytest.mark.parametrize(("recipe", "count"), [(fast, 1), (paper, 1), (fast, 4)])
+def test_an_estimate_is_enough_and_not_far_too_much(recipe, count, tmp_path):
     config = recipe()
     config = replace(config, training=replace(config.training, steps=3, cooldown_steps=0))
-    Run.create(tmp_path / "run", config)
+    folders = [str(tmp_path / str(i)) for i in range(count)]
+    for folder in folders:
+        Run.create(Path(folder), config)
     code = (
-        "import resource; from headway.training import resume;"
-        f"resume({str(tmp_path / 'run')!r});"
+        "import resource; from headway.training import resume_stacked;"
+        f"resume_stacked({folders!r});"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     most = int(shown.stdout)
-    assert most <= estimate(config) <= 3 * most
+    assert most <= estimate([config] * count) <= 3 * most
 
 
 def test_only_one_run_at_a_time_where_there_is_no_memory_for_two(plan, tmp_path):
@@ -70,23 +73,37 @@ def test_only_one_run_at_a_time_where_there_is_no_memory_for_two(plan, tmp_path)
         most.append(board.count("running"))
 
     runs = plan(3, steps=20)
-    need = estimate(runs.runs["r0"])
+    need = estimate([runs.runs["r0"]])
     sweep(runs, tmp_path / "s", LocalEngine(2, memory=lambda _: need // 2), watch=watch)
     assert max(most) == 1
+
+
+def test_a_stack_needs_what_its_runs_need_and_one_process(plan, tmp_path):
+    one, other = plan(1).runs["r0"], plan(1, train_examples=4096).runs["r0"]
+    both = estimate([one, other])
+    assert both == estimate([one]) + estimate([other]) - PROCESS
+    engine = LocalEngine(2, memory=lambda _: both - 1)
+    jobs = tuple(Job(str(i), tmp_path, config) for i, config in enumerate((one, other)))
+    engine._crew = [SimpleNamespace(stack=jobs[:1], id=2**30)]
+    assert engine._fits(jobs[1:]) == (estimate([one]) + estimate([other]) < both)
+    assert not engine._fits(jobs)
 
 
 def test_cores_are_shared_by_threads(plan, tmp_path):
     engine = LocalEngine()
     engine.cores = 3
-    job = Job("r0", tmp_path / "r0", replace(plan(1).runs["r0"], threads=2))
-    assert engine._has_core(replace(job, config=replace(job.config, threads=4)))
-    engine._crew = [SimpleNamespace(job=job), SimpleNamespace(job=None)]
-    assert not engine._has_core(job)
-    assert engine._has_core(replace(job, config=replace(job.config, threads=1)))
+
+    def stack(threads):
+        return (Job("r0", tmp_path / "r0", replace(plan(1).runs["r0"], threads=threads)),)
+
+    assert engine._has_core(stack(4))
+    engine._crew = [SimpleNamespace(stack=stack(2)), SimpleNamespace(stack=())]
+    assert not engine._has_core(stack(2))
+    assert engine._has_core(stack(1))
     engine.cores = 4
-    assert engine._has_core(job)
+    assert engine._has_core(stack(2))
     engine.workers = 1
-    assert not engine._has_core(job)
+    assert not engine._has_core(stack(2))
 
 
 def test_the_system_tells_its_memory():

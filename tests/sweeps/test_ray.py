@@ -71,9 +71,9 @@ def test_runs_are_brought_home_whole_and_processes_are_used_again(cluster, plan,
     engine = RayEngine(cluster.address, bring_home=True)
     taken = engine._taken
 
-    def noted(returned, job):
+    def noted(returned, stack):
         processes.add(returned.process)
-        return taken(returned, job)
+        return taken(returned, stack)
 
     engine._taken = noted
     board = sweep(runs, tmp_path / "s", engine)
@@ -89,6 +89,28 @@ def test_runs_are_brought_home_whole_and_processes_are_used_again(cluster, plan,
     events = []
     sweep(runs, tmp_path / "s", LocalEngine(1), watch=lambda _, event: events.append(event))
     assert events == [None]
+
+
+@pytest.mark.parametrize("bring_home", [False, True])
+def test_a_stack_is_one_task(cluster, plan, tmp_path, bring_home):
+    good = plan(3)
+    wild = replace(good.runs["r1"].training, optimizer="muon", learning_rate=1e30, steps=50)
+    runs = Plan("p", {**good.runs, "wild": replace(good.runs["r1"], training=wild)})
+    engine, sizes = RayEngine(cluster.address, bring_home=bring_home), []
+    taken = engine._taken
+
+    def noted(returned, stack):
+        sizes.append(len(stack))
+        return taken(returned, stack)
+
+    engine._taken = noted
+    sweep(runs, tmp_path / "s", engine, stack=4)
+    assert sizes == [4]
+    rows = table(tmp_path / "s")
+    assert [row["status"] for row in rows] == ["done", "done", "done", "failed"]
+    assert str(tmp_path / "s" / "wild") in rows[3]["message"]
+    alone = train(good.runs["r1"], tmp_path / "alone")
+    assert rows[1]["val_loss"] == pytest.approx(alone.metrics()[-1]["val_loss"], abs=2e-5)
 
 
 def test_too_large_a_wish_is_one_clear_line(cluster, plan, tmp_path):

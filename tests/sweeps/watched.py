@@ -2,9 +2,18 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 from headway.sweeps import Plan
+
+
+def until(holds, seconds: float = 60.0) -> None:
+    """Waits until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.01)
 
 
 def put(folder: Path, plan: Plan) -> Path:

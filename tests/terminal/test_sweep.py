@@ -24,7 +24,7 @@ def lines_of(board: Board, height: int = 24) -> list[str]:
 def test_the_live_table_fits_and_counts(tiny):
     board = board_of(tiny, 40)
     names = list(board.runs)
-    board.found(names[0], "done")
+    board.found(Event("done", names[0]))
     for name in names[1:31]:
         board.note(Event("started", name, 0, 12))
     board.note(Event("progressed", names[1], 6, 12, 0.25))
@@ -61,7 +61,7 @@ def test_time_left_follows_what_was_done(tiny, monkeypatch):
 def test_plain_lines_tell_every_end(tiny, capsys):
     board, show = board_of(tiny, 3), SweepProgress(None)
     first, second, third = board.runs
-    board.found(first, "done")
+    board.found(Event("done", first))
     show(board, None)
     for event in (
         Event("started", second, 0, 12),

@@ -4,7 +4,8 @@ from typing import Literal
 
 from headway.errors import HeadwayError
 from headway.sweeps.board import Board
-from headway.sweeps.engine import Engine, Event
+from headway.sweeps.engine import Engine
+from headway.sweeps.jobs import Event
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.on_ray import RayEngine
 from headway.sweeps.plan import Plan, grid

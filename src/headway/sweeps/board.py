@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from headway.sweeps.engine import Event
+from headway.sweeps.jobs import Event
 from headway.sweeps.memory import n_weights
 from headway.tasks import make_task
 from headway.training import RunConfig
@@ -61,10 +61,10 @@ class Board:
         self.before: Counter[str] = Counter()
         self._since = time.monotonic()
 
-    def found(self, name: str, state: State, message: str | None = None) -> None:
+    def found(self, end: Event) -> None:
         """Takes note of a run that had ended before."""
-        self.runs[name].state, self.runs[name].message = state, message
-        self.before[state] += 1
+        self.note(end)
+        self.before[STATES[end.kind]] += 1
 
     def note(self, event: Event) -> None:
         """Takes note of an event."""

@@ -3,19 +3,19 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
-from headway.sweeps.jobs import Job, Result, carry_out
+from headway.sweeps.jobs import Event, Job, Stack
 from headway.sweeps.sources import PLAN
+from headway.sweeps.work import Tell, carry_out
 from headway.training import Run
 from headway.training.files import clear_io_errors, is_there, write_whole
 
-News = dict[str, tuple[int, int, float | None]]
-"""Step, last step and loss of runs, by name."""
+Files = dict[str, bytes]
+"""The content of a folder's files by their paths in it."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Returned:
     """What a node returns.
 
     Attributes:
-        result: what became of the job; none if the sweep's folder is not to be seen there.
-        files: the content of the run's folder, if it is to be brought home.
-        process: that carried it out, as node and process number.
+        ends: what became of every run; none if the sweep's folder is not to be seen there.
+        files: of the runs' folders by their names, if they are to be brought home.
+        process: that carried them out, as node and process number.
     """
 
-    result: Result | None
-    files: dict[str, bytes] | None
+    ends: list[Event] | None
+    files: dict[str, Files]
     process: str
 
 
@@ -37,59 +37,71 @@ class Reports:
     """An actor that gathers what the nodes report until it is asked for."""
 
     def __init__(self):
-        self.news: News = {}
+        self.news: dict[str, Event] = {}
 
-    def tell(self, name: str, step: int, end: int, loss: float | None) -> None:
+    def tell(self, event: Event) -> None:
         """Takes note of where a run is."""
-        self.news[name] = (step, end, loss)
+        self.news[event.name] = event
 
-    def take(self) -> News:
+    def take(self) -> list[Event]:
         """What is new since the last time."""
         news, self.news = self.news, {}
-        return news
+        return list(news.values())
 
 
-def on_node(job: Job, reports: Any, bring_home: bool) -> Returned:
-    """Carries out a job on a node.
+def on_node(stack: Stack, reports: Any, bring_home: bool) -> Returned:
+    """Carries out a stack on a node.
 
     Args:
-        job: what is to be done; its folder is the one at home.
+        stack: what is to be done; the folders are those at home.
         reports: the `Reports` actor.
         bring_home: whether to train in a folder of the node's own and to return the files.
     """
+    ends: list[Event] = []
 
-    def report(step: int, end: int, loss: float | None) -> None:
-        reports.tell.remote(job.name, step, end, loss)
+    def tell(event: Event) -> None:
+        if event.kind in ("started", "progressed"):
+            reports.tell.remote(event)
+        else:
+            ends.append(event)
 
     process = f"{os.uname().nodename}/{os.getpid()}"
     if bring_home:
-        result, files = in_own_folder(job, report)
-        return Returned(result, files, process)
-    if not is_there(job.folder.parent / PLAN):
-        return Returned(None, None, process)
-    return Returned(carry_out(job, report), None, process)
+        files = in_own_folders(stack, tell)
+        return Returned(ends, files, process)
+    if not is_there(stack[0].folder.parent / PLAN):
+        return Returned(None, {}, process)
+    carry_out(stack, tell)
+    return Returned(ends, {}, process)
 
 
-def in_own_folder(
-    job: Job, report: Callable[[int, int, float | None], None]
-) -> tuple[Result, dict[str, bytes] | None]:
-    """Carries out a job from its start in a temporary folder; what is in it then."""
+def in_own_folders(stack: Stack, tell: Tell) -> dict[str, Files]:
+    """Carries out a stack from its start in temporary folders; what is in them then."""
+    home = str(stack[0].folder.parent)
     with tempfile.TemporaryDirectory(prefix="headway-") as there:
-        folder = Path(there) / job.name
-        result = carry_out(replace(job, folder=folder), report)
-        if result.message is not None:
-            result = replace(result, message=result.message.replace(str(folder), str(job.folder)))
-        if not is_there(folder):
-            return result, None
-        run = Run.open(folder)
-        outcome = run.outcome()
-        if outcome is not None and outcome["status"] == "failed":
-            run.write("outcome.json", {**outcome, "message": result.message})
-        paths = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
-        return result, {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+        def told(event: Event) -> None:
+            if event.kind == "failed":
+                event = replace(event, message=(event.message or "").replace(there, home))
+                _at_home(Path(there) / event.name, event)
+            tell(event)
+
+        carry_out(tuple(replace(job, folder=Path(there) / job.name) for job in stack), told)
+        return {path.name: _content(path) for path in Path(there).iterdir()}
 
 
-def unpack(job: Job, files: dict[str, bytes]) -> None:
+def _at_home(folder: Path, event: Event) -> None:
+    """Lets a failed run's outcome name its folder at home, if there is one."""
+    if is_there(folder) and (outcome := Run.open(folder).outcome()) is not None:
+        Run.open(folder).write("outcome.json", {**outcome, "message": event.message})
+
+
+def _content(folder: Path) -> Files:
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def unpack(job: Job, files: Files) -> None:
     """Puts the files of a run that ended elsewhere into its folder, whole or not at all.
 
     What an unfinished or failed run had left in that folder is replaced; a run that is done stays.

@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from headway.sweeps import worker
-from headway.sweeps.jobs import Job
+from headway.sweeps.jobs import Stack
 
 PATIENCE = 3.0
 """Seconds that a worker may take to leave its run when told to stop."""
 
 
 class Worker:
-    """A process that carries out one job at a time.
+    """A process that carries out one stack at a time.
 
     Attributes:
-        job: that it works on; none while it is idle.
+        stack: the runs of it that have not ended; empty while it is idle.
         is_ready: whether it has loaded what it needs.
     """
 
     def __init__(self):
-        self.job: Job | None = None
+        self.stack: Stack = ()
         self.is_ready = False
         self._rest = b""
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
@@ -55,10 +55,16 @@ class Worker:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def give(self, job: Job) -> None:
-        """Gives it a job."""
-        self.job = job
-        self._say(job.to_json())
+    def give(self, stack: Stack) -> None:
+        """Gives it runs to carry out."""
+        self.stack = stack
+        self._say([job.to_json() for job in stack])
+
+    def take(self, name: str) -> Stack:
+        """Takes a run from it that it has done with: the run, as a stack of its own."""
+        taken = tuple(job for job in self.stack if job.name == name)
+        self.stack = tuple(job for job in self.stack if job.name != name)
+        return taken
 
     def answers(self) -> list[dict[str, Any]] | None:
         """What it has answered since the last time; none if it has ended."""

@@ -1,37 +1,15 @@
-"""What stands between a plan and whatever carries it out: jobs in, events out."""
+"""What stands between a plan and whatever carries it out: stacks of jobs in, events out."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Protocol, Self
 
-from headway.sweeps.jobs import Job
+from headway.sweeps.jobs import Event, Stack, failed, halves
 
 TRIES = 4
 """How often a run is begun before it is given up, if its process is ended from outside each time:
 once, and resumed three times."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened to a run.
-
-    Attributes:
-        kind: `started` here; `progressed`; `lost` with its process, and to be resumed; `elsewhere`
-            if another process is writing to it; `done` or `failed`.
-        name: of the run.
-        step: that it is at.
-        end: the last step as planned now.
-        loss: of the last evaluation.
-        message: why it failed or was lost.
-    """
-
-    kind: Literal["started", "progressed", "lost", "elsewhere", "done", "failed"]
-    name: str
-    step: int = 0
-    end: int = 0
-    loss: float | None = None
-    message: str | None = None
 
 
 class Engine(Protocol):
@@ -41,7 +19,7 @@ class Engine(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def events(self, jobs: Sequence[Job]) -> Iterator[Event | None]:
+    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
         """Carries out all jobs, and tells of every event; none where nothing is new for now.
 
         Every job ends with `done` or `failed`; by then its folder says so too.
@@ -52,6 +30,27 @@ class Engine(Protocol):
     def options(self) -> str:
         """What the command line must say to use this engine again."""
         ...
+
+
+def lost(stack: Stack, how: str, losses: Counter[str]) -> tuple[list[Event], list[Stack]]:
+    """What becomes of runs whose process has ended.
+
+    A stack is resumed in halves: it may have been too large, or one of its runs is to blame. A run
+    that was alone is resumed, or given up.
+
+    Args:
+        stack: the runs.
+        how: the process ended.
+        losses: how often each run was lost while alone; counted here.
+
+    Returns:
+        What to tell, and what is to be resumed.
+    """
+    if len(stack) == 1:
+        losses[stack[0].name] += 1
+        if losses[stack[0].name] >= TRIES:
+            return [failed(stack[0], f"{how}, {TRIES} times")], []
+    return [Event("lost", job.name, message=how) for job in stack], halves(stack)
 
 
 def cores() -> int:

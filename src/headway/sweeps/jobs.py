@@ -1,26 +1,15 @@
-"""One run of a sweep: what is to be done, and doing it."""
+"""Runs of a sweep that are to be carried out, alone or in stacks, and what becomes of them."""
 
 import contextlib
-import gc
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
 from headway.errors import HeadwayError
-from headway.sweeps.sources import described
-from headway.training import Run, RunBusyError, RunConfig, from_dict, resume, to_dict
+from headway.training import Run, RunConfig, from_dict, to_dict
 from headway.training.files import is_there
-
-EVERY = 0.25
-"""Seconds between two reports of progress."""
-
-Report = Callable[[int, int, float | None], None]
-"""Told now and then of a run's step, its last step as planned now, and its last validation loss."""
+from headway.training.stacked import shape_of
 
 
 @dataclass(frozen=True)
@@ -58,33 +47,76 @@ class Job:
         return cls(data["name"], Path(data["folder"]), config, data["retry"], command)
 
 
+Stack = tuple[Job, ...]
+"""Runs that one process trains at once; often only one."""
+
+
 @dataclass(frozen=True)
-class Result:
-    """What became of a job.
+class Event:
+    """Something that happened to a run.
 
     Attributes:
-        status: `done`, `failed`, or `busy` if another process is writing to the run.
-        message: why it failed.
+        kind: `started` here; `progressed`; `lost` with its process, and to be resumed; `elsewhere`
+            if another process is writing to it; `done` or `failed`.
+        name: of the run.
+        step: that it is at.
+        end: the last step as planned now.
+        loss: of the last evaluation.
+        message: why it failed or was lost.
     """
 
-    status: Literal["done", "failed", "busy"]
+    kind: Literal["started", "progressed", "lost", "elsewhere", "done", "failed"]
+    name: str
+    step: int = 0
+    end: int = 0
+    loss: float | None = None
     message: str | None = None
 
 
-class StopTrainingError(Exception):
-    """Raised by a report to leave a run between two steps, as an interrupt does."""
+def stacked(jobs: Sequence[Job], most: int) -> list[Stack]:
+    """Puts runs that can be trained at once into stacks, in their order.
+
+    Args:
+        jobs: the runs.
+        most: in a stack.
+    """
+    stacks, last = list[list[Job]](), dict[Any, list[Job]]()
+    for job in jobs:
+        shape = shape_of(job.config)
+        key = job.name if shape is None else tuple(shape.items())
+        if key not in last or len(last[key]) >= most:
+            last[key] = []
+            stacks.append(last[key])
+        last[key].append(job)
+    return [tuple(stack) for stack in stacks]
 
 
-def settled(job: Job) -> Result | None:
-    """How the job's run has ended, as its folder says; none if it is still to be done.
+def halves(stack: Stack) -> list[Stack]:
+    """What a stack goes on as if it could not go on as one."""
+    middle = (len(stack) + 1) // 2
+    return [half for half in (stack[:middle], stack[middle:]) if half]
+
+
+def ended(job: Job) -> Event | None:
+    """How the job's run has ended, as its folder says; none if it has not.
 
     Raises:
         HeadwayError: if the folder's outcome cannot be read.
     """
     outcome = Run(job.folder, job.config).outcome()
-    if outcome is None or (outcome["status"] == "failed" and job.retry):
+    if outcome is None:
         return None
-    return Result(outcome["status"], outcome.get("message"))
+    return Event(outcome["status"], job.name, message=outcome.get("message"))
+
+
+def settled(job: Job) -> Event | None:
+    """How the job's run has ended; none if it is still to be done, or to be tried again.
+
+    Raises:
+        HeadwayError: if the folder's outcome cannot be read.
+    """
+    end = ended(job)
+    return None if end is not None and end.kind == "failed" and job.retry else end
 
 
 def is_busy(job: Job) -> bool:
@@ -92,86 +124,12 @@ def is_busy(job: Job) -> bool:
     return is_there(job.folder) and Run(job.folder, job.config).status == "running"
 
 
-def carry_out(job: Job, report: Report) -> Result:
-    """Starts a run or goes on with it, to its end; whatever goes wrong is recorded in its folder.
-
-    A run that has ended is left as it is, also if another process ends it meanwhile.
+def opened(job: Job) -> Run:
+    """The job's run, its folder made if it is not there.
 
     Raises:
-        StopTrainingError: if the report does.
+        HeadwayError: if it cannot be made or read.
     """
-    last, loss = 0.0, None
-
-    def watch(_run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
-        nonlocal last, loss
-        if metrics is not None:
-            loss = metrics["val_loss"]
-        if time.monotonic() - last > EVERY or step == end:
-            last = time.monotonic()
-            report(step, end, loss)
-
-    with named(job.command):
-        try:
-            run = _opened(job)
-            with run.writing():
-                before = settled(job)
-            if before is not None:
-                return before
-            report(0, job.config.training.steps, None)
-            resume(run.folder, watch)
-        except StopTrainingError:
-            raise
-        except RunBusyError:
-            return Result("busy")
-        except Exception as error:
-            result = Result("failed", reason(error))
-        else:
-            return Result("done")
-    gc.collect()  # of a run that was too large, what the error's frames held
-    record(job, result)
-    return result
-
-
-def record(job: Job, result: Result) -> None:
-    """Writes into a run's folder that it failed, unless it says so already or cannot be written."""
-    with contextlib.suppress(HeadwayError):  # the caller tells of the failure all the same
-        run = _opened(job)
-        outcome = run.outcome()
-        told = None if outcome is None else (outcome["status"], outcome.get("message"))
-        if told != ("failed", result.message):
-            run.fail(result.message or "")
-
-
-def reason(error: Exception) -> str:
-    """Why a run failed, on one line."""
-    text = str(error) if isinstance(error, HeadwayError) else described(error)
-    text = " ".join(text.split("\n", 1)[0].split())
-    short = text if len(text) <= 300 else f"{text[:299]}…"
-    return f"out of memory: {short}" if is_memory(error) else short
-
-
-def is_memory(error: Exception) -> bool:
-    """Whether an error says that there was too little memory."""
-    said = str(error).lower()
-    words = ("not enough memory", "can't allocate memory", "out of memory", "invalid buffer size")
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and any(word in said for word in words)
-    )
-
-
-@contextlib.contextmanager
-def named(command: tuple[str, ...]):
-    """Within it, a run's environment names a command other than this process's own."""
-    before = sys.argv
-    sys.argv = list(command) or before
-    try:
-        yield
-    finally:
-        sys.argv = before
-
-
-def _opened(job: Job) -> Run:
-    """The job's run, its folder made if it is not there."""
     if not is_there(job.folder):
         try:
             return Run.create(job.folder, job.config)
@@ -179,3 +137,13 @@ def _opened(job: Job) -> Run:
             if not is_there(job.folder):  # else another process has just made it
                 raise
     return Run.open(job.folder)
+
+
+def failed(job: Job, message: str) -> Event:
+    """Writes into a run's folder that it failed, unless it says so already or cannot be written."""
+    event = Event("failed", job.name, message=message)
+    with contextlib.suppress(HeadwayError):  # the event tells of the failure all the same
+        run = opened(job)
+        if ended(job) != event:
+            run.fail(message)
+    return event

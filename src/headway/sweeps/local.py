@@ -8,8 +8,8 @@ from typing import Self
 
 from headway.errors import HeadwayError, require
 from headway.sweeps.crew import Worker, stop_all
-from headway.sweeps.engine import TRIES, Event, cores
-from headway.sweeps.jobs import Job, Result, is_busy, record, settled
+from headway.sweeps.engine import TRIES, cores, lost
+from headway.sweeps.jobs import Event, Stack, is_busy, settled
 from headway.sweeps.memory import available, estimate, resident
 
 TICK = 0.2
@@ -19,13 +19,13 @@ LATER = 1.0
 
 
 class LocalEngine:
-    """Runs side by side on this machine, each in a process that stays for the next one.
+    """Stacks side by side on this machine, each in a process that stays for the next one.
 
-    As many as there are cores for their threads; and a run only starts if what it will need fits
+    As many as there are cores for their threads; and one only starts if what it will need fits
     into memory beside what the others may still take, unless it is alone.
 
     Args:
-        workers: how many runs side by side; none means as many as the cores suffice for.
+        workers: how many stacks side by side; none means as many as the cores suffice for.
         memory: bytes that can still be had on a device, none if unknown.
     """
 
@@ -33,7 +33,6 @@ class LocalEngine:
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers, self.memory, self.cores = workers, memory, cores()
         self._crew: list[Worker] = []
-        self._needs: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._losses: Counter[str] = Counter()
         self._stillborn = 0
@@ -50,71 +49,78 @@ class LocalEngine:
         """What the command line must say to use this engine again."""
         return "" if self.workers is None else f" --workers {self.workers}"
 
-    def events(self, jobs: Sequence[Job]) -> Iterator[Event | None]:
+    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
         """Carries out all jobs, and tells of every event (see `Engine`).
 
         Raises:
             HeadwayError: if no worker can start.
         """
-        waiting = list(jobs)
+        waiting = list(stacks)
         while waiting or self._busy():
             yield from self._hand_out(waiting)
             yield from self._listen(waiting)
 
     def _busy(self) -> list[Worker]:
-        return [worker for worker in self._crew if worker.job is not None]
+        return [worker for worker in self._crew if worker.stack]
 
-    def _hand_out(self, waiting: list[Job]) -> Iterator[Event]:
-        """Gives out the jobs that there is room for; takes out those that others have done."""
-        for job in list(waiting):
-            if not self._has_core(job):
+    def _idle(self) -> list[Worker]:
+        return [worker for worker in self._crew if not worker.stack]
+
+    def _hand_out(self, waiting: list[Stack]) -> Iterator[Event]:
+        """Gives out what there is room for, but for the runs that others have done or are doing."""
+        for stack in list(waiting):
+            if not self._has_core(stack):
                 return
-            if time.monotonic() < self._not_before.get(job.name, 0.0):
+            if any(time.monotonic() < self._not_before.get(job.name, 0.0) for job in stack):
                 continue
-            if not self._fits(job):
+            if not self._fits(stack):
                 continue
-            if (result := settled(job)) is not None:
-                waiting.remove(job)
-                yield _ended(job, result)
-            elif is_busy(job):
-                self._not_before[job.name] = time.monotonic() + LATER
-                yield Event("elsewhere", job.name)
-            else:
-                waiting.remove(job)
-                idle = [worker for worker in self._crew if worker.job is None]
-                if not idle:
-                    idle = [Worker()]
-                    self._crew += idle
-                idle[0].give(job)
+            waiting.remove(stack)
+            ends = [settled(job) for job in stack]
+            yield from (end for end in ends if end is not None)
+            left = [job for job, end in zip(stack, ends, strict=True) if end is None]
+            busy = tuple(job for job in left if is_busy(job))
+            yield from self._put_off(busy, waiting)
+            if free := tuple(job for job in left if job not in busy):
+                if not self._idle():
+                    self._crew.append(Worker())
+                self._idle()[0].give(free)
 
-    def _has_core(self, job: Job) -> bool:
+    def _put_off(self, busy: Stack, waiting: list[Stack]) -> Iterator[Event]:
+        """Leaves runs to the process that is writing to them, and looks again later."""
+        if busy:
+            waiting.append(busy)
+        for job in busy:
+            self._not_before[job.name] = time.monotonic() + LATER
+            yield Event("elsewhere", job.name)
+
+    def _has_core(self, stack: Stack) -> bool:
         busy = self._busy()
         if self.workers is not None:
             return len(busy) < self.workers
-        taken = sum(worker.job.config.threads for worker in busy if worker.job)
-        return not busy or taken + job.config.threads <= self.cores
+        taken = sum(worker.stack[0].config.threads for worker in busy)
+        return not busy or taken + stack[0].config.threads <= self.cores
 
-    def _fits(self, job: Job) -> bool:
-        """Whether there is memory for a job beside what the others may still take."""
-        device = job.config.device
-        beside = [w for w in self._busy() if w.job and w.job.config.device == device]
+    def _fits(self, stack: Stack) -> bool:
+        """Whether there is memory for a stack beside what the others may still take."""
+        device = stack[0].config.device
+        beside = [worker for worker in self._busy() if worker.stack[0].config.device == device]
         free = self.memory(device) if beside else None
         if free is None:
             return True
         held = resident if device == "cpu" else lambda _: 0
-        idle = [worker for worker in self._crew if worker.job is None]
-        to_come = self._need(job) - (held(idle[0].id) if idle else 0)
+        idle = self._idle()
+        to_come = self._need(stack) - (held(idle[0].id) if idle else 0)
         for worker in beside:
-            assert worker.job is not None
-            to_come += max(0, self._need(worker.job) - held(worker.id))
+            to_come += max(0, self._need(worker.stack) - held(worker.id))
         return to_come <= free
 
-    def _need(self, job: Job) -> int:
-        if job.name not in self._needs:
-            self._needs[job.name] = estimate(job.config)
-        return self._needs[job.name]
+    def _need(self, stack: Stack) -> int:
+        """What a stack will take; twice that for every time that it was lost, maybe for memory."""
+        need = estimate([job.config for job in stack])
+        return need << max(self._losses[job.name] for job in stack)
 
-    def _listen(self, waiting: list[Job]) -> Iterator[Event | None]:
+    def _listen(self, waiting: list[Stack]) -> Iterator[Event | None]:
         """Waits a little for the workers' answers."""
         if not self._crew:
             time.sleep(TICK)
@@ -127,53 +133,33 @@ class LocalEngine:
                 yield from self._understand(worker, answer, waiting)
         yield None
 
-    def _understand(self, worker: Worker, answer: dict, waiting: list[Job]) -> Iterator[Event]:
+    def _understand(self, worker: Worker, answer: dict, waiting: list[Stack]) -> Iterator[Event]:
         """What an answer means."""
-        kind = answer.pop("event")
-        if kind == "ready":
+        if answer["kind"] == "ready":
             worker.is_ready, self._stillborn = True, 0
             return
-        job = worker.job
-        assert job is not None
-        if kind == "progressed":
-            started = answer["step"] == 0
-            yield Event("started" if started else "progressed", job.name, **answer)
+        event = Event(**answer)
+        if event.kind == "elsewhere":
+            yield from self._put_off(worker.take(event.name), waiting)
             return
-        worker.job = None
-        if answer["status"] == "busy":
-            waiting.append(job)
-            self._not_before[job.name] = time.monotonic() + LATER
-            yield Event("elsewhere", job.name)
-        else:
-            yield _ended(job, Result(**answer))
+        if event.kind in ("done", "failed"):
+            worker.take(event.name)
+        yield event
 
-    def _bury(self, worker: Worker, waiting: list[Job]) -> Iterator[Event]:
-        """Does what is to be done when a worker has ended by itself: its run goes to another.
+    def _bury(self, worker: Worker, waiting: list[Stack]) -> Iterator[Event]:
+        """Does what is to be done when a worker has ended by itself: its runs go to others.
 
         Raises:
             HeadwayError: if no worker can start.
         """
         self._crew.remove(worker)
-        job, how = worker.job, worker.end()
+        stack, how = worker.stack, worker.end()
         if not worker.is_ready:
             self._stillborn += 1
             if self._stillborn >= TRIES:
                 raise HeadwayError(f"no worker process can start: it {how}")
-        if job is None:
+            waiting[:0] = [stack] if stack else []
             return
-        if not worker.is_ready:
-            waiting.insert(0, job)
-            return
-        self._losses[job.name] += 1
-        self._needs[job.name] = 2 * self._need(job)  # it may have been memory
-        if self._losses[job.name] < TRIES:
-            waiting.insert(0, job)
-            yield Event("lost", job.name, message=f"its process was {how}")
-            return
-        result = Result("failed", f"its process was {how}, {TRIES} times")
-        record(job, result)
-        yield _ended(job, result)
-
-
-def _ended(job: Job, result: Result) -> Event:
-    return Event("done" if result.status == "done" else "failed", job.name, message=result.message)
+        events, again = lost(stack, f"its process was {how}", self._losses)
+        waiting[:0] = again
+        yield from events

@@ -1,6 +1,8 @@
-"""How much memory a run will need, and how much there is."""
+"""How much memory runs will need, and how much there is."""
 
+import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -9,15 +11,17 @@ from headway.models import TransformerConfig
 from headway.tasks import make_task
 from headway.training import RunConfig
 
-PROCESS = 320 * 2**20
+PROCESS = 384 * 2**20
 """Bytes of a process that has loaded PyTorch and is idle, with what its allocator keeps."""
 FLOAT = 4
 EVALUATED = 512
 """Sequences that are evaluated at a time."""
 
 
-def estimate(config: RunConfig) -> int:
-    """About the most bytes that a run takes at any time, on the generous side.
+def estimate(configs: Sequence[RunConfig]) -> int:
+    """About the most bytes that runs which one process trains at once take, on the generous side.
+
+    Those of the process itself, and of every run, in single precision:
 
     - Every weight 14 times: itself, its gradient, its optimiser's two means, what Muon computes an
       update from, and twice the state (three tensors a weight) while it is written.
@@ -26,9 +30,13 @@ def estimate(config: RunConfig) -> int:
       Or, if that is more, one layer of the evaluation.
     - The training set if it is fixed: what one sequence draws, three times while it is drawn.
     - The held-out sequences with their targets, twice.
-
-    All in single precision, besides the process itself.
     """
+    return PROCESS + sum(map(_of_one, configs))
+
+
+@functools.cache
+def _of_one(config: RunConfig) -> int:
+    """What one of the runs takes, but for the process."""
     task, training, model = make_task(config.task), config.training, config.model
     sequence = task.length * task.d_input + task.n_chains * task.d_target
     sequence += 2 * len(task.role_names) * task.n_chains
@@ -42,7 +50,7 @@ def estimate(config: RunConfig) -> int:
     if training.train_examples is not None:
         one = task.draw(1, torch.Generator().manual_seed(0))
         fixed = 3 * training.train_examples * sum(tensor.nbytes for tensor in one)
-    return PROCESS + FLOAT * floats + fixed
+    return FLOAT * floats + fixed
 
 
 def n_weights(model: TransformerConfig, d_input: int, d_target: int) -> int:

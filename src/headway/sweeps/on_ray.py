@@ -1,4 +1,4 @@
-"""The engine for clusters: one Ray task a run."""
+"""The engine for clusters: one Ray task a run, or a stack of runs."""
 
 import logging
 import os
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.cluster import Reports, Returned, failed_at_home, on_node, unpack
-from headway.sweeps.engine import TRIES, Event, cores
-from headway.sweeps.jobs import Job, Result, record, settled
+from headway.sweeps.cluster import Files, Reports, Returned, failed_at_home, on_node, unpack
+from headway.sweeps.engine import cores, lost
+from headway.sweeps.jobs import Event, Job, Stack, settled
 from headway.sweeps.sources import described
 from headway.training import RunBusyError
 from headway.training.files import first_line
@@ -28,17 +28,17 @@ SETTINGS = 4
 
 
 class RayEngine:
-    """Runs as tasks of a Ray cluster, each with as many CPUs as its config has threads.
+    """Stacks as tasks of a Ray cluster, each with as many CPUs as its runs have threads.
 
     A task writes to the sweep's folder, which the nodes must share; or it trains in a folder of its
-    node's own and returns the files. A task that is lost with its node or process is submitted
+    node's own and returns the files. What is lost with its node or process is submitted
     again, by us and not by Ray, which would try one that is killed for its memory without end.
 
     Args:
         address: of the cluster, `host:port` or `ray://host:port`; none means the environment's
             RAY_ADDRESS, or a cluster of this machine alone for as long as the sweep takes.
-        workers: at most so many runs side by side; none means as many as fit.
-        gpus_per_run: of a run on a GPU; a fraction shares it. None means 1 for such a run, else 0.
+        workers: at most so many tasks side by side; none means as many as fit.
+        gpus_per_run: of a task on a GPU; a fraction shares it. None means 1 for such, else 0.
         bring_home: whether the files are returned instead of written to a shared folder. A run
             that was interrupted then starts again.
     """
@@ -56,7 +56,7 @@ class RayEngine:
         require(fits, "gpus_per_run", gpus_per_run, "from 0 to 1, or a whole number")
         self.address, self.workers = address, workers
         self.gpus_per_run, self.bring_home = gpus_per_run, bring_home
-        self._running: dict[Any, Job] = {}
+        self._running: dict[Any, Stack] = {}
         self._tasks: dict[tuple[float, ...], Any] = {}
         self._losses: Counter[str] = Counter()
         self._ours = False
@@ -97,27 +97,27 @@ class RayEngine:
             said += "" if value is None else f" --{name.replace('_', '-')} {value}"
         return said + (" --bring-home" if self.bring_home else "")
 
-    def events(self, jobs: Sequence[Job]) -> Iterator[Event | None]:
+    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
         """Carries out all jobs, and tells of every event (see `Engine`).
 
         Raises:
             HeadwayError: if no node has what a run asks for, cannot run headway, or does not see
                 the sweep's folder.
         """
-        if not jobs:
+        if not stacks:
             return
-        self._require_nodes_for(jobs)
+        self._require_nodes_for(stacks)
         reports = self._reports()
-        waiting, later = deque(jobs), dict[str, float]()
+        waiting, later = deque(stacks), dict[str, float]()
         while waiting or self._running:
             for _ in range(len(waiting)):
                 if self.workers is not None and len(self._running) >= self.workers:
                     break
-                job = waiting.popleft()
-                if time.monotonic() < later.get(job.name, 0.0):
-                    waiting.append(job)
+                stack = waiting.popleft()
+                if any(time.monotonic() < later.get(job.name, 0.0) for job in stack):
+                    waiting.append(stack)
                 else:
-                    self._running[self._submit(job, reports)] = job
+                    self._running[self._submit(stack, reports)] = stack
             if not self._running:
                 time.sleep(TICK)
                 yield None
@@ -125,30 +125,28 @@ class RayEngine:
             ended, _ = self._ray.wait(list(self._running), timeout=TICK)
             yield from self._news(reports)
             for task in ended:
-                job = self._running.pop(task)
-                event = self._ended(task, job)
-                if event.kind in ("lost", "elsewhere"):
-                    waiting.append(job)
-                    later[job.name] = time.monotonic() + LATER
-                yield event
+                events, again = self._ended(task, self._running.pop(task))
+                waiting.extend(again)
+                later |= {job.name: time.monotonic() + LATER for stack in again for job in stack}
+                yield from events
             yield None
 
-    def _resources(self, job: Job) -> dict[str, float]:
-        gpus = self.gpus_per_run
+    def _resources(self, stack: Stack) -> dict[str, float]:
+        gpus, config = self.gpus_per_run, stack[0].config
         if gpus is None:
-            gpus = 1.0 if job.config.device.startswith("cuda") else 0.0
-        return {"CPU": float(job.config.threads), "GPU": gpus}
+            gpus = 1.0 if config.device.startswith("cuda") else 0.0
+        return {"CPU": float(config.threads), "GPU": gpus}
 
-    def _require_nodes_for(self, jobs: Sequence[Job]) -> None:
+    def _require_nodes_for(self, stacks: Sequence[Stack]) -> None:
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        for job in jobs:
-            asked = self._resources(job)
+        for stack in stacks:
+            asked = self._resources(stack)
             if not any(all(node.get(k, 0.0) >= v for k, v in asked.items()) for node in nodes):
                 most = {k: max((node.get(k, 0.0) for node in nodes), default=0.0) for k in asked}
                 raise HeadwayError(
-                    f"{job.name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs (threads,"
-                    f" --gpus-per-run): no node of the cluster has both; the most there are on one"
-                    f" are {most['CPU']:g} and {most['GPU']:g}"
+                    f"{stack[0].name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
+                    f" (threads, --gpus-per-run): no node of the cluster has both; the most there"
+                    f" are on one are {most['CPU']:g} and {most['GPU']:g}"
                 )
 
     def _reports(self) -> Any:
@@ -161,27 +159,25 @@ class RayEngine:
             scheduling_strategy=NodeAffinitySchedulingStrategy(here, soft=True)
         ).remote()
 
-    def _submit(self, job: Job, reports: Any) -> Any:
+    def _submit(self, stack: Stack, reports: Any) -> Any:
         # Where a task has a GPU, Ray ends its process with it: the next may be given another GPU.
-        asked = self._resources(job)
+        asked = self._resources(stack)
         key = tuple(asked.values())
         if key not in self._tasks:
             options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
             self._tasks[key] = self._ray.remote(**options)(on_node)
-        return self._tasks[key].remote(job, reports, self.bring_home)
+        return self._tasks[key].remote(stack, reports, self.bring_home)
 
     def _news(self, reports: Any) -> Iterator[Event]:
         try:
             news = self._ray.get(reports.take.remote(), timeout=REACH)
         except self._ray.exceptions.RayError:  # progress is not shown, then; the runs go on
             return
-        running = {job.name for job in self._running.values()}
-        for name, (step, end, loss) in news.items():
-            if name in running:
-                yield Event("progressed" if step else "started", name, step, end, loss)
+        running = {job.name for stack in self._running.values() for job in stack}
+        yield from (event for event in news if event.name in running)
 
-    def _ended(self, task: Any, job: Job) -> Event:
-        """What the end of a task means."""
+    def _ended(self, task: Any, stack: Stack) -> tuple[list[Event], list[Stack]]:
+        """What the end of a task means: what to tell, and what is to be submitted again."""
         try:
             returned = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
@@ -189,36 +185,33 @@ class RayEngine:
                 f"the cluster cannot run headway: {described(error.cause or error)}"
             ) from None
         except self._ray.exceptions.RayError as error:
-            return self._lost(job, error)
-        try:
-            result = self._taken(returned, job)
-        except RunBusyError:
-            return Event("elsewhere", job.name)
-        if result.status == "busy":
-            return Event("elsewhere", job.name)
-        return Event(
-            "done" if result.status == "done" else "failed", job.name, message=result.message
-        )
+            how = f"lost with its process or node ({type(error).__name__})"
+            return lost(stack, how, self._losses)
+        events = self._taken(returned, stack)
+        busy = {event.name for event in events if event.kind == "elsewhere"}
+        again = tuple(job for job in stack if job.name in busy)
+        return events, [again] if again else []
 
-    def _taken(self, returned: Returned, job: Job) -> Result:
-        """What became of a job, with its files at home."""
-        result, files = returned.result, returned.files
-        if result is None:
-            raise failed_at_home(job, "one does not see it")
+    def _taken(self, returned: Returned, stack: Stack) -> list[Event]:
+        """What became of the runs of a stack, with their files at home."""
+        if returned.ends is None:
+            raise failed_at_home(stack[0], "one does not see it")
+        jobs = {job.name: job for job in stack}
+        return [
+            self._at_home(jobs[end.name], end, returned.files.get(end.name))
+            for end in returned.ends
+        ]
+
+    def _at_home(self, job: Job, end: Event, files: Files | None) -> Event:
+        """What became of a run, with its files at home."""
         if files is not None:
-            unpack(job, files)
-        elif result.status == "done" and settled(job) is None:
+            try:
+                unpack(job, files)
+            except RunBusyError:
+                return Event("elsewhere", job.name)
+        elif end.kind == "done" and settled(job) is None:
             raise failed_at_home(job, f"{job.name} was done there and is not here")
-        return result
-
-    def _lost(self, job: Job, error: Exception) -> Event:
-        self._losses[job.name] += 1
-        how = f"lost with its process or node ({type(error).__name__})"
-        if self._losses[job.name] < TRIES:
-            return Event("lost", job.name, message=how)
-        result = Result("failed", f"{how}, {TRIES} times")
-        record(job, result)
-        return Event("failed", job.name, message=result.message)
+        return end
 
 
 def require_reachable(address: str) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
 from headway.sweeps.board import Board
-from headway.sweeps.engine import Engine, Event
+from headway.sweeps.engine import Engine
 from headway.sweeps.fields import said
-from headway.sweeps.jobs import Job, settled
+from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
@@ -33,6 +33,7 @@ def sweep(
     engine: Engine | None = None,
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
+    stack: int = 1,
 ) -> Board:
     """Carries out what is not done yet of a plan, in a folder with a run folder a config.
 
@@ -45,6 +46,8 @@ def sweep(
         engine: that carries the runs out; none means worker processes on this machine.
         retry_failed: whether runs that have failed are tried again.
         watch: told of every event, to show progress.
+        stack: the most runs that are trained at once in one stack, of those that can be
+            (see `require_one_shape`).
 
     Returns:
         How every run of the plan has ended.
@@ -53,6 +56,7 @@ def sweep(
         HeadwayError: if the folder holds other configs under the same names, or the engine cannot
             start. Runs that fail do not stop the others.
     """
+    require(stack >= 1, "stack", stack, "a whole number of at least 1")
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     place = Path(folder) if folder is not None else default_folder(source, plan)
@@ -61,27 +65,35 @@ def sweep(
     try:
         with engine:
             begin(place, plan)
-            return _carry_out(place.absolute(), plan, engine, retry_failed, watch)
+            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack)
     except KeyboardInterrupt as stop:
-        stop.add_note(f"continue with: headway sweep {place}{engine.options}")
+        again = f"{place}{engine.options}" + (f" --stack {stack}" if stack > 1 else "")
+        stop.add_note(f"continue with: headway sweep {again}")
         raise
 
 
 def _carry_out(
-    folder: Path, plan: Plan, engine: Engine, retry_failed: bool, watch: SweepWatch | None
+    folder: Path,
+    plan: Plan,
+    engine: Engine,
+    retry_failed: bool,
+    watch: SweepWatch | None,
+    stack: int,
 ) -> Board:
     command = (Path(sys.argv[0]).name, *sys.argv[1:])
     board, jobs = Board(plan.runs), list[Job]()
     for name, config in plan.runs.items():
         job = Job(name, folder / name, config, retry_failed, command)
-        result = settled(job)
-        if result is None:
+        end = settled(job)
+        if end is None:
             jobs.append(job)
         else:
-            board.found(name, "done" if result.status == "done" else "failed", result.message)
+            board.found(end)
     if watch is not None:
         watch(board, None)
-    for event in engine.events(jobs):
+    for event in engine.events(stacked(jobs, stack)):
+        if event is not None and event.kind == board.runs[event.name].state == "elsewhere":
+            event = None  # it still is
         if event is not None:
             board.note(event)
         if watch is not None:

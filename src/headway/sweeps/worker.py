@@ -1,9 +1,9 @@
-"""A process that carries out one run after another, as the process that started it says.
+"""A process that carries out one stack after another, as the process that started it says.
 
-It reads a job a line from its standard input and writes an event a line to its standard output, as
-JSON. When its input ends, the process that started it is gone, and it ends at once: a run that is
-stopped anywhere can be resumed. It is started as a file, not as a module, so that it listens before
-it has loaded PyTorch; its argument is where to import from.
+It reads the jobs of a stack a line from its standard input and writes an event a line to its
+standard output, as JSON. When its input ends, the process that started it is gone, and it ends at
+once: a run that is stopped anywhere can be resumed. It is started as a file, not as a module, so
+that it listens before it has loaded PyTorch; its argument is where to import from.
 """
 
 import json
@@ -13,10 +13,13 @@ import select
 import signal
 import sys
 import threading
-from typing import Any
+from typing import Any, TypeAlias
 
 PARENT_LOOK = 0.5
 """Seconds between two looks at whether the parent is still there."""
+
+Stacks: TypeAlias = "queue.SimpleQueue[list[dict[str, Any]] | None]"
+"""Jobs to be carried out at once, as JSON data; none to end."""
 
 
 def main() -> None:
@@ -25,37 +28,37 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     answers = os.dup(1)
     os.dup2(2, 1)  # whatever else is printed is no answer
-    jobs: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+    stacks: Stacks = queue.SimpleQueue()
     stop = threading.Event()
-    threading.Thread(target=_listen, args=(jobs, stop, os.getppid()), daemon=True).start()
+    threading.Thread(target=_listen, args=(stacks, stop, os.getppid()), daemon=True).start()
 
     sys.path[:] = json.loads(sys.argv[1])
-    from headway.sweeps.jobs import Job, StopTrainingError, carry_out
+    from headway.sweeps.jobs import Event, Job
+    from headway.sweeps.work import StopTrainingError, carry_out
 
-    def tell(**event: Any) -> None:
+    def answer(**what: Any) -> None:
         try:
-            os.write(answers, (json.dumps(event) + "\n").encode())
+            os.write(answers, (json.dumps(what) + "\n").encode())
         except OSError:  # nobody listens any more
             os._exit(1)
 
-    def report(step: int, end: int, loss: float | None) -> None:
-        if stop.is_set():
+    def tell(event: Event) -> None:
+        if stop.is_set() and event.kind in ("started", "progressed"):
             raise StopTrainingError
-        tell(event="progressed", step=step, end=end, loss=loss)
+        answer(**vars(event))
 
-    tell(event="ready")
-    while (told := jobs.get()) is not None:
+    answer(kind="ready")
+    while (told := stacks.get()) is not None:
         try:
-            result = carry_out(Job.from_json(told), report)
+            carry_out(tuple(map(Job.from_json, told)), tell)
         except StopTrainingError:
             break
-        tell(event="ended", status=result.status, message=result.message)
     sys.stderr.flush()
     os._exit(0)  # at once, whatever threads there are
 
 
-def _listen(jobs: "queue.SimpleQueue[dict[str, Any] | None]", stop: threading.Event, parent: int):
-    """Takes in jobs; ends the process when the parent is gone."""
+def _listen(stacks: Stacks, stop: threading.Event, parent: int) -> None:
+    """Takes in stacks; ends the process when the parent is gone."""
     rest = b""
     while True:
         if not select.select([0], [], [], PARENT_LOOK)[0]:
@@ -67,10 +70,10 @@ def _listen(jobs: "queue.SimpleQueue[dict[str, Any] | None]", stop: threading.Ev
             os._exit(1)
         *lines, rest = (rest + content).split(b"\n")
         for line in lines:
-            job = json.loads(line)
-            if job is None:
+            stack = json.loads(line)
+            if stack is None:
                 stop.set()
-            jobs.put(job)
+            stacks.put(stack)
 
 
 if __name__ == "__main__":

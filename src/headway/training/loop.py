@@ -24,6 +24,9 @@ Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 """Called after every step with the run, the step, the last step as planned now, and the metrics
 if the step was evaluated."""
 
+Ended = Callable[[Run], None]
+"""Called when a run has ended, done or failed, and its outcome is written."""
+
 
 def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | None = None) -> Run:
     """Trains a model from scratch in a new run folder.
@@ -98,10 +101,17 @@ def train_stacked(
     return runs
 
 
-def resume_stacked(folders: Sequence[str | Path], watch: Watch | None = None) -> list[Run]:
+def resume_stacked(
+    folders: Sequence[str | Path], watch: Watch | None = None, ended: Ended | None = None
+) -> list[Run]:
     """Continues runs of one shape all at once, each from where it is; those done stay as they are.
 
     They need not have been trained together before.
+
+    Args:
+        folders: of the runs.
+        watch: told of every step of every run.
+        ended: told of every run that ends here, while others may go on.
 
     Returns:
         The runs, done or failed, in the order of the folders.
@@ -115,7 +125,7 @@ def resume_stacked(folders: Sequence[str | Path], watch: Watch | None = None) ->
     require_one_shape([run.config for run in going])
     for run in going[:1]:
         require_device(run.config.device)
-    _continue(going, watch)
+    _continue(going, watch, ended)
     return runs
 
 
@@ -125,7 +135,7 @@ def _continue_one(run: Run, watch: Watch | None) -> Run:
     return run
 
 
-def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str]:
+def _continue(runs: Sequence[Run], watch: Watch | None, ended: Ended | None = None) -> list[str]:
     """Trains runs to their end, but for those that are done; why some failed, if they did."""
     with ExitStack() as held:
         for run in runs:
@@ -142,7 +152,7 @@ def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str]:
             singles = [course.start(environment) for course in courses]
             learner = singles[0] if len(runs) == 1 else Stacked(singles)
             del singles
-            follow(courses, learner, watch)
+            follow(courses, learner, watch, ended)
         except KeyboardInterrupt as stop:
             many = "" if len(runs) == 1 else f"each of the {len(runs)} runs, as this one, "
             stop.add_note(f"continue {many}with: headway train --resume {runs[0].folder}")
@@ -150,7 +160,9 @@ def _continue(runs: Sequence[Run], watch: Watch | None) -> list[str]:
     return [course.failure for course in courses if course.failure is not None]
 
 
-def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None:
+def follow(
+    courses: list[Course], learner: Learner, watch: Watch | None, ended: Ended | None = None
+) -> None:
     """Makes step after step with all courses until each has come to its end: the loop.
 
     Losses stay on the device until something is to be written: to look at one waits for the
@@ -160,6 +172,7 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
         courses: of the runs; each is a row of the learner.
         learner: their weights and optimisers.
         watch: told of every step.
+        ended: told of every run that ends.
     """
     unheard: list[Tensor] = []
     clock = time.perf_counter()
@@ -167,6 +180,8 @@ def follow(courses: list[Course], learner: Learner, watch: Watch | None) -> None
         for row, course in enumerate(courses):
             if course.is_over and course.failure is None:
                 course.finish(learner, row)
+            if course.is_over and ended is not None:
+                ended(course.run)
         going = [row for row, course in enumerate(courses) if not course.is_over]
         if not going:
             return

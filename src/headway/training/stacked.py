@@ -5,6 +5,7 @@ all their weights, and what were products of matrices are products of stacks of 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +31,20 @@ each one's own: seed, data, rates, decay, schedule, when it is evaluated, saved,
 up."""
 
 
+def shape_of(config: RunConfig) -> dict[str, Any] | None:
+    """What `ONE_SHAPE` names of a config, by dotted name; none if it can be in no stack.
+
+    Runs of which this is the same can be trained in one stack.
+    """
+    if config.training.depths != "full":
+        return None
+    return {
+        name: value
+        for name, value in flat(config).items()
+        if name in ONE_SHAPE or name.split(".")[0] in ONE_SHAPE
+    }
+
+
 def require_one_shape(configs: Sequence[RunConfig]) -> None:
     """Checks that runs can be trained in one stack.
 
@@ -41,13 +56,11 @@ def require_one_shape(configs: Sequence[RunConfig]) -> None:
         for config in configs:
             depths = config.training.depths
             require(depths == "full", "training.depths", depths, "full in a stack of runs")
-    fields = [flat(config) for config in configs]
-    for other in fields[1:]:
-        for name in [*fields[0], *other]:
-            if name in ONE_SHAPE or name.split(".")[0] in ONE_SHAPE:
-                value, first = other.get(name), fields[0].get(name)
-                same = f"{first!r} as in the stack's first run"
-                require(value == first, name, value, same)
+    shapes = [shape_of(config) or {} for config in configs]
+    for other in shapes[1:]:
+        for name in [*shapes[0], *other]:
+            value, first = other.get(name), shapes[0].get(name)
+            require(value == first, name, value, f"{first!r} as in the stack's first run")
 
 
 class Stacked(Learner):

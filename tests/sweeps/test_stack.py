@@ -1,0 +1,210 @@
+"""Sweeps whose runs are trained in stacks: the same runs, and trouble stays with who has it."""
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+from watched import put, stamps, until
+
+from headway.errors import HeadwayError
+from headway.sweeps import LocalEngine, Plan, sweep, table, work
+from headway.sweeps.crew import Worker
+from headway.sweeps.jobs import Event, Job, halves, stacked
+from headway.sweeps.work import carry_out
+from headway.training import Run, train
+
+
+def names(stacks) -> list[list[str]]:
+    return [[job.name for job in stack] for stack in stacks]
+
+
+def seen(events: list, kind: str) -> list[str]:
+    return [event.name for event in events if event is not None and event.kind == kind]
+
+
+def assert_as_alone(folder, plan, tmp_path) -> None:
+    """Every run of a sweep is what it would have become by itself, but for rounding."""
+    for name, config in plan.runs.items():
+        run, alone = Run.open(folder / name), train(config, tmp_path / "alone" / name)
+        assert run.checkpoint_steps() == alone.checkpoint_steps()
+        for ours, theirs in zip(run.metrics(), alone.metrics(), strict=True):
+            assert ours["step"] == theirs["step"]
+            assert ours["val_loss"] == pytest.approx(theirs["val_loss"], abs=2e-5)
+        ours, theirs = run.outcome() or {}, alone.outcome() or {}
+        assert (ours["status"], ours["step"]) == (theirs["status"], theirs["step"])
+        assert ours["test_loss"] == pytest.approx(theirs["test_loss"], abs=2e-5)
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """The names of the runs of every stack that a worker of this process is given."""
+    stacks, give = [], Worker.give
+
+    def noted(worker, stack):
+        stacks.extend(names([stack]))
+        give(worker, stack)
+
+    monkeypatch.setattr(Worker, "give", noted)
+    return stacks
+
+
+def test_runs_of_one_shape_are_put_together_in_the_order_of_the_plan(plan, with_training, tmp_path):
+    one = plan(1).runs["r0"]
+    configs = {
+        "a0": one,
+        "b0": with_training(one, batch_size=9),
+        "a1": replace(one, seed=1),
+        "alone": with_training(one, depths="mixture"),
+        "a2": with_training(one, learning_rate=0.1, steps=7),
+        "b1": with_training(one, batch_size=9, train_examples=90),
+        "too": with_training(one, depths="mixture"),
+        "a3": one,
+        "wide": replace(one, model=replace(one.model, d_model=32)),
+    }
+    jobs = [Job(name, tmp_path / name, config) for name, config in configs.items()]
+    assert names(stacked(jobs, 3)) == [
+        *(["a0", "a1", "a2"], ["b0", "b1"], ["alone"], ["too"], ["a3"], ["wide"])
+    ]
+    assert names(stacked(jobs, 1)) == [[name] for name in configs]
+    assert names(halves(tuple(jobs[:3]))) == [["a0", "b0"], ["a1"]]
+    assert names(halves(tuple(jobs[:1]))) == [["a0"]]
+    assert halves(()) == []
+    for most in (0, -3):
+        with pytest.raises(HeadwayError, match=f"stack = {most} is not allowed"):
+            sweep(plan(1), tmp_path / "s", stack=most)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stacked_sweep_is_that_of_single_runs_and_done_ones_are_skipped(
+    plan, with_training, given, tmp_path
+):
+    few = plan(4)
+    short = with_training(few.runs["r1"], steps=7)
+    runs, events = Plan("p", {**few.runs, "r1": short}), []
+    board = sweep(
+        *(runs, tmp_path / "s", LocalEngine(1)), watch=lambda _, e: events.append(e), stack=3
+    )
+    assert given == [["r0", "r1", "r2"], ["r3"]]
+    assert board.count("done") == 4
+    assert seen(events, "started") == ["r0", "r1", "r2", "r3"]
+    assert seen(events, "done") == ["r1", "r0", "r2", "r3"]
+    assert {event.name for event in events if event and event.kind == "progressed"} == {*runs.runs}
+    assert [run.step for run in board.runs.values()] == [12, 7, 12, 12]
+    computed = [Run.open(tmp_path / "s" / name).read("environment.json") for name in runs.runs]
+    assert [sessions[0]["replicas"] for sessions in computed if sessions] == [3, 3, 3, 1]
+    assert_as_alone(tmp_path / "s", runs, tmp_path)
+
+    before = stamps(tmp_path / "s")
+    more = Plan("p", {**runs.runs, "x": replace(short, seed=8), "y": replace(short, seed=9)})
+    board = sweep(more, tmp_path / "s", LocalEngine(1), stack=3)
+    assert given[2:] == [["x", "y"]]
+    assert board.before == {"done": 4}
+    assert before.items() <= stamps(tmp_path / "s").items()
+
+
+def test_a_run_that_diverges_or_is_damaged_fails_alone(plan, with_training, given, tmp_path):
+    few, folder = plan(4, optimizer="adam", save_every=2), tmp_path / "s"
+    wild = with_training(few.runs["r1"], learning_rate=1e30)
+    runs, events = Plan("p", {**few.runs, "r1": wild}), []
+    put(folder, runs)
+    broken = Run.create(folder / "r2", runs.runs["r2"])
+    (broken.folder / "state.safetensors").write_bytes(b"no tensors")
+    sweep(*(folder, None, LocalEngine(1)), watch=lambda _, e: events.append(e), stack=4)
+    rows = {row["name"]: row for row in table(folder)}
+    assert [row["status"] for row in rows.values()] == ["done", "failed", "failed", "done"]
+    assert "the loss is " in rows["r1"]["message"]
+    assert "r2/state.safetensors is truncated or corrupted" in rows["r2"]["message"]
+    assert seen(events, "failed") == ["r1", "r2"]
+    assert sorted(seen(events, "done")) == ["r0", "r3"]
+    assert given == [["r0", "r1", "r2", "r3"]]
+    assert_as_alone(folder, Plan("p", {name: runs.runs[name] for name in ("r0", "r3")}), tmp_path)
+
+    (broken.folder / "state.safetensors").unlink()
+    sweep(folder, None, LocalEngine(1), retry_failed=True, stack=4)
+    assert given[1:] == [["r1", "r2"]]
+    assert [row["status"] for row in table(folder)] == ["done", "failed", "done", "done"]
+
+
+def test_what_is_too_large_at_once_goes_on_in_halves(plan, tmp_path, monkeypatch):
+    sizes, resume, told = [], work.resume_stacked, list[Event]()
+
+    def small(folders, watch, ended):
+        sizes.append(len(folders))
+        if len(folders) > 2:
+            raise MemoryError
+        return resume(folders, watch, ended)
+
+    monkeypatch.setattr(work, "resume_stacked", small)
+    jobs = tuple(Job(name, tmp_path / name, config) for name, config in plan(5).runs.items())
+    carry_out(jobs, told.append)
+    assert sizes == [5, 3, 2, 1, 2]
+    assert sorted(seen(told, "done")) == [f"r{i}" for i in range(5)]
+    assert not seen(told, "failed")
+
+
+def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(plan, given, tmp_path):
+    runs, folder, events = plan(3), tmp_path / "s", []
+    put(folder, runs)
+    lock = Run.create(folder / "r1", runs.runs["r1"]).writing()
+    lock.__enter__()
+
+    def watch(_, event):
+        events.append(event)
+        if seen(events, "done") == ["r0", "r2"] and event is None:
+            lock.__exit__(None, None, None)
+
+    board = sweep(folder, engine=LocalEngine(1), watch=watch, stack=3)
+    assert seen(events, "elsewhere") == ["r1"]
+    assert given == [["r0", "r2"], ["r1"]]
+    assert board.count("done") == 3
+
+
+def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(
+    plan, with_training, given, tmp_path
+):
+    few = plan(3, steps=60, save_every=20)
+    often = with_training(few.runs["r2"], save_every=3)
+    runs, folder, events = Plan("p", {**few.runs, "r2": often}), tmp_path / "s", []
+    engine, killed = LocalEngine(1), []
+
+    def watch(_, event):
+        events.append(event)
+        states = [folder / name / "state.safetensors" for name in runs.runs]
+        if not killed and states[2].exists() and not states[0].exists():
+            killed.append(engine._crew[0].id)
+            os.kill(killed[0], signal.SIGKILL)
+
+    sweep(runs, folder, engine, watch=watch, stack=3)
+    assert killed
+    assert seen(events, "lost") == ["r0", "r1", "r2"]
+    assert given == [["r0", "r1", "r2"], ["r0", "r1"], ["r2"]]
+    assert sorted(seen(events, "done")) == ["r0", "r1", "r2"]
+    sessions = Run.open(folder / "r2").read("environment.json") or []
+    assert [session.get("from_step", 0) > 0 for session in sessions] == [False, True]
+    assert_as_alone(folder, runs, tmp_path)
+
+
+def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
+    plan, with_training, tmp_path, sweeping
+):
+    few = plan(3, steps=400, save_every=100)
+    long = with_training(few.runs["r0"], steps=100_000, save_every=10)
+    folder = put(tmp_path / "s", Plan("p", {"long": long, **few.runs}))
+    states = [folder / name / "state.safetensors" for name in ("long", "r1")]
+    for signal_sent in (signal.SIGINT, signal.SIGKILL):
+        before = [state.stat().st_mtime_ns if state.exists() else 0 for state in states]
+        process = sweeping(folder, "--stack", "4")
+        until(lambda old=before: states[0].exists() and states[0].stat().st_mtime_ns > old[0])
+        process.send_signal(signal_sent)
+        _, complaint = process.communicate(timeout=20)
+        if signal_sent == signal.SIGINT:
+            again = "headway sweep s --workers 1 --stack 4"
+            assert complaint == f"headway: interrupted; continue with: {again}\n"
+    assert not stamps(folder)
+    until(lambda: Run.open(folder / "long").status == "stopped", 5)
+    sweep(few, folder, LocalEngine(1), stack=3)
+    for name in few.runs:
+        run = Run.open(folder / name)
+        assert run.status == "done"
+        assert [line["step"] for line in run.metrics()] == list(range(10, 401, 10))
