@@ -9,16 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
 from headway.training import Run, evaluate, held_out, resume, train
 from headway.training.files import read_tensors
 
 KILLS = 20
-
-
-class InterruptError(Exception):
-    """Stands for whatever stops a process between two steps."""
 
 
 def weights(run: Run, step: int | None = None) -> dict[str, torch.Tensor]:
@@ -51,7 +48,7 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     )
     whole = train(config, tmp_path / "whole")
 
-    def stop_at(step: int):
+    def stop_after(step: int):
         def watch(_run, now, _end, _metrics):
             if now == step:
                 raise InterruptError
@@ -62,7 +59,9 @@ def test_interrupted_at_every_step_and_resumed_gives_the_same_run(
     last = without_times(whole.metrics())[-1]["step"]
     for step in range(1, last):
         with pytest.raises(InterruptError):
-            train(config, folder, stop_at(step)) if step == 1 else resume(folder, stop_at(step))
+            train(config, folder, stop_after(step)) if step == 1 else resume(
+                folder, stop_after(step)
+            )
     broken = resume(folder)
 
     assert broken.status == "done"
@@ -155,24 +154,12 @@ def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_trainin
     assert whole.checkpoint_steps() == [0, 4, 8, 12, 16, 18]
 
     sessions = 0
-
-    def stop_after(count: int):
-        calls = 0
-
-        def watch(_run, _now, _end, _metrics):
-            nonlocal calls
-            calls += 1
-            if calls == count:
-                raise InterruptError
-
-        return watch
-
     folder = tmp_path / "broken"
     Run.create(folder, config)
     while Run.open(folder).status != "done" and sessions < 60:
         sessions += 1
         try:
-            resume(folder, stop_after(4 + sessions % 3))
+            resume(folder, stop_at(4 + sessions % 3))
         except InterruptError:
             continue
     broken = Run.open(folder)

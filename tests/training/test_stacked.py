@@ -6,27 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
 from headway.training import Run, RunConfig, resume, resume_stacked, train, train_stacked
 from headway.training.stacked import Stacked
-
-
-class InterruptError(Exception):
-    """Stands for whatever stops a process between two steps."""
-
-
-def stop_at(calls: int):
-    """Stops at this call of `watch`."""
-    count = 0
-
-    def watch(_run, _step, _end, _metrics):
-        nonlocal count
-        count += 1
-        if count == calls:
-            raise InterruptError
-
-    return watch
 
 
 def alone(configs: Sequence[RunConfig], folder: Path) -> list[Run]:
@@ -211,6 +195,34 @@ def test_interrupted_together_and_resumed_alone_and_the_other_way_round(assorted
     assert_same(apart, [expected[0], expected[3]])
     replicas = [entry["replicas"] for entry in both[1].read("environment.json")]
     assert replicas == [4, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("state.safetensors", b"no tensors"),
+        ("state.safetensors", None),
+        ("metrics.jsonl", b"[]\n"),
+        ("environment.json", b"{}"),
+    ],
+)
+def test_what_is_damaged_is_told_before_anything_is_changed(assorted, tmp_path, name, content):
+    configs = assorted(checkpoint_every=5)[:3]
+    paths = folders(tmp_path, configs)
+    with pytest.raises(InterruptError):
+        train_stacked(configs, paths, stop_at(3 * 6 + 1))
+    if content is None:
+        (paths[2] / name).unlink()
+    else:
+        (paths[2] / name).write_bytes(content)
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    before = files()
+    with pytest.raises(HeadwayError, match=f"s2/{name}"):
+        resume_stacked(paths)
+    assert files() == before
 
 
 def test_an_attempt_given_up_is_resumed_from(tiny, with_training, tmp_path):

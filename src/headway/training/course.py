@@ -78,14 +78,15 @@ class Course:
             run.task, self.config.eval_examples, run.config.seed, run.config.device
         )
 
-    def start(self, environment: dict[str, Any]) -> Single:
-        """What learns: new, or as it was when the run was last saved.
+    def load(self) -> Single:
+        """What learns: new, or as it was when the run was last saved. Changes nothing.
 
-        What was written after that is forgotten.
-
-        Args:
-            environment: that computes from here on, for the record.
+        Raises:
+            HeadwayError: if something in the run's folder that is needed to go on is missing or
+                damaged.
         """
+        self.run.metrics()
+        self.run.sessions()
         saved = self.run.load_state()
         if saved is None:
             kept = self.run.checkpoint_steps()
@@ -101,11 +102,17 @@ class Course:
                 self.now = now
                 if now.step > 0:
                     learner.load(tensors)
-        environment = {**environment, "precision": learner.precision}
+        return learner
+
+    def start(self, environment: dict[str, Any]) -> None:
+        """Lets the run go on from what was loaded; what was written after that is forgotten.
+
+        Args:
+            environment: that computes from here on, for the record.
+        """
         self.run.rewind(self.now.step, environment)
         if self.now.step == 0 and not self.now.given_up:
             self.run.write("environment.json", [environment])
-        return learner
 
     def _begin(self, given_up: list[dict[str, Any]], seconds: float) -> Single:
         """Sets up an attempt, the first or after others were given up."""

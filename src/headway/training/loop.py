@@ -118,7 +118,7 @@ def resume_stacked(
 
     Raises:
         HeadwayError: if a run is missing, damaged or held by another process, or they do not fit
-            together.
+            together; nothing is changed then.
     """
     runs = [Run.open(folder) for folder in folders]
     going = [run for run in runs if run.status != "done"]
@@ -149,7 +149,9 @@ def _continue(runs: Sequence[Run], watch: Watch | None, ended: Ended | None = No
             config = runs[0].config
             environment = describe_environment(config.device, config.threads, len(runs))
             courses = [Course(run) for run in runs]
-            singles = [course.start(environment) for course in courses]
+            singles = [course.load() for course in courses]
+            for course, single in zip(courses, singles, strict=True):
+                course.start({**environment, "precision": single.precision})
             learner = singles[0] if len(runs) == 1 else Stacked(singles)
             del singles
             follow(courses, learner, watch, ended)

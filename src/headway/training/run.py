@@ -190,6 +190,18 @@ class Run:
         with clear_io_errors(path, "write"), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(metrics) + "\n")
 
+    def sessions(self) -> list[Any]:
+        """Where the run was computed, from its start on; nothing if its folder does not tell.
+
+        Raises:
+            HeadwayError: if what it tells is no list.
+        """
+        path = self.folder / "environment.json"
+        sessions = self.read(path.name)
+        fits = sessions is None or isinstance(sessions, list)
+        require(fits, str(path), sessions, "a list of sessions")
+        return sessions or []
+
     def rewind(self, step: int, environment: dict[str, Any]) -> None:
         """Forgets what was written after a step, and notes where the run goes on from it.
 
@@ -209,10 +221,8 @@ class Run:
             if re.fullmatch(r"\.(state|step_|metrics).*\.draft-[0-9]+", path.name):
                 self.remove(str(path.relative_to(self.folder)))
         if step > 0:
-            path = self.folder / "environment.json"
-            sessions = self.read(path.name) or []
-            require(isinstance(sessions, list), str(path), sessions, "a list of sessions")
-            self.write(path.name, [*sessions, {**environment, "from_step": step}])
+            sessions = [*self.sessions(), {**environment, "from_step": step}]
+            self.write("environment.json", sessions)
         kept = [json.dumps(line) + "\n" for line in metrics if line["step"] <= step]
         write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
 
