@@ -1,24 +1,14 @@
 """The command line: verbs only. Bad input is one clear line on stderr and exit code 2."""
 
-import contextlib
-import functools
-import io
-import re
 import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-import tyro
-from tyro.conf import (
-    AvoidSubcommands,
-    FlagConversionOff,
-    FlagCreatePairsOff,
-    Positional,
-    UseAppendAction,
-)
+from tyro.conf import Positional
 
+from headway.arguments import Flag, Switch, Words, flattened, parse, training_asked_for
 from headway.errors import HeadwayError, require
 
 USAGE = """\
@@ -56,7 +46,7 @@ def circuit(
     threshold: float = 0.05,
     sequences: int = 128,
     ablation: Literal["zero", "uniform", "own", "mean"] = "zero",
-    trials: bool = True,
+    trials: Switch = True,
     step: int | None = None,
     circuit: Path | None = None,
 ) -> None:
@@ -160,13 +150,9 @@ def report(run: Positional[Path]) -> None:
     print(f"report  {write_report(Run.open(run))}")
 
 
-Words = Annotated[tuple[tuple[str, ...], ...], UseAppendAction]
-"""Words that may follow one option, or the same option again."""
-
-
 def runs(
     folder: Positional[Path] = Path("runs"),
-    where: Annotated[Words, tyro.conf.arg(metavar="FIELD=VALUES …")] = (),
+    where: Words = (),
     sort: str | None = None,
     table: Path | None = None,
 ) -> None:
@@ -191,14 +177,14 @@ def runs(
 
 def sweep(
     plan: Positional[str] = "fast",
-    grid: Annotated[Words, tyro.conf.arg(metavar="FIELD=VALUES …")] = (),
+    grid: Words = (),
     folder: Path | None = None,
     workers: int | None = None,
-    retry_failed: FlagCreatePairsOff[bool] = False,
+    retry_failed: Flag = False,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     gpus_per_run: float | None = None,
-    bring_home: FlagCreatePairsOff[bool] = False,
+    bring_home: Flag = False,
     stack: int = 1,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
@@ -227,57 +213,15 @@ def sweep(
         sys.exit(1)
 
 
-def flattened(words: Words) -> list[str]:
-    """The words of an option that was given once or several times."""
-    return [word for group in words for word in group]
-
-
 def train(args: list[str]) -> None:
     """Trains with a recipe and changes to it, or continues a run."""
     from headway import terminal
-    from headway.training import RECIPES, RunConfig, resume, train
+    from headway.training import resume, train
 
-    args = [word for arg in args for word in re.split("(?<=^--resume)=", arg)]
-    if "--resume" in args:
-        args.remove("--resume")
-        folder = parse(_run_to_resume, "headway train --resume", args)
-        with terminal.watching() as watch:
-            run = resume(folder, watch)
-    else:
-        recipe = args[0] if args and not args[0].startswith("-") else "fast"
-        if recipe not in RECIPES:
-            raise HeadwayError(
-                f"recipe = {recipe!r} is not allowed: it must be one of {', '.join(RECIPES)}"
-            )
-
-        default = RECIPES[recipe]()
-
-        def configured(
-            config: Annotated[RunConfig, tyro.conf.arg(name="")] = default,
-            folder: Path | None = None,
-        ) -> tuple[RunConfig, Path | None]:
-            """Train a model on a task; every field of the recipe can be changed.
-
-            Args:
-                config: what decides the run.
-                folder: of the run; none means a free one in runs/.
-            """
-            return config, folder
-
-        rest = args[1:] if args[:1] == [recipe] else args
-        config, folder = parse(configured, f"headway train {recipe}", rest)
-        with terminal.watching() as watch:
-            run = train(config, folder, watch)
+    asked = training_asked_for(args)
+    with terminal.watching() as watch:
+        run = resume(asked, watch) if isinstance(asked, Path) else train(*asked, watch)
     terminal.print_outcome(run)
-
-
-def _run_to_resume(run: Positional[Path]) -> Path:
-    """Continue a run that was stopped, from its last saved state.
-
-    Args:
-        run: the run's folder.
-    """
-    return run
 
 
 VERBS: dict[str, Callable[..., None]] = {
@@ -289,45 +233,6 @@ VERBS: dict[str, Callable[..., None]] = {
     "runs": runs,
     "sweep": sweep,
 }
-
-
-def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
-    """Calls a function with arguments from the command line.
-
-    Raises:
-        HeadwayError: if they do not fit, with the parser's complaint on one line.
-    """
-
-    @functools.wraps(function)
-    def bound(*given: Any, **named: Any) -> Callable[[], Any]:
-        return functools.partial(function, *given, **named)
-
-    complaint = io.StringIO()
-    flags = () if function is sweep else (FlagConversionOff,)
-    try:
-        with contextlib.redirect_stderr(complaint):
-            call = tyro.cli(bound, prog=program, args=args, config=(AvoidSubcommands, *flags))
-    except SystemExit as stop:
-        if not stop.code:
-            raise
-        raise HeadwayError(f"{program}: {one_line(complaint.getvalue())}") from None
-    return call()
-
-
-def one_line(complaint: str) -> str:
-    """The parser's framed complaint as one line: what is wrong, and the nearest options."""
-    sections, frame = [""], "[\\s\u2500-\u257f-]"
-    for line in complaint.splitlines()[1:]:
-        if re.fullmatch(f"{frame}*-*{frame}*", line):
-            sections.append("")
-        else:
-            sections[-1] += " " + line.strip("\u2502 ")
-    message, *others = [" ".join(section.split()) for section in sections if section.strip()]
-    near = [option for part in others for option in re.findall(r"--[a-z][\w.-]+", part)]
-    near = [option for option in near if "Perhaps" in complaint and option != "--help"]
-    if near:
-        return f"{message} (did you mean {' or '.join(near)}?)"
-    return f"{message} (see --help)"
 
 
 def main(args: list[str] | None = None) -> None:
