@@ -10,24 +10,25 @@ from headway.tasks import ConditionalConfig, RetrievalConfig, make_task
 from headway.theory import (
     closed_form,
     conditional_flow,
-    holdings,
+    facts_flow,
+    fewest_paths,
+    hop_flow,
     minimum_layers,
+    one_path_a_head,
     proven_minimum,
+    retrieval_flow,
     theorem_1_bound,
 )
 
-DEPTHS = [*range(1, 17), 24, 32, 64]
 ORDERS = ["deep-first", "shallow-first"]
+
+
+def holdings(depth, layers, *, causal, order="deep-first"):
+    return retrieval_flow(depth, order).holdings(layers, causal)
+
 
 quick = settings(max_examples=25, deadline=None)
 orders = st.sampled_from(ORDERS)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_simulation_equals_the_closed_form(depth, causal, order):
-    assert minimum_layers(depth, causal=causal, order=order) == closed_form(depth, causal)
 
 
 @pytest.mark.parametrize(
@@ -196,15 +197,95 @@ def test_the_proven_minimum_is_that_of_whole_sampled_sequences(config, causal, s
     assert layers_until_answered(config, causal, seed) == {proven_minimum(config, causal)}
 
 
-@pytest.mark.parametrize("function", [minimum_layers, closed_form, theorem_1_bound])
+def test_room_to_think_saves_no_layer():
+    for depth in (1, 2, 3, 5, 8):
+        for causal in (True, False):
+            needed = {retrieval_flow(depth, queries=q).minimum_layers(causal) for q in (1, 2, 3)}
+            assert needed == {closed_form(depth, causal)}
+
+
+def test_a_relation_that_is_known_opens_a_shorter_way():
+    flow = retrieval_flow(4, related=[("s0", "s8"), ("s8", "s7")])
+    assert flow.minimum_layers(causal=True) == 1
+    assert flow.along([(0, 0, "s0→s8")]).broken == ()
+    assert retrieval_flow(4).along([(0, 0, "s0→s8")]).broken == ((0, 0, "s0→s8"),)
+    with pytest.raises(HeadwayError, match=r"related = 's9' .*one of s7, s8"):
+        retrieval_flow(4, related=[("s0", "s9")])
+
+
+def test_a_broken_path_still_brings_what_stands_there():
+    along = retrieval_flow(2).along([(0, 0, "s0→s4"), (1, 0, "s2→s1")])
+    assert along.broken == ((0, 0, "s0→s4"),)
+    assert along.stages[1]["s0"] == {"x_0", "p_0", "x_2", "p_2"}
+    assert along.stages[2]["s2"] == {"x_0", "p_1", "x_1"}
+    with pytest.raises(HeadwayError, match="'s0→s7' is not allowed: roles are s3, s4, s1, s2, s0"):
+        retrieval_flow(2).along([(0, 0, "s0→s7")])
+
+
+def test_symbols_cannot_be_compared_before_the_first_mlp():
+    flow = retrieval_flow(2, codes_first=True)
+    assert flow.minimum_layers(causal=False) == 3 > closed_form(2, causal=False)
+    assert flow.along([(0, 0, "s4→s5")][:0]).broken == ()
+    assert flow.along([(0, 0, "s2→s3")]).broken == ((0, 0, "s2→s3"),)
+    assert flow.along([(0, 0, "s2→s1")]).broken == ()
+    assert flow.along([(1, 0, "s2→s1")]).broken == ((1, 0, "s2→s1"),)
+
+
+def test_chains_are_facts_too():
+    for depth, facts in ((1, ["ab"]), (2, ["bc", "ab"]), (3, ["cd", "bc", "ab"])):
+        flow = facts_flow(facts, "a", "abcd"[depth])
+        for causal in (True, False):
+            assert flow.minimum_layers(causal) == closed_form(depth, causal)
+
+
+def test_a_goal_behind_two_joins_takes_longer_to_single_out():
+    facts = ["wzv", "xyz", "aw", "ay", "ax"]
+    assert facts_flow(facts, "a", "v").minimum_layers(causal=True) == 3
+    assert facts_flow(facts, "a", "v", singled=True).minimum_layers(causal=True) == 4
+
+
+@pytest.mark.parametrize("hops", range(1, 9))
+def test_k_hop_needs_as_many_layers_as_a_chain_of_pairs_far_apart(hops):
+    for gap in (4, 8):
+        assert hop_flow(hops, gap).minimum_layers(causal=True) == closed_form(hops)
+    assert hop_flow(hops, 0).minimum_layers(causal=True) <= closed_form(hops)
+
+
+def test_one_path_a_head():
+    assert all(one_path_a_head(d) == closed_form(d) for d in range(1, 3000))
+    assert [one_path_a_head(3, heads) for heads in (1, 2, 6)] == [3, 2, 1]
+    assert all(one_path_a_head(d, 2) <= closed_form(d, causal=False) for d in range(1, 3000))
+
+
+@pytest.mark.parametrize(
+    "function", [minimum_layers, closed_form, theorem_1_bound, fewest_paths, one_path_a_head]
+)
 @pytest.mark.parametrize("depth", [0, -1])
 def test_a_depth_below_1_is_refused(function, depth):
     with pytest.raises(HeadwayError, match=rf"depth = {depth} .*at least 1"):
         function(depth)
 
 
-def test_holdings_refuses_bad_arguments():
-    with pytest.raises(HeadwayError, match=r"depth = 0 .*at least 1"):
-        holdings(0, 1)
-    with pytest.raises(HeadwayError, match=r"layers = -1 .*at least 0"):
-        holdings(1, -1)
+@pytest.mark.parametrize(
+    ("facts", "goal", "message"),
+    [
+        (["aa"], "a", "facts = 'aa' .*each once"),
+        (["a"], "a", "facts = 'a' .*two or more"),
+        (["ab", "ab"], "b", "facts = 'ab' .*said once"),
+        (["ab"], "c", "goal = 'c' .*in one of ab"),
+    ],
+)
+def test_bad_facts_are_refused(facts, goal, message):
+    with pytest.raises(HeadwayError, match=message):
+        facts_flow(facts, "a", goal)
+
+
+def test_other_bad_arguments_are_refused():
+    with pytest.raises(HeadwayError, match="queries = 0"):
+        retrieval_flow(1, queries=0)
+    with pytest.raises(HeadwayError, match="hops = 0"):
+        hop_flow(0)
+    with pytest.raises(HeadwayError, match="gap = -1"):
+        hop_flow(1, -1)
+    with pytest.raises(HeadwayError, match="heads = 0"):
+        one_path_a_head(1, 0)

@@ -1,23 +1,39 @@
 """How few attention layers could do: information flow, simulated and proved."""
 
-from headway.theory.flow import (
-    Flow,
-    closed_form,
+from headway.theory.flow import Along, Flow, Holdings, Path, is_code
+from headway.theory.formulas import closed_form, fewest_paths, one_path_a_head, theorem_1_bound
+from headway.theory.problems import (
+    PairOrder,
     conditional_flow,
-    holdings,
-    minimum_layers,
+    facts_flow,
+    flow_of,
+    hop_flow,
     proven_minimum,
     retrieval_flow,
-    theorem_1_bound,
 )
+from headway.theory.stretches import minimum_layers, stretches
+from headway.theory.witness import Witness, necessary_roles, witness
 
 __all__ = [
+    "Along",
     "Flow",
+    "Holdings",
+    "PairOrder",
+    "Path",
+    "Witness",
     "closed_form",
     "conditional_flow",
-    "holdings",
+    "facts_flow",
+    "fewest_paths",
+    "flow_of",
+    "hop_flow",
+    "is_code",
     "minimum_layers",
+    "necessary_roles",
+    "one_path_a_head",
     "proven_minimum",
     "retrieval_flow",
+    "stretches",
     "theorem_1_bound",
+    "witness",
 ]

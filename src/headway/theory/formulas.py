@@ -1,0 +1,81 @@
+"""How many layers and paths a chain needs: formulas in exact integers. Proofs: docs/theory.md."""
+
+from itertools import count
+
+from headway.errors import require
+
+
+def closed_form(depth: int, causal: bool = True) -> int:
+    """The least number of layers for a chain: ⌊log₂ D⌋ + 2 with the causal mask, else ⌈log₃(4D+1)⌉.
+
+    The same for both orders of the pairs. Line the pieces up as e_0 = x_0, e_1 = p_1, e_2 = x_1,
+    …: role s_i starts with e_{i-1} and e_i, and what a role holds is always one stretch of them.
+
+    - Without a mask every stretch grows at both ends by 2r + 1 where it had grown by r: r → 3r + 1.
+    - With the mask it grows at one end only, and doubles.
+
+    Args:
+        depth: D, retrieval steps.
+        causal: whether a position sees only itself and what comes before it.
+
+    Raises:
+        HeadwayError: if `depth` is below 1.
+    """
+    require_depth(depth)
+    return depth.bit_length() + 1 if causal else ceil_log(3, 4 * depth + 1)
+
+
+def one_path_a_head(depth: int, heads: int = 1) -> int:
+    """The fewest layers by any mask if every head attends to one place: ⌈log_{h+1}(2D + 1)⌉.
+
+    A lower bound: what a position holds then comes from at most (h + 1)^t positions after t
+    layers, and the query cannot answer without all 2D + 1. For one head a layer it is ⌊log₂ D⌋ + 2,
+    the causal minimum, which is reached.
+
+    Args:
+        depth: D, retrieval steps.
+        heads: h, heads in every layer.
+
+    Raises:
+        HeadwayError: if `depth` or `heads` is below 1.
+    """
+    require_depth(depth)
+    require(heads >= 1, "heads", heads, "a whole number of at least 1")
+    return ceil_log(heads + 1, 2 * depth + 1)
+
+
+def fewest_paths(depth: int) -> int:
+    """The fewest attention paths for a chain: 2D, with any mask, in any order and number of layers.
+
+    Every position but the query must be attended to by another at least once, as it alone links
+    the pieces on its one side to those on its other; and 2D are enough, even in the fewest layers.
+
+    Raises:
+        HeadwayError: if `depth` is below 1.
+    """
+    require_depth(depth)
+    return 2 * depth
+
+
+def theorem_1_bound(depth: int) -> int:
+    """The paper's lower bound (theorem 1): the least whole t with t ≥ log₃(2D).
+
+    Raises:
+        HeadwayError: if `depth` is below 1.
+    """
+    require_depth(depth)
+    return ceil_log(3, 2 * depth)
+
+
+def ceil_log(base: int, number: int) -> int:
+    """The least t with base^t ≥ number."""
+    return next(t for t in count() if base**t >= number)
+
+
+def require_depth(depth: int) -> None:
+    """Checks a depth.
+
+    Raises:
+        HeadwayError: if it is below 1.
+    """
+    require(depth >= 1, "depth", depth, "a whole number of at least 1")

@@ -1,0 +1,177 @@
+"""Tasks as flow problems: chains of facts, facts that need several others, k-hop."""
+
+from collections.abc import Iterable, Sequence
+
+from headway.errors import HeadwayError, require
+from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
+from headway.tasks.base import Order
+from headway.theory.flow import Flow
+from headway.theory.formulas import closed_form, require_depth
+
+PairOrder = Order | Sequence[int]
+"""`deep-first`, `shallow-first`, or the numbers 1 .. D of the pairs as they stand in the sequence;
+pair k is (x_{k-1}, x_k)."""
+
+
+def pair_order(depth: int, order: PairOrder) -> list[int]:
+    """The numbers of the pairs in the order of the sequence.
+
+    Raises:
+        HeadwayError: if `depth` is below 1, or `order` is no order of `depth` pairs.
+    """
+    require_depth(depth)
+    if order == "deep-first":
+        return list(range(depth, 0, -1))
+    if order == "shallow-first":
+        return list(range(1, depth + 1))
+    allowed = f"deep-first, shallow-first or an order of the numbers 1 to {depth}"
+    require(not isinstance(order, str), "order", order, allowed)
+    pairs = list(map(int, order))
+    require(sorted(pairs) == list(range(1, depth + 1)), "order", pairs, allowed)
+    return pairs
+
+
+def retrieval_flow(
+    depth: int,
+    order: PairOrder = "deep-first",
+    queries: int = 1,
+    related: Iterable[tuple[str, str]] = (),
+    codes_first: bool = False,
+) -> Flow:
+    """One chain of the retrieval problem (appendix B, definitions 1 and 2).
+
+    Role s_i starts with the symbol x_⌊i/2⌋ and the code p_⌊(i+1)/2⌋ of its pair, so that s_{2k}
+    and s_{2k+1} share x_k, and s_{2k-1} and s_{2k} share p_k. Other chains share nothing with it.
+
+    Args:
+        depth: D, retrieval steps.
+        order: of the pairs in the sequence; see `pair_order`.
+        queries: positions at the end that hold x_0, each with a code of its own, `s0` the last of
+            them: room to think in.
+        related: further pairs of roles along which a head can attend; see `Flow`.
+        codes_first: whether layer 0 can find by codes alone; see `Flow`.
+
+    Raises:
+        HeadwayError: if an argument is out of range.
+    """
+    require(queries >= 1, "queries", queries, "a whole number of at least 1")
+    ranks = [i for pair in pair_order(depth, order) for i in (2 * pair - 1, 2 * pair)]
+    more = [(f"s0.{i}", frozenset({"x_0", f"p_0.{i}"})) for i in range(1, queries)]
+    known = [(f"s{i}", frozenset({f"x_{i // 2}", f"p_{(i + 1) // 2}"})) for i in [*ranks, 0]]
+    roles = [*known[:-1], *more, known[-1]]
+    return Flow(
+        roles=tuple(role for role, _ in roles),
+        starts=tuple(start for _, start in roles),
+        goal=f"x_{depth}",
+        related=frozenset(related),
+        codes_first=codes_first,
+    )
+
+
+def facts_flow(
+    facts: Sequence[str],
+    query: str,
+    goal: str,
+    related: Iterable[tuple[str, str]] = (),
+    singled: bool = False,
+) -> Flow:
+    """A query about facts that depend on each other in any way: a directed acyclic graph.
+
+    A fact is a few symbols side by side, `xyz`, whose tokens share a code, and whose last symbol
+    is what the others lead to. A chain is `yz`, `xy`, `ax`, asked for `a`. The query counts as
+    able to answer once it holds the goal.
+
+    Args:
+        facts: in the order of the sequence, a letter a symbol. Roles are named `fact.symbol`.
+        query: the symbol that is asked about.
+        goal: the symbol that is the answer.
+        related: further pairs of roles along which a head can attend; see `Flow`.
+        singled: whether a fact with several symbols that lead on, a row of a table that has a row
+            for every combination of them, must be singled out by all of these. Otherwise one of
+            them is enough to look there, and the minimum is a lower bound whatever a model does.
+
+    Raises:
+        HeadwayError: if a fact says a symbol twice or is there twice, or the goal is in none.
+    """
+    for fact in facts:
+        require(len(set(fact)) == len(fact) > 1, "facts", fact, "two or more symbols, each once")
+        require(facts.count(fact) == 1, "facts", fact, "said once")
+    require(any(goal in fact for fact in facts), "goal", goal, f"in one of {', '.join(facts)}")
+    tokens = [(f"{fact}.{s}", frozenset({s, f"p_{fact}"})) for fact in facts for s in fact]
+    tokens.append((query, frozenset({query, "p_query"})))
+    rows = [fact for fact in facts if len(fact) > 2] if singled else []
+    return Flow(
+        roles=tuple(role for role, _ in tokens),
+        starts=tuple(start for _, start in tokens),
+        goal=goal,
+        related=frozenset(related),
+        singled=tuple(
+            (frozenset(f"{row}.{symbol}" for symbol in row), frozenset(row[:-1])) for row in rows
+        ),
+    )
+
+
+def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow:
+    """One query of the conditional retrieval problem, its two facts and its row of the table.
+
+    Other queries and other rows open no shorter way.
+
+    Args:
+        order: table, y fact, x fact, or the other way round; the query stands last.
+        singled: whether the row must be singled out by x and y; see `facts_flow`.
+    """
+    facts = ["xyz", "ay", "ax"]
+    facts = facts if order == "deep-first" else facts[::-1]
+    return facts_flow(facts, "a", "z", singled=singled)
+
+
+def hop_flow(hops: int, gap: int = 1) -> Flow:
+    """k-hop: the latest earlier copy of the own symbol, what follows it, and so on, k times.
+
+    The pairs of a chain stand somewhere in one running text, so there are no codes of pairs:
+    every position shares one piece with the position before it and one with that after it.
+
+    Args:
+        hops: k.
+        gap: tokens of other symbols between two pairs, and before the query.
+
+    Raises:
+        HeadwayError: if `hops` is below 1 or `gap` below 0.
+    """
+    require(hops >= 1, "hops", hops, "a whole number of at least 1")
+    require(gap >= 0, "gap", gap, "a whole number of at least 0")
+    tokens: list[tuple[str, str]] = []
+    for pair in range(hops, 0, -1):
+        tokens += [(f"s{2 * pair - 1}", f"x_{pair - 1}"), (f"s{2 * pair}", f"x_{pair}")]
+        tokens += [(f"other {pair}.{i}", f"o_{pair}.{i}") for i in range(1, gap + 1)]
+    tokens.append(("s0", "x_0"))
+    return Flow(
+        roles=tuple(role for role, _ in tokens),
+        starts=tuple(
+            frozenset({symbol, f"n_{i}", f"n_{i + 1}"}) for i, (_, symbol) in enumerate(tokens)
+        ),
+        goal=f"x_{hops}",
+    )
+
+
+def flow_of(config: TaskConfig) -> Flow:
+    """A task as a flow problem, if its pairs, facts and rows have one code each.
+
+    With a code for every token (`position_code = "token"`) the tokens of a pair are taken to know
+    of each other all the same, as neighbours.
+    """
+    match config:
+        case RetrievalConfig():
+            return retrieval_flow(config.depth, config.order)
+        case ConditionalConfig():
+            return conditional_flow(config.order)
+
+
+def proven_minimum(config: TaskConfig, causal: bool = True) -> int:
+    """The least number of layers for a task, as `flow_of` has it."""
+    if isinstance(config, RetrievalConfig):
+        return closed_form(config.depth, causal)
+    layers = flow_of(config).minimum_layers(causal)
+    if layers is None:
+        raise HeadwayError(f"no number of layers can answer {config}")
+    return layers

@@ -1,0 +1,81 @@
+"""The flow along one chain of any length: what a position holds is one stretch of a line.
+
+The pieces stand on a line, p_0, x_0, p_1, x_1, …, p_D, x_D, and role s_i starts with two
+neighbours. It attends only to positions with which it shares a piece, so whatever it takes over
+overlaps with what it held, and that stays one stretch, whatever the mask and the order. Two
+numbers a role instead of a set: the least piece and the greatest.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Int
+
+from headway.theory.problems import PairOrder, pair_order
+
+BLOCK = 192
+"""Positions that are compared with each other at once."""
+
+Ends = Int[np.ndarray, "end role"]
+"""The least and the greatest piece of every role, in the order of the sequence."""
+
+
+def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") -> Iterator[Ends]:
+    """What every role of a chain holds before the first layer, after it, and so on.
+
+    Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is x_k.
+
+    Args:
+        depth: D, retrieval steps.
+        causal: whether a position sees only itself and what comes before it.
+        order: of the pairs; see `pair_order`.
+
+    Raises:
+        HeadwayError: if `depth` is below 1, or `order` is no order of the pairs.
+    """
+    pairs = np.array(pair_order(depth, order))
+    roles = np.append(np.stack([2 * pairs - 1, 2 * pairs], axis=1).flatten(), 0)
+    ends = np.stack([roles, roles + 1])
+    last = 2 * depth + 1
+    while True:
+        yield ends
+        low, high = ends
+        down = last - _furthest(last - high, last - low, causal)  # the line turned round
+        ends = np.stack([down, _furthest(low, high, causal)])
+
+
+def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-first") -> int:
+    """The least number of layers for `depth` retrieval steps, by exact simulation.
+
+    Args:
+        depth: D, retrieval steps.
+        causal: whether a position sees only itself and what comes before it.
+        order: of the pairs; see `pair_order`.
+
+    Raises:
+        HeadwayError: if `depth` is below 1, or `order` is no order of the pairs.
+    """
+    stages = enumerate(stretches(depth, causal, order))
+    return next(done for done, (_, high) in stages if high[-1] == 2 * depth + 1)
+
+
+def _furthest(
+    low: Int[np.ndarray, " role"], high: Int[np.ndarray, " role"], causal: bool
+) -> Int[np.ndarray, " role"]:
+    """The greatest piece that every role comes to hold: of those it sees, whose least is in reach.
+
+    Those that lie wholly below it hold nothing greater than it does, so nothing need be asked
+    about their other end.
+    """
+    best = np.full(high.max() + 1, -1)
+    if not causal:
+        np.maximum.at(best, low, high)
+        return np.maximum.accumulate(best)[high]
+    furthest = np.empty_like(high)
+    for first in range(0, len(low), BLOCK):
+        own = slice(first, first + BLOCK)
+        inside = np.where(low[own] <= high[own, None], high[own], -1)
+        furthest[own] = np.maximum(np.tril(inside, 0).max(1), best[high[own]])
+        np.maximum.at(best, low[own], high[own])
+        np.maximum.accumulate(best, out=best)
+    return furthest

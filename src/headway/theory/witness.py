@@ -1,0 +1,161 @@
+"""A circuit that does with the fewest layers, and as few attention paths as can be found.
+
+What must be held where is traced back from the goal. Every piece that must be held by a role after
+a layer was held before, or came along a path from a key that held it, found by a piece that both
+held. The number of paths that this takes, were nothing shared between its branches, is a sum, and
+the least such sum is found layer by layer; then the circuit is read off, and every path that it
+can do without is left out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from headway.errors import require
+from headway.tasks import path_name
+from headway.theory.flow import Flow, Path
+
+Costs = Float[np.ndarray, "role piece"]
+"""For every role and piece, the least number of paths that it takes to hold it; inf if none do."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A circuit under which the query comes to hold the goal.
+
+    Attributes:
+        flow: the problem.
+        causal: whether the paths keep to the causal mask.
+        layers: how many it has.
+        paths: the circuit. Every head has at most one path from each role.
+        least: paths that any circuit must have, in any number of layers; see `necessary_roles`.
+    """
+
+    flow: Flow
+    causal: bool
+    layers: int
+    paths: tuple[Path, ...]
+    least: int
+
+    @property
+    def heads(self) -> int:
+        """Heads that have a path."""
+        return len({path[:2] for path in self.paths})
+
+    @property
+    def fewest(self) -> bool:
+        """Whether no circuit at all has fewer paths."""
+        return len(self.paths) == self.least
+
+
+def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witness:
+    """A circuit with so many layers, and as few paths as can be found.
+
+    Args:
+        flow: the problem.
+        causal: whether a position sees only itself and what stands before it.
+        layers: at least as many as are needed; none means just as many.
+
+    Raises:
+        HeadwayError: if no circuit with so many layers can answer.
+    """
+    least = flow.minimum_layers(causal)
+    require(least is not None, "goal", flow.goal, "something that the query can come to hold")
+    assert least is not None
+    layers = least if layers is None else layers
+    require(layers >= least, "layers", layers, f"at least {least}, as information flows no faster")
+    paths = _Trace(flow, causal, layers).paths()
+    for path in sorted(paths, reverse=True):
+        fewer = paths - {path}
+        if _answers(flow, fewer, layers):
+            paths = fewer
+    return Witness(
+        flow, causal, layers, _with_heads(flow, paths), len(necessary_roles(flow, causal))
+    )
+
+
+def necessary_roles(flow: Flow, causal: bool) -> tuple[str, ...]:
+    """The roles to which another must attend at some time in every circuit that answers.
+
+    Were such a role attended to by none, the query would never hold the goal, in however many
+    layers. So every circuit has at least one path for each.
+    """
+    return tuple(
+        role for role in flow.roles[:-1] if flow.minimum_layers(causal, hidden=[role]) is None
+    )
+
+
+class _Trace:
+    """The cheapest way to hold every piece anywhere, layer by layer, and how it came about."""
+
+    def __init__(self, flow: Flow, causal: bool, layers: int):
+        self.flow, self.layers = flow, layers
+        self.allowed = flow.visible(causal) & ~np.eye(len(flow.roles), dtype=bool)
+        self.known = flow.known()
+        held: Costs = np.where(flow.start(), 0.0, np.inf)
+        self.costs = [held]
+        for layer in range(layers):
+            before = self.costs[-1]
+            bringing = 1 + self._finding(layer)
+            after = np.stack([(row[:, None] + before).min(0) for row in bringing])
+            self.costs.append(np.minimum(before, after))
+
+    def _finding(self, layer: int) -> Float[np.ndarray, "query key"]:
+        """What it takes, before a layer, that a query and a key have in common what it takes."""
+        costs = self.costs[layer]
+        usable = np.where(self.flow.finders(layer), costs, np.inf)
+        finding = np.stack([(usable + row).min(1) for row in usable])
+        for looking_in, needed in self.flow.guards():
+            alone = costs[:, needed].sum(1)
+            finding = np.where(looking_in, np.add.outer(alone, alone), finding)
+        finding[self.known] = 0.0
+        return np.where(self.allowed, finding, np.inf)
+
+    def _found_by(self, query: int, key: int, layer: int) -> list[int]:
+        """The pieces that a query finds a key by in a layer."""
+        if self.known[query, key]:
+            return []
+        for looking_in, needed in self.flow.guards():
+            if looking_in[query, key]:
+                return np.flatnonzero(needed).tolist()
+        costs = np.where(self.flow.finders(layer), self.costs[layer], np.inf)
+        return [int((costs[query] + costs[key]).argmin())]
+
+    def paths(self) -> frozenset[Path]:
+        """A cheapest circuit, its heads not told apart."""
+        self._found: set[Path] = set()
+        self._asked: set[tuple[int, int, int]] = set()
+        self._hold(len(self.flow.roles) - 1, self.flow.pieces.index(self.flow.goal), self.layers)
+        return frozenset(self._found)
+
+    def _hold(self, role: int, piece: int, layers: int) -> None:
+        """Adds the paths by which a role holds a piece after so many layers."""
+        while layers and self.costs[layers][role, piece] == self.costs[layers - 1][role, piece]:
+            layers -= 1
+        if layers == 0 or (role, piece, layers) in self._asked:
+            return
+        self._asked.add((role, piece, layers))
+        layer = layers - 1
+        key = int((self._finding(layer)[role] + self.costs[layer][:, piece]).argmin())
+        self._found.add((layer, 0, path_name(self.flow.roles[role], self.flow.roles[key])))
+        self._hold(key, piece, layer)
+        for shared in self._found_by(role, key, layer):
+            self._hold(role, shared, layer)
+            self._hold(key, shared, layer)
+
+
+def _answers(flow: Flow, paths: frozenset[Path], layers: int) -> bool:
+    along = flow.along(sorted(paths), layers)
+    return not along.broken and flow.goal in along.stages[-1][flow.query]
+
+
+def _with_heads(flow: Flow, paths: frozenset[Path]) -> tuple[Path, ...]:
+    """The paths, those of one role in one layer given to different heads."""
+    taken: dict[tuple[int, str], int] = {}
+    numbered = []
+    for layer, _, relation in sorted(paths):
+        place = (layer, flow.ends((layer, 0, relation))[0])
+        head = taken[place] = taken.get(place, -1) + 1
+        numbered.append((layer, head, relation))
+    return tuple(sorted(numbered))

@@ -1,0 +1,112 @@
+import random
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.theory import closed_form, minimum_layers, retrieval_flow, stretches
+
+ORDERS = ["deep-first", "shallow-first"]
+quick = settings(max_examples=25, deadline=None)
+
+
+def layers_by_sets(depth, causal, order):
+    """The two assumptions as they are printed, on sets of pieces held by bits of whole numbers."""
+    pairs = range(depth, 0, -1) if order == "deep-first" else range(1, depth + 1)
+    symbol, code = (lambda k: 1 << k), (lambda k: 1 << (depth + 1 + k))
+    held = []
+    for pair in pairs:
+        held += [symbol(pair - 1) | code(pair), symbol(pair) | code(pair)]
+    held.append(symbol(0) | code(0))
+    layers = 0
+    while not held[-1] & symbol(depth):
+        after = []
+        for query, own in enumerate(held):
+            new = own
+            for other in held[: query + 1] if causal else held:
+                if own & other:
+                    new |= other
+            after.append(new)
+        held = after
+        layers += 1
+    return layers
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_against_sets_and_the_closed_form(causal, order):
+    for depth in range(1, 65):
+        layers = minimum_layers(depth, causal=causal, order=order)
+        assert layers == layers_by_sets(depth, causal, order) == closed_form(depth, causal)
+
+
+NEAR_STEPS = sorted(
+    {
+        depth
+        for step in [*(2**i for i in range(1, 13)), *((3**i - 1) // 4 for i in range(2, 9))]
+        for depth in (step - 1, step, step + 1)
+        if 1 <= depth <= 4096
+    }
+)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_closed_form_where_it_steps(causal, order):
+    for depth in NEAR_STEPS:
+        assert minimum_layers(depth, causal=causal, order=order) == closed_form(depth, causal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_closed_form_for_every_depth_to_4096(causal, order):
+    for depth in range(1, 4097):
+        assert minimum_layers(depth, causal=causal, order=order) == closed_form(depth, causal)
+
+
+@given(depth=st.integers(1, 12), causal=st.booleans(), layers=st.integers(0, 5), rest=st.randoms())
+@quick
+def test_stretches_are_what_the_flow_of_sets_holds(depth, causal, layers, rest):
+    pairs = list(range(1, depth + 1))
+    rest.shuffle(pairs)
+    flow = retrieval_flow(depth, pairs)
+    line = [piece for k in range(depth + 1) for piece in (f"p_{k}", f"x_{k}")]
+    for (low, high), stage in zip(
+        stretches(depth, causal, pairs), flow.holdings(layers, causal), strict=False
+    ):
+        for role, first, last in zip(flow.roles, low, high, strict=True):
+            assert stage[role] == set(line[first : last + 1])
+
+
+def test_no_order_of_the_pairs_needs_more_layers_and_some_need_fewer():
+    for depth in range(1, 7):
+        needed = {minimum_layers(depth, order=order) for order in permutations(range(1, depth + 1))}
+        assert max(needed) == closed_form(depth)
+        assert min(needed) >= closed_form(depth, causal=False)
+    assert minimum_layers(4, order=[1, 2, 3, 4]) == 4
+    assert {minimum_layers(4, order=order) for order in permutations(range(1, 5))} == {3, 4}
+    shuffled = random.Random(0)
+    for depth in (16, 33, 64):
+        order = shuffled.sample(range(1, depth + 1), depth)
+        assert minimum_layers(depth, order=order) <= closed_form(depth)
+
+
+def test_ten_thousand_steps():
+    assert minimum_layers(10_000) == closed_form(10_000) == 15
+    assert minimum_layers(10_000, causal=False) == closed_form(10_000, causal=False) == 10
+
+
+@pytest.mark.parametrize(
+    ("depth", "order", "message"),
+    [
+        (0, "deep-first", "depth = 0 .*at least 1"),
+        (3, [1, 2], r"order = \[1, 2\] .*the numbers 1 to 3"),
+        (3, [1, 2, 2], r"order = \[1, 2, 2\]"),
+    ],
+)
+def test_bad_arguments_are_refused(depth, order, message):
+    with pytest.raises(HeadwayError, match=message):
+        minimum_layers(depth, order=order)

@@ -1,0 +1,114 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import Circuit, Paths, Uniform
+from headway.errors import HeadwayError
+from headway.models import compiled
+from headway.theory import (
+    closed_form,
+    conditional_flow,
+    fewest_paths,
+    hop_flow,
+    minimum_layers,
+    necessary_roles,
+    one_path_a_head,
+    retrieval_flow,
+    witness,
+)
+
+orders = st.sampled_from(["deep-first", "shallow-first"])
+
+
+@given(depth=st.integers(1, 20), causal=st.booleans(), order=orders, codes_first=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
+    depth, causal, order, codes_first
+):
+    flow = retrieval_flow(depth, order, codes_first=codes_first)
+    found = witness(flow, causal)
+    along = flow.along(found.paths)
+    assert flow.goal in along.stages[-1]["s0"]
+    assert not along.broken
+    assert len(along.stages) == found.layers + 1
+    assert len(found.paths) == found.least == fewest_paths(depth)
+    assert found.fewest
+    if not codes_first:
+        assert found.layers == closed_form(depth, causal)
+    if causal:
+        assert found.layers == found.heads == one_path_a_head(depth)
+        rank = flow.roles.index
+        assert all(rank(query) > rank(key) for query, key in map(flow.ends, found.paths))
+    heads = [(layer, head, flow.ends((layer, head, r))[0]) for layer, head, r in found.paths]
+    assert len(set(heads)) == len(heads)
+
+
+@given(depth=st.integers(1, 6), causal=st.booleans(), order=orders, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_path_of_a_witness_can_be_spared(depth, causal, order, data):
+    flow = retrieval_flow(depth, order)
+    found = witness(flow, causal)
+    spared = data.draw(st.sampled_from(found.paths))
+    along = flow.along([path for path in found.paths if path != spared], found.layers)
+    assert along.broken or flow.goal not in along.stages[-1]["s0"]
+
+
+@pytest.mark.parametrize("depth", range(1, 9))
+def test_the_witness_runs_as_a_transformer(depth):
+    known = compiled(depth)
+    found = witness(retrieval_flow(depth, codes_first=True))
+    assert known.model.config.n_layers == found.layers == minimum_layers(depth)
+    by_head = {}
+    for layer, head, relation in found.paths:
+        by_head.setdefault((layer, head), set()).add(relation)
+    circuit = Circuit(
+        {
+            (layer, 0): Paths(frozenset(by_head[layer, 0])) if (layer, 0) in by_head else Uniform()
+            for layer in range(found.layers)
+        }
+    )
+    batch = known.task.sample(256, torch.Generator().manual_seed(depth))
+    intact, replaced = Bench(known.model, known.task, batch).losses([{}, circuit])
+    assert intact < 0.01
+    assert replaced < 0.01
+    with pytest.raises(HeadwayError, match=f"layers = {found.layers - 1} .*at least"):
+        witness(retrieval_flow(depth, codes_first=True), layers=found.layers - 1)
+
+
+def test_spare_layers_are_left_empty():
+    found = witness(retrieval_flow(3), layers=5)
+    assert found.layers == 5
+    assert len(found.paths) == 6
+
+
+def test_a_row_that_must_be_singled_out_needs_both_values():
+    found = witness(conditional_flow(singled=True))
+    assert {path[2] for path in found.paths} == {
+        *("ax.x→ax.a", "ay.y→ay.a", "xyz.z→xyz.x", "xyz.z→xyz.y"),
+        *("a→ax.x", "a→ay.y", "a→xyz.z"),
+    }
+    assert found.layers == 3
+    assert found.fewest
+    assert conditional_flow().minimum_layers(causal=False) == 2
+    assert conditional_flow(singled=True).minimum_layers(causal=False) == 3
+
+
+@pytest.mark.parametrize("hops", range(1, 9))
+def test_k_hop_tells_the_story_of_the_retrieval_problem(hops):
+    found = witness(hop_flow(hops, gap=4))
+    assert found.layers == closed_form(hops)
+
+
+def test_every_role_but_the_query_is_necessary_in_a_chain():
+    flow = retrieval_flow(4)
+    assert set(necessary_roles(flow, causal=True)) == set(flow.roles) - {"s0"}
+
+
+def test_what_cannot_be_reached_is_refused():
+    flow = retrieval_flow(2)
+    cut = type(flow)(flow.roles, tuple(start - {"x_1"} for start in flow.starts), flow.goal)
+    assert cut.minimum_layers(causal=False) is None
+    with pytest.raises(HeadwayError, match=r"goal = 'x_2' .*can come to hold"):
+        witness(cut)
