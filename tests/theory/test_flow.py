@@ -271,7 +271,7 @@ def test_a_depth_below_1_is_refused(function, depth):
     [
         (["aa"], "a", "facts = 'aa' .*each once"),
         (["a"], "a", "facts = 'a' .*two or more"),
-        (["ab", "ab"], "b", "facts = 'ab' .*said once"),
+        (["ab", "ab"], "b", r"facts = \['ab', 'ab'\] .*each said once"),
         (["ab"], "c", "goal = 'c' .*in one of ab"),
     ],
 )

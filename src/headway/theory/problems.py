@@ -1,6 +1,6 @@
 """Tasks as flow problems: chains of facts, facts that need several others, k-hop."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headway.errors import HeadwayError, require
 from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
@@ -69,7 +69,7 @@ def retrieval_flow(
 
 
 def facts_flow(
-    facts: Sequence[str],
+    facts: Sequence[str] | Mapping[str, str],
     query: str,
     goal: str,
     related: Iterable[tuple[str, str]] = (),
@@ -82,7 +82,8 @@ def facts_flow(
     able to answer once it holds the goal.
 
     Args:
-        facts: in the order of the sequence, a letter a symbol. Roles are named `fact.symbol`.
+        facts: in the order of the sequence, a letter a symbol; perhaps by name. Roles are called
+            `name.symbol`, and where there is no name, after the fact itself.
         query: the symbol that is asked about.
         goal: the symbol that is the answer.
         related: further pairs of roles along which a head can attend; see `Flow`.
@@ -91,22 +92,29 @@ def facts_flow(
             them is enough to look there, and the minimum is a lower bound whatever a model does.
 
     Raises:
-        HeadwayError: if a fact says a symbol twice or is there twice, or the goal is in none.
+        HeadwayError: if a fact has a symbol twice or is there twice, or the goal is in none.
     """
-    for fact in facts:
+    named = facts if isinstance(facts, Mapping) else {fact: fact for fact in facts}
+    require(len(named) == len(facts) > 0, "facts", list(facts), "one or more, each said once")
+    for fact in named.values():
         require(len(set(fact)) == len(fact) > 1, "facts", fact, "two or more symbols, each once")
-        require(facts.count(fact) == 1, "facts", fact, "said once")
-    require(any(goal in fact for fact in facts), "goal", goal, f"in one of {', '.join(facts)}")
-    tokens = [(f"{fact}.{s}", frozenset({s, f"p_{fact}"})) for fact in facts for s in fact]
+    said = ", ".join(named.values())
+    require(any(goal in fact for fact in named.values()), "goal", goal, f"in one of {said}")
+    tokens = [
+        (f"{name}.{symbol}", frozenset({symbol, f"p_{name}"}))
+        for name, fact in named.items()
+        for symbol in fact
+    ]
     tokens.append((query, frozenset({query, "p_query"})))
-    rows = [fact for fact in facts if len(fact) > 2] if singled else []
+    rows = {name: fact for name, fact in named.items() if len(fact) > 2} if singled else {}
     return Flow(
         roles=tuple(role for role, _ in tokens),
         starts=tuple(start for _, start in tokens),
         goal=goal,
         related=frozenset(related),
         singled=tuple(
-            (frozenset(f"{row}.{symbol}" for symbol in row), frozenset(row[:-1])) for row in rows
+            (frozenset(f"{name}.{symbol}" for symbol in row), frozenset(row[:-1]))
+            for name, row in rows.items()
         ),
     )
 
@@ -120,9 +128,9 @@ def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow
         order: table, y fact, x fact, or the other way round; the query stands last.
         singled: whether the row must be singled out by x and y; see `facts_flow`.
     """
-    facts = ["xyz", "ay", "ax"]
-    facts = facts if order == "deep-first" else facts[::-1]
-    return facts_flow(facts, "a", "z", singled=singled)
+    facts = {"xy": "xyz", "ay": "ay", "ax": "ax"}
+    names = list(facts) if order == "deep-first" else list(facts)[::-1]
+    return facts_flow({name: facts[name] for name in names}, "a", "z", singled=singled)
 
 
 def hop_flow(hops: int, gap: int = 1) -> Flow:
