@@ -23,6 +23,7 @@ usage: headway VERB …
   report RUN           draw the figures and write report.html
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
+  theory [RUN]         how few layers could do; what a circuit brings where
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -213,6 +214,59 @@ def sweep(
         sys.exit(1)
 
 
+def theory(
+    run: Positional[Path | None] = None,
+    depth: str = "1..64",
+    mask: Literal["causal", "none"] = "causal",
+    order: Literal["deep-first", "shallow-first"] = "deep-first",
+    task: Literal["retrieval", "conditional", "hops"] = "retrieval",
+    facts: tuple[str, ...] = (),
+    query: str = "a",
+    goal: str = "z",
+    queries: int = 1,
+    figure: Path | None = None,
+) -> None:
+    """How few layers could do: exact bounds, who holds what, and a circuit that does with as few.
+
+    Of a run: what its positions hold after every layer, along the circuit that was found.
+
+    Args:
+        run: the run's folder, in which a circuit has been found.
+        depth: D, retrieval steps, or k: a number, a range or a list: 3, 1..64, 10,100.
+        mask: whether a position sees only what stands before it.
+        order: of the pairs in the sequence.
+        task: the retrieval problem, the conditional one, or k-hop.
+        facts: a task of your own, a letter a symbol, such as: xyz ay ax. Rows of three and more
+            must be singled out by all symbols but the last.
+        query: the symbol that is asked about, if there are facts.
+        goal: the symbol that is the answer.
+        queries: positions at the end that hold what is asked about: room to think in.
+        figure: where to draw it, .svg or .png.
+    """
+    from headway import terminal
+    from headway.sweeps.fields import values_of
+    from headway.theory import conditional_flow, facts_flow, retrieval_flow
+    from headway.training import Run
+
+    causal, depths = mask == "causal", values_of("depth", depth, int)
+    if figure is not None:
+        require(figure.suffix in (".svg", ".png"), "figure", str(figure), "a .svg or .png file")
+        require(figure.parent.is_dir(), "figure", str(figure), "in a folder that there is")
+    if run is not None:
+        return terminal.print_run(Run.open(run), figure)
+    if facts:
+        flow, title = facts_flow(facts, query, goal, singled=True), f"{' '.join(facts)}, {query}"
+    elif task == "conditional":
+        flow, title = conditional_flow(order, singled=True), "conditional retrieval"
+    elif task == "hops":
+        return terminal.print_hops(depths, causal)
+    elif len(depths) > 1 or depths[0] > terminal.DEEPEST:
+        return terminal.print_bounds(depths, causal, order, figure)
+    else:
+        flow, title = retrieval_flow(depths[0], order, queries), f"retrieval, D = {depths[0]}"
+    terminal.print_flow(flow, causal, title, figure)
+
+
 def train(args: list[str]) -> None:
     """Trains with a recipe and changes to it, or continues a run."""
     from headway import terminal
@@ -232,6 +286,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "report": report,
     "runs": runs,
     "sweep": sweep,
+    "theory": theory,
 }
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.tasks import RetrievalConfig, make_task
+from headway.tasks.retrieval import rotation
 
 quick = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**31)
@@ -232,3 +234,36 @@ def test_bad_configs_are_refused_by_name(field, value, allowed):
         RetrievalConfig(**{field: value})
     assert f"task.{field} = {value}" in str(refusal.value)
     assert allowed in str(refusal.value)
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_rotated_copies_are_turned_by_one_map(config, seed):
+    same, turned = (
+        sample(replace(config, copies=copies), 4, seed)[1] for copies in ("same", "rotated")
+    )
+    k = config.d_token
+    turn = rotation(k, torch.device("cpu"))
+    torch.testing.assert_close(turn @ turn.T, torch.eye(k))
+    torch.testing.assert_close(turned.targets, same.targets @ turn)
+    for role in range(2 * config.depth + 1):
+        at = same.roles[:, role, :, None].expand(-1, -1, 2 * k)
+        before, after = (batch.inputs.gather(1, at)[..., :k] for batch in (same, turned))
+        expected = before @ turn if role % 2 == 0 and role > 0 else before
+        torch.testing.assert_close(after, expected)
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_independent_copies_lead_one_step_and_no_further(config, seed):
+    task, batch = sample(replace(config, copies="independent"), 1, seed)
+    rows = tokens_of(batch, config.d_token)[0]
+    for query in range(task.length - task.n_chains, task.length):
+        assert len(hops_followed(rows[: -task.n_chains], rows[query])) == 1
+    held = {role: rows[at] for role, at in enumerate(batch.roles[0, :, 0].tolist())}
+    assert held[0] == held[1]
+    assert len(set(held.values())) == 2 * config.depth
+    asked = [tuple(hop) for hop in batch.targets[0, 0].tolist()]
+    chain = batch.roles[0, 0].argmin()
+    seconds = [rows[at] for at in batch.roles[0, 2::2, chain].tolist()]
+    assert asked == (seconds if config.curriculum else seconds[-1:])

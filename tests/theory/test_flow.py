@@ -12,6 +12,7 @@ from headway.theory import (
     conditional_flow,
     facts_flow,
     fewest_paths,
+    flow_of,
     hop_flow,
     minimum_layers,
     one_path_a_head,
@@ -289,3 +290,17 @@ def test_other_bad_arguments_are_refused():
         hop_flow(1, -1)
     with pytest.raises(HeadwayError, match="heads = 0"):
         one_path_a_head(1, 0)
+
+
+def test_without_copies_no_number_of_layers_can_answer():
+    for causal in (True, False):
+        config = RetrievalConfig(depth=1, copies="independent")
+        assert proven_minimum(config, causal) == 2
+        for depth in (2, 3, 5):
+            config = RetrievalConfig(depth=depth, copies="independent")
+            assert proven_minimum(config, causal) is None
+            flow = flow_of(config)
+            assert "x_1" in flow.holdings(4, causal)[-1]["s0"]
+            assert "x_2" not in flow.holdings(4, causal)[-1]["s0"]
+            rotated = RetrievalConfig(depth=depth, copies="rotated")
+            assert proven_minimum(rotated, causal) == closed_form(depth, causal)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Circuit, Paths, Uniform
+from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
 from headway.models import compiled
 from headway.theory import (
@@ -60,15 +60,8 @@ def test_the_witness_runs_as_a_transformer(depth):
     known = compiled(depth)
     found = witness(retrieval_flow(depth, codes_first=True))
     assert known.model.config.n_layers == found.layers == minimum_layers(depth)
-    by_head = {}
-    for layer, head, relation in found.paths:
-        by_head.setdefault((layer, head), set()).add(relation)
-    circuit = Circuit(
-        {
-            (layer, 0): Paths(frozenset(by_head[layer, 0])) if (layer, 0) in by_head else Uniform()
-            for layer in range(found.layers)
-        }
-    )
+    circuit = Circuit.of(found.paths)
+    assert circuit.useful_layers == list(range(found.layers))
     batch = known.task.sample(256, torch.Generator().manual_seed(depth))
     intact, replaced = Bench(known.model, known.task, batch).losses([{}, circuit])
     assert intact < 0.01

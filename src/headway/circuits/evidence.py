@@ -14,7 +14,8 @@ from headway.circuits.mechanism import Circuit, Path, Paths, Uniform
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import Attention, free_above, losses_twice
 from headway.tasks import Conditional, Retrieval, Task
-from headway.theory import conditional_flow, proven_minimum, retrieval_flow
+from headway.tasks.labelled import Labelled
+from headway.theory import flow_of, proven_minimum
 
 RESAMPLES = 2_000
 INTERVAL = 0.95
@@ -138,13 +139,9 @@ def with_path(circuit: Circuit, path: Path) -> Circuit:
 
 def feasibility(task: Task, circuit: Circuit, causal: bool) -> tuple[list[Path] | None, int | None]:
     """The paths that no flow of information allows, and the proven least number of layers."""
-    match task:
-        case Retrieval() if type(task) is Retrieval:
-            flow = retrieval_flow(task.config.depth, task.config.order)
-        case Conditional():
-            flow = conditional_flow(task.config.order)
-        case _:
-            return None, None
+    if isinstance(task, Labelled) or not isinstance(task, Retrieval | Conditional):
+        return None, None
+    flow = flow_of(task.config)
     deepest = max((layer for layer, _, _ in circuit.paths), default=0)
     held = flow.holdings(deepest, causal)
     infeasible = []

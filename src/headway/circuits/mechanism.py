@@ -1,5 +1,6 @@
 """What a head does, as data: a mechanism for every head is a circuit."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,14 @@ class Circuit:
                 self.mechanisms.items(), key=lambda item: item[0]
             )
         ]
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> "Circuit":
+        """The circuit of these paths, with no heads but those that have one."""
+        relations: dict[Head, set[str]] = {}
+        for layer, head, relation in paths:
+            relations.setdefault((layer, head), set()).add(relation)
+        return cls({head: Paths(frozenset(found)) for head, found in relations.items()})
 
     @classmethod
     def from_json(cls, entries: list[Any]) -> "Circuit":

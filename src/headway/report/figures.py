@@ -42,6 +42,17 @@ def save_figures_of(findings: Findings) -> dict[str, Path]:
     return saved
 
 
+def save_figure(figure: Figure, path: Path, title: str) -> None:
+    """Writes a figure, as SVG or PNG by the file's ending.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    content = svg_bytes(figure, title) if path.suffix == ".svg" else png_bytes(figure)
+    with clear_io_errors(path, "write"):
+        write_whole(path, content)
+
+
 def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:
     """Title and figure of everything that there is data for, by name."""
     task, discovery = findings.run.task, findings.discovery

@@ -98,8 +98,8 @@ class Findings:
         return self.run.config.model.causal
 
     @property
-    def minimum(self) -> int:
-        """The proven least number of layers for the run's task and mask."""
+    def minimum(self) -> int | None:
+        """The proven least number of layers for the run's task and mask; none if none is enough."""
         return proven_minimum(self.run.config.task, self.causal)
 
     @property

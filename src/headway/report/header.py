@@ -96,8 +96,10 @@ def _circuit(findings: Findings) -> str:
     if not discovery.circuit.paths:
         return f"The circuit found for it has no path, so it explains nothing (loss {replaced})."
     layers = len(discovery.circuit.useful_layers)
-    beyond = layers - findings.minimum
-    if beyond == 0:
+    beyond = None if findings.minimum is None else layers - findings.minimum
+    if beyond is None:
+        least = "though by the theory no number of layers can answer"
+    elif beyond == 0:
         least = "exactly the proven minimum"
     else:
         than = "more" if beyond > 0 else "fewer"
@@ -138,7 +140,9 @@ def tiles(findings: Findings) -> str:
             f"{len(findings.useful_heads)} <small>of {len(discovery.circuit.mechanisms)}</small>"
             if discovery
             else number(None),
-            f"proven minimum: {findings.minimum} layers",
+            "no number of layers can answer"
+            if findings.minimum is None
+            else f"proven minimum: {findings.minimum} layers",
         ),
         (
             "Steps to solve",

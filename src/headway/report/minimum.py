@@ -6,9 +6,9 @@ from headway.report.sections import command
 from headway.tasks import RetrievalConfig
 from headway.theory import (
     closed_form,
-    conditional_flow,
+    flow_of,
+    is_code,
     proven_minimum,
-    retrieval_flow,
     theorem_1_bound,
 )
 
@@ -25,8 +25,8 @@ def minimum(findings: Findings) -> str:
             ("layers with a useful head, in the circuit", f"<b>{len(circuit.useful_layers)}</b>"),
             ("useful heads, in the circuit", str(len(circuit.useful_heads))),
         ]
-    rows.append((f"proven minimum of layers, {masks[not causal]} (this run)", f"<b>{least}</b>"))
-    rows.append((f"proven minimum of layers, {masks[causal]}", str(other)))
+    rows.append((f"proven minimum of layers, {masks[not causal]} (this run)", _layers(least)))
+    rows.append((f"proven minimum of layers, {masks[causal]}", _layers(other)))
     if isinstance(task, RetrievalConfig):
         rows.append(("lower bound of Musat (2024), theorem 1", str(theorem_1_bound(task.depth))))
     rows.append(("layers of the model", str(findings.run.config.model.n_layers)))
@@ -43,8 +43,14 @@ def minimum(findings: Findings) -> str:
     return section("minimum", 4, "How close to the minimum", html)
 
 
+def _layers(least: int | None) -> str:
+    return "none is enough" if least is None else f"<b>{least}</b>"
+
+
 def _formula(findings: Findings) -> str:
     task = findings.run.config.task
+    if findings.minimum is None:
+        return "Nothing leads from one pair to the next, so no number of layers can answer."
     if not isinstance(task, RetrievalConfig):
         return "The minimum comes from simulating the flow of information; it has no formula here."
     depth = task.depth
@@ -66,6 +72,8 @@ def _comparison(findings: Findings) -> str:
     used, least = len(findings.discovery.circuit.useful_layers), findings.minimum
     if not findings.discovery.faithful:
         return "The circuit does not reproduce the model, so its count says little."
+    if least is None:
+        return "So the model does something else than follow chains."
     if used == least:
         return "The circuit needs no more than that."
     if used > least:
@@ -79,14 +87,12 @@ def _comparison(findings: Findings) -> str:
 
 def _holdings(findings: Findings) -> str:
     task, causal = findings.run.config.task, findings.causal
-    if isinstance(task, RetrievalConfig):
-        flow = retrieval_flow(task.depth, task.order)
-    else:
-        flow = conditional_flow(task.order)
+    flow = flow_of(task)
+    layers = findings.minimum or findings.run.config.model.n_layers
     rows = []
-    for done, held in enumerate(flow.holdings(findings.minimum, causal)):
+    for done, held in enumerate(flow.holdings(layers, causal)):
         symbols = sorted(
-            (piece for piece in held[flow.roles[-1]] if not piece.startswith("p_")),
+            (piece for piece in held[flow.roles[-1]] if not is_code(piece)),
             key=lambda piece: (len(piece), piece),
         )
         rows.append((str(done), ", ".join(named(symbol) for symbol in symbols)))

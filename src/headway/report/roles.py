@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.tasks import Batch, Conditional, Retrieval, Task
-from headway.theory import conditional_flow, retrieval_flow
+from headway.theory import flow_of, is_code
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,12 @@ class Place:
 
 def places(task: Task) -> list[Place]:
     """The roles of one chain in the order in which they stand in a sequence, the query last."""
-    match task:
-        case Retrieval():
-            flow = retrieval_flow(task.config.depth, task.config.order)
-        case Conditional():
-            flow = conditional_flow(task.config.order)
-        case _:
-            return [Place(role, "", role) for role in reversed(task.role_names)]
+    if not isinstance(task, Retrieval | Conditional):
+        return [Place(role, "", role) for role in reversed(task.role_names)]
+    flow = flow_of(task.config)
     found = []
     for role, pieces in zip(flow.roles, flow.starts, strict=True):
-        code, symbol = sorted(pieces, key=lambda piece: not piece.startswith("p_"))
+        code, symbol = sorted(pieces, key=lambda piece: not is_code(piece))
         found.append(Place(role, symbol, code))
     return found
 

@@ -125,6 +125,8 @@ def _feasible(discovery: Discovery, several: bool) -> Verdict:
     found, circuit = discovery.certificate, discovery.circuit
     heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
     size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
+    if found.infeasible is not None and found.minimum is None:
+        return Verdict("feasible", False, f"No number of layers can answer. {size.capitalize()}.")
     if found.infeasible is None or found.minimum is None:
         return Verdict("feasible", None, f"There is no theory for this task. {size.capitalize()}.")
     least = found.minimum

@@ -1,6 +1,7 @@
 """The retrieval problem: follow a chain of D facts (Musat 2024, sections 3 and 6)."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor
 
 from headway.errors import require, require_types
 from headway.tasks.base import Batch, Order, Task, require_code, sinusoid
+
+Copies = Literal["same", "rotated", "independent"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,10 @@ class RetrievalConfig:
         position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
             the base whose longest wave is 1.25 sequences.
         order: the order of the blocks: deepest pairs first, or shallowest.
+        copies: what the two places of a symbol have in common, its place as the second of a pair
+            and as the first of the next. The `same` vector; one that is `rotated` by a map that is
+            the same in all sequences; or two `independent` vectors, so that nothing leads from one
+            pair to the next.
     """
 
     depth: int = 3
@@ -33,6 +40,7 @@ class RetrievalConfig:
     position_code: Literal["token", "pair"] = "token"
     position_base: float | None = 10_000.0
     order: Order = "deep-first"
+    copies: Copies = "same"
 
     def __post_init__(self):
         require_types(self, "task.")
@@ -54,7 +62,8 @@ class Retrieval(Task):
     for every sequence, so nothing can be memorised: the chain must be followed.
 
     Roles (appendix B, definition 1): s0 is the query; s1, s2 are the two tokens of the pair
-    (x_0, x_1), s3, s4 those of (x_1, x_2), and so on. So s2 and s3 hold the same symbol x_1.
+    (x_0, x_1), s3, s4 those of (x_1, x_2), and so on. So s2 and s3 hold the same symbol x_1; the
+    query is the first of its kind, and what is asked for is always a second.
     """
 
     def __init__(self, config: RetrievalConfig | None = None, device: str = "cpu"):
@@ -73,7 +82,11 @@ class Retrieval(Task):
         role_block = [0] + [j + 1 for j in range(depth) for _ in (0, 1)]
         self._role_block = torch.tensor(role_block, device=device)
         self._role_stride = torch.tensor([1] + [2] * (2 * depth), device=device)[:, None]
-        self._role_symbol = torch.arange(2 * depth + 1, device=device) // 2
+        role = torch.arange(2 * depth + 1, device=device)
+        self._is_second = (role % 2 == 0) & (role > 0)
+        apart = config.copies == "independent"
+        self._role_symbol = role // 2 + (depth + 1) * self._is_second * apart
+        self._asked_from = (depth + 1) * apart
 
         positions = torch.arange(self.length)
         if config.position_code == "pair":
@@ -91,8 +104,8 @@ class Retrieval(Task):
         Slots are stored as bytes, so that a fixed training set of 2^20 sequences stays small.
         """
         n, steps = self.n_chains, self.config.depth + 1
-        device = generator.device
-        symbols = torch.randn(count, n, steps, self.d_token, generator=generator, device=device)
+        device, vectors = generator.device, steps + self._asked_from
+        symbols = torch.randn(count, n, vectors, self.d_token, generator=generator, device=device)
         slots = torch.rand(count, steps, n, generator=generator, device=device).argsort(-1)
         return symbols, slots.to(torch.uint8 if n <= 256 else torch.int32)
 
@@ -112,11 +125,18 @@ class Retrieval(Task):
 
         inputs = symbols.new_empty(count, self.length, 2 * k)
         inputs[..., k:] = self.position_code
-        tokens = symbols[:, :, self._role_symbol].transpose(1, 2).reshape(count, self.length, k)
+        tokens = symbols[:, :, self._role_symbol]
+        if self.config.copies == "rotated":
+            turned = tokens[:, :, self._is_second] @ rotation(k, symbols.device)
+            tokens[:, :, self._is_second] = turned
+        tokens = tokens.transpose(1, 2).reshape(count, self.length, k)
         where = roles.reshape(count, self.length, 1).expand(-1, -1, k)
         inputs[..., :k].scatter_(1, where, tokens)
 
-        asked = symbols[:, :, (1 if self.config.curriculum else depth) : depth + 1]
+        first, last = 1 if self.config.curriculum else depth, depth
+        asked = symbols[:, :, self._asked_from + first : self._asked_from + last + 1]
+        if self.config.copies == "rotated":
+            asked = asked @ rotation(k, symbols.device)
         at_query = slots[:, 0, :, None, None].expand_as(asked)
         targets = torch.zeros_like(asked).scatter_(1, at_query, asked)
         left_out = 2 * self.n_chains * (self.config.depth - depth)
@@ -125,3 +145,10 @@ class Retrieval(Task):
     def reference_losses(self) -> dict[str, float]:
         """Predicting zero, and predicting the mean of the N candidates at a depth."""
         return {"zero": 1.0, "mean of the candidates": 1 - 1 / self.n_chains}
+
+
+@cache
+def rotation(size: int, device: torch.device) -> Float[Tensor, "size size"]:
+    """A map that keeps lengths and angles, drawn once and for all."""
+    drawn = torch.randn(size, size, generator=torch.Generator().manual_seed(0))
+    return torch.linalg.qr(drawn).Q.to(device)

@@ -5,15 +5,21 @@ from headway.terminal.progress import print_outcome, watching
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
+from headway.terminal.theory import DEEPEST, print_bounds, print_flow, print_hops, print_run
 from headway.terminal.timeline import print_timeline
 from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
+    "DEEPEST",
     "drawing",
     "following",
+    "print_bounds",
     "print_circuit",
     "print_comparison",
+    "print_flow",
+    "print_hops",
     "print_outcome",
+    "print_run",
     "print_runs",
     "print_score",
     "print_scores",

@@ -53,7 +53,7 @@ def print_summary(
     out.print(f"           {said_of_order(timeline)}")
     out.print(
         f"[bold]4 Minimum[/]  {len(heads)} useful heads in {len(layers)} layers; proven minimum"
-        f" (sections 5, B): {minimum} layers"
+        f" (sections 5, B): {'none is enough' if minimum is None else f'{minimum} layers'}"
     )
     out.print(
         f"[bold]5 Report[/]   {page}\n           {duration(seconds)} in all, at most"

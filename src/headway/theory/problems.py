@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
 from headway.tasks.base import Order
+from headway.tasks.retrieval import Copies
 from headway.theory.flow import Flow
 from headway.theory.formulas import closed_form, require_depth
 
@@ -37,6 +38,7 @@ def retrieval_flow(
     queries: int = 1,
     related: Iterable[tuple[str, str]] = (),
     codes_first: bool = False,
+    copies: Copies = "same",
 ) -> Flow:
     """One chain of the retrieval problem (appendix B, definitions 1 and 2).
 
@@ -50,6 +52,8 @@ def retrieval_flow(
             them: room to think in.
         related: further pairs of roles along which a head can attend; see `Flow`.
         codes_first: whether layer 0 can find by codes alone; see `Flow`.
+        copies: if `independent`, s_{2k} and s_{2k+1} share nothing (k ≥ 1): x_k stands at the one,
+            and at the other y_k, which says nothing about it. A fixed rotation loses nothing.
 
     Raises:
         HeadwayError: if an argument is out of range.
@@ -57,7 +61,9 @@ def retrieval_flow(
     require(queries >= 1, "queries", queries, "a whole number of at least 1")
     ranks = [i for pair in pair_order(depth, order) for i in (2 * pair - 1, 2 * pair)]
     more = [(f"s0.{i}", frozenset({"x_0", f"p_0.{i}"})) for i in range(1, queries)]
-    known = [(f"s{i}", frozenset({f"x_{i // 2}", f"p_{(i + 1) // 2}"})) for i in [*ranks, 0]]
+    apart = copies == "independent"
+    symbols = {i: f"{'y' if apart and i % 2 and i > 1 else 'x'}_{i // 2}" for i in [*ranks, 0]}
+    known = [(f"s{i}", frozenset({symbols[i], f"p_{(i + 1) // 2}"})) for i in symbols]
     roles = [*known[:-1], *more, known[-1]]
     return Flow(
         roles=tuple(role for role, _ in roles),
@@ -170,16 +176,13 @@ def flow_of(config: TaskConfig) -> Flow:
     """
     match config:
         case RetrievalConfig():
-            return retrieval_flow(config.depth, config.order)
+            return retrieval_flow(config.depth, config.order, copies=config.copies)
         case ConditionalConfig():
             return conditional_flow(config.order)
 
 
-def proven_minimum(config: TaskConfig, causal: bool = True) -> int:
-    """The least number of layers for a task, as `flow_of` has it."""
-    if isinstance(config, RetrievalConfig):
+def proven_minimum(config: TaskConfig, causal: bool = True) -> int | None:
+    """The least number of layers for a task, as `flow_of` has it; none if no number is enough."""
+    if isinstance(config, RetrievalConfig) and config.copies != "independent":
         return closed_form(config.depth, causal)
-    layers = flow_of(config).minimum_layers(causal)
-    if layers is None:
-        raise HeadwayError(f"no number of layers can answer {config}")
-    return layers
+    return flow_of(config).minimum_layers(causal)

@@ -232,14 +232,15 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     )
 
 
-FORMAT = 2
+FORMAT = 3
 """Of a config that is kept as JSON."""
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
-    2: {"training": {"precision": "float32", "depths": "full", "rising_every": 200}}
+    2: {"training": {"precision": "float32", "depths": "full", "rising_every": 200}},
+    3: {"task.retrieval": {"copies": "same"}},
 }
-"""For every format of `config.json` since the first, the fields that it added to a section, and
-what they are for a run that was written before."""
+"""For every format of `config.json` since the first, the fields that it added to a section, perhaps
+of one kind of task, and what they are for a run that was written before."""
 
 
 def upgraded(data: dict[str, Any], version: int) -> dict[str, Any]:
@@ -248,9 +249,11 @@ def upgraded(data: dict[str, Any], version: int) -> dict[str, Any]:
     What is no config is returned as it is, for `from_dict` to refuse.
     """
     for later, sections in ADDED.items():
-        for name, fields in sections.items() if later > version else ():
-            if isinstance(data.get(name), dict):
-                data = {**data, name: {**fields, **data[name]}}
+        for place, fields in sections.items() if later > version else ():
+            name, _, kind = place.partition(".")
+            section = data.get(name)
+            if isinstance(section, dict) and kind in ("", section.get("kind")):
+                data = {**data, name: {**fields, **section}}
     return data
 
 

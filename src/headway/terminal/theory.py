@@ -1,0 +1,223 @@
+"""The theory on the terminal: bounds as a table, and who holds what after every layer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from headway.circuits import Circuit, saved_discovery
+from headway.tasks.base import Order
+from headway.terminal.base import WIDTH, console
+from headway.terminal.circuit import drawing
+from headway.theory import (
+    Flow,
+    Holdings,
+    Path,
+    Witness,
+    closed_form,
+    flow_of,
+    hop_flow,
+    is_code,
+    witness,
+)
+from headway.theory.bounds import bounds
+from headway.training import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DEEPEST = 64
+"""The greatest depth whose positions are told of one by one."""
+MASKS = {True: "causal mask", False: "no mask"}
+GAP = 4
+FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
+
+
+def print_bounds(
+    depths: Sequence[int], causal: bool, order: Order, figure: FilePath | None = None
+) -> None:
+    """How many layers it takes for every depth, by simulation and beside the formulas.
+
+    Args:
+        depths: D, retrieval steps.
+        causal: whether a position sees only itself and what stands before it.
+        order: of the pairs.
+        figure: where to draw the curves.
+
+    Raises:
+        HeadwayError: if a depth is below 1.
+    """
+    rows = bounds(depths, causal, order)
+    out = console()
+    out.print(f"Least layers for D retrieval steps, {MASKS[causal]}, {order}", style="bold")
+    table = Table(box=None, pad_edge=False)
+    for name in ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        depths_said = str(row.first) if row.first == row.last else f"{row.first} … {row.last}"
+        ends = dict.fromkeys("–" if end is None else str(end) for end in row.simulated)
+        numbers = (row.layers, row.other, row.theorem_1)
+        table.add_row(depths_said, " and ".join(ends), *map(str, numbers))
+    out.print(table)
+    out.print("simulated: the first and the last depth of every line, unless too deep")
+    out.print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
+    if figure is not None:
+        from headway.report.depth_plot import draw_depths
+
+        _save(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
+
+
+def print_hops(hops: Sequence[int], causal: bool) -> None:
+    """How many layers k-hop takes by simulation, beside a chain of D = k pairs.
+
+    Raises:
+        HeadwayError: if a number of hops is below 1.
+    """
+    out = console()
+    out.print(f"Least layers for k hops in a running text, {MASKS[causal]}", style="bold")
+    table = Table(box=None, pad_edge=False)
+    for name in ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}"):
+        table.add_column(name, justify="right")
+    for k in hops:
+        table.add_row(
+            *map(str, (k, hop_flow(k, GAP).minimum_layers(causal), closed_form(k, causal)))
+        )
+    out.print(table)
+    out.print(f"simulated with {GAP} other tokens between two links; closer links are easier")
+
+
+def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = None) -> None:
+    """Who holds what after every layer, and a circuit that does with as few.
+
+    Args:
+        flow: the problem.
+        causal: whether a position sees only itself and what stands before it.
+        title: what to call it.
+        figure: where to draw it.
+
+    Raises:
+        HeadwayError: if no number of layers can answer.
+    """
+    found = best_witness(flow, causal)
+    said = f"{title}, {MASKS[causal]}: at least {found.layers} layers"
+    print_account(flow, flow.holdings(found.layers, causal), said)
+    print()
+    print_witness(found)
+    if figure is not None:
+        _draw(flow, causal, found.paths, said, figure)
+
+
+def best_witness(flow: Flow, causal: bool) -> Witness:
+    """A circuit with the fewest layers; one that a transformer can be built from if there is."""
+    plain = witness(flow, causal)
+    careful = replace(flow, codes_first=True)
+    if careful.minimum_layers(causal) != plain.layers:
+        return plain
+    return witness(careful, causal)
+
+
+def print_run(run: Run, figure: FilePath | None = None) -> None:
+    """What every position of a run's model holds after each layer, by the circuit that was found.
+
+    Args:
+        run: in whose folder a circuit was left.
+        figure: where to draw it.
+
+    Raises:
+        HeadwayError: if no circuit was found yet.
+    """
+    found = saved_discovery(run)
+    flow, causal = flow_of(run.config.task), run.config.model.causal
+    along = flow.along(found.circuit.paths, run.config.model.n_layers)
+    out = console()
+    print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
+    least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
+    out.print(f"{used} layers have a useful head; {least} are the least, {MASKS[causal]}.")
+    if flow.goal not in along.stages[-1][flow.query]:
+        out.print(f"By these paths alone, {flow.goal} does not come to the query.")
+    print_broken(along.broken)
+    if figure is not None:
+        _draw(flow, causal, tuple(found.circuit.paths), run.folder.name, figure)
+
+
+def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
+    """What every role holds before the first layer and after each: the symbols, codes left out."""
+    out = console()
+    out.print(title, style="bold", markup=False)
+    roles = list(flow.roles)
+    cells = [[held_said(flow, stage[role]) for role in roles] for stage in stages]
+    width = 7 + sum(
+        2 + max(len(role), *(len(row[i]) for row in cells)) for i, role in enumerate(roles)
+    )
+    if width > WIDTH:
+        roles, cells = roles[-1:], [row[-1:] for row in cells]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("layers", justify="right")
+    for role in roles:
+        table.add_column(role, justify="right", no_wrap=True)
+    for done, row in enumerate(cells):
+        table.add_row(str(done), *row)
+    out.print(table)
+
+
+def held_said(flow: Flow, pieces: frozenset[str]) -> str:
+    """The symbols among some pieces: `0–3` for x_0 to x_3, letters as they are."""
+    symbols = sorted(piece for piece in pieces if not is_code(piece))
+    numbers = sorted(int(s[2:]) for s in symbols if s.startswith("x_"))
+    if len(numbers) < len(symbols):
+        return "".join(symbols)
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(r[0]) if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
+
+
+def print_witness(found: Witness) -> None:
+    """A circuit that does with the fewest layers, as a drawing."""
+    out = console()
+    out.print(
+        f"A circuit with {found.layers} layers, {found.heads} heads, {len(found.paths)} paths",
+        style="bold",
+    )
+    for line in drawing(Circuit.of(found.paths), found.flow.roles):
+        out.print(line, markup=False, no_wrap=True, overflow="crop")
+    if found.fewest:
+        out.print("● attended to   ▶ attends; no circuit has fewer paths, in any number of layers")
+    else:
+        out.print(f"● attended to   ▶ attends; every circuit has at least {found.least} paths")
+
+
+def _draw(flow: Flow, causal: bool, paths: Sequence[Path], title: str, figure: FilePath) -> None:
+    from headway.report.flow_drawing import draw_flow
+
+    _save(draw_flow(flow, causal, paths, title), figure, title)
+
+
+def _save(drawn: "Figure", figure: FilePath, title: str) -> None:
+    from headway.report.figures import save_figure
+
+    save_figure(drawn, figure, title)
+    print(f"drawn in {figure}")
+
+
+def print_broken(broken: Sequence[Path]) -> None:
+    """The paths at which a circuit breaks the flow, if any."""
+    out = console()
+    if not broken:
+        out.print("Every path finds its key by a piece that the circuit has brought to both ends.")
+        return
+    out.print(
+        "The circuit breaks the flow: these paths look where nothing is shared with them",
+        style="bold",
+    )
+    for layer, head, relation in broken:
+        out.print(f"  {layer}.{head}  {relation}", markup=False)
+    out.print(
+        "Either the circuit lacks a path (one that costs little when cut), or the head finds its"
+        " key by something else, such as its position: then assumption 1 is violated."
+    )

@@ -1,0 +1,59 @@
+"""The table of bounds: how many layers so many hops take, by simulation and by every formula."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from headway.tasks.base import Order
+from headway.theory.formulas import closed_form, theorem_1_bound
+from headway.theory.problems import PairOrder
+from headway.theory.stretches import minimum_layers
+
+DEEPEST = 20_000
+"""The greatest depth that is simulated for a table: some seconds."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Neighbouring depths for which all is the same.
+
+    Attributes:
+        first: the least of the depths.
+        last: the greatest of them.
+        layers: the least number of layers, by formula.
+        simulated: the same by simulation, at `first` and at `last`; none beyond `DEEPEST`.
+        other: by formula, under the other mask.
+        theorem_1: the paper's lower bound.
+    """
+
+    first: int
+    last: int
+    layers: int
+    simulated: tuple[int | None, int | None]
+    other: int
+    theorem_1: int
+
+
+def bounds(depths: Sequence[int], causal: bool = True, order: Order = "deep-first") -> list[Bound]:
+    """The bounds for some depths, neighbours for which all is the same taken together.
+
+    Raises:
+        HeadwayError: if a depth is below 1.
+    """
+
+    def formulas(depth: int) -> tuple[int, int, int]:
+        return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
+
+    ranked = sorted(set(depths))
+    rows = []
+    for (_, known), group in groupby(enumerate(ranked), lambda d: (d[1] - d[0], formulas(d[1]))):
+        members = [depth for _, depth in group]
+        ends = members[0], members[-1]
+        simulated = [_simulated(depth, causal, order) for depth in ends]
+        layers, other, theorem_1 = known
+        rows.append(Bound(*ends, layers, (simulated[0], simulated[1]), other, theorem_1))
+    return rows
+
+
+def _simulated(depth: int, causal: bool, order: PairOrder) -> int | None:
+    return minimum_layers(depth, causal=causal, order=order) if depth <= DEEPEST else None
