@@ -24,6 +24,7 @@ usage: headway VERB …
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
   theory [RUN]         how few layers could do; what a circuit brings where
+  depths               train every depth with every number of layers, against the theory
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -250,8 +251,7 @@ def theory(
 
     causal, depths = mask == "causal", values_of("depth", depth, int)
     if figure is not None:
-        require(figure.suffix in (".svg", ".png"), "figure", str(figure), "a .svg or .png file")
-        require(figure.parent.is_dir(), "figure", str(figure), "in a folder that there is")
+        terminal.require_file(figure, (".svg", ".png"))
     if run is not None:
         return terminal.print_run(Run.open(run), figure)
     if facts:
@@ -265,6 +265,44 @@ def theory(
     else:
         flow, title = retrieval_flow(depths[0], order, queries), f"retrieval, D = {depths[0]}"
     terminal.print_flow(flow, causal, title, figure)
+
+
+def depths(
+    grid: Words = (),
+    folder: Path = Path("runs/depths"),
+    workers: int | None = None,
+    figure: Path | None = None,
+    file: Path | None = None,
+) -> None:
+    """Train models of every depth with every number of layers, beside what the theory allows.
+
+    Some minutes to an hour. What is done is kept: the command goes on where it was.
+
+    Args:
+        grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
+        folder: of the sweep.
+        workers: runs side by side; none means as many as there are cores for.
+        figure: where to draw it beside the theory's curves, .svg or .png.
+        file: where to write all cells, as JSON.
+    """
+    from headway import sweeps, terminal
+    from headway.papers import depths as study
+    from headway.sweeps.plan import axes_of
+
+    for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
+        if path is not None:
+            terminal.require_file(path, endings)
+    planned = study.plan(axes_of(flattened(grid)))
+    with terminal.following() as watch:
+        board = sweeps.sweep(planned, folder, sweeps.LocalEngine(workers), watch=watch)
+    cells = study.results(planned, folder)
+    terminal.print_depths(cells)
+    if figure is not None:
+        terminal.draw_depths(cells, figure)
+    if file is not None:
+        study.write(cells, file)
+    if board.count("failed"):
+        raise HeadwayError(f"{board.count('failed')} runs failed: headway runs {folder}")
 
 
 def train(args: list[str]) -> None:
@@ -287,6 +325,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "runs": runs,
     "sweep": sweep,
     "theory": theory,
+    "depths": depths,
 }
 
 

@@ -1,6 +1,8 @@
 """What the terminal shows: training as it goes, circuits, timelines, runs, sweeps."""
 
+from headway.terminal.base import require_file
 from headway.terminal.circuit import drawing, print_circuit, print_comparison
+from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.progress import print_outcome, watching
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
@@ -11,11 +13,13 @@ from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "DEEPEST",
+    "draw_depths",
     "drawing",
     "following",
     "print_bounds",
     "print_circuit",
     "print_comparison",
+    "print_depths",
     "print_flow",
     "print_hops",
     "print_outcome",
@@ -26,6 +30,7 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_timeline",
+    "require_file",
     "say",
     "watching",
 ]

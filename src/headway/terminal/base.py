@@ -1,8 +1,12 @@
 """What every screen shares: the terminal's width, curves and times as text."""
 
+from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from rich.console import Console
+
+from headway.errors import require
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 WIDTH = 80
@@ -32,3 +36,13 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60} min {seconds % 60:02d} s"
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+
+
+def require_file(path: Path, endings: Sequence[str]) -> None:
+    """Makes sure that a file can be written, before any work is done for it.
+
+    Raises:
+        HeadwayError: if its name ends otherwise, or its folder is not there.
+    """
+    require(path.suffix in endings, "file", str(path), f"one that ends in {' or '.join(endings)}")
+    require(path.parent.is_dir(), "file", str(path), "in a folder that there is")

@@ -184,8 +184,11 @@ def print_witness(found: Witness) -> None:
         f"A circuit with {found.layers} layers, {found.heads} heads, {len(found.paths)} paths",
         style="bold",
     )
-    for line in drawing(Circuit.of(found.paths), found.flow.roles):
-        out.print(line, markup=False, no_wrap=True, overflow="crop")
+    lines = drawing(Circuit.of(found.paths), found.flow.roles)
+    if max(map(len, lines)) > WIDTH:
+        lines = [f"  {layer}.{head}  {relation}" for layer, head, relation in found.paths]
+    for line in lines:
+        out.print(line, markup=False)
     if found.fewest:
         out.print("● attended to   ▶ attends; no circuit has fewer paths, in any number of layers")
     else:

@@ -1,0 +1,1 @@
+"""Experiments that the papers ask for: which runs they take, and what came of them."""

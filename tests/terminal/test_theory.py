@@ -1,0 +1,124 @@
+"""`headway theory` as a user reads it."""
+
+import shutil
+
+import pytest
+
+from headway.circuits import Circuit, Paths, Uniform, discover
+from headway.cli import main
+
+
+@pytest.fixture
+def shown(capsys):
+    """What a command prints, line by line; never wider than a terminal."""
+
+    def run(*args: str) -> list[str]:
+        main(list(args))
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        return lines
+
+    return run
+
+
+def row(lines: list[str], start: str) -> list[str]:
+    return next(line.split() for line in lines if line.split()[:1] == [start])
+
+
+def test_the_bounds_of_a_range(shown):
+    lines = shown("theory", "--depth", "1..64")
+    assert row(lines, "1") == ["1", "2", "2", "2", "1"]
+    assert row(lines, "8") == ["8", "…", "13", "5", "5", "4", "3"]
+    assert row(lines, "64") == ["64", "8", "8", "6", "5"]
+    lines = shown("theory", "--depth", "2,13", "--mask", "none")
+    assert row(lines, "2") == ["2", "2", "2", "3", "2"]
+    assert row(lines, "13") == ["13", "4", "4", "5", "3"]
+
+
+def test_a_depth_beyond_simulation_has_its_formulas(shown):
+    assert row(shown("theory", "--depth", "1000000000"), "1000000000")[1:] == [
+        *"–",
+        "31",
+        "21",
+        "20",
+    ]
+
+
+def test_who_holds_what_and_a_circuit(shown, tmp_path):
+    figure = tmp_path / "flow.svg"
+    lines = shown("theory", "--depth", "3", "--figure", str(figure))
+    assert "retrieval, D = 3, causal mask: at least 3 layers" in lines[0]
+    assert row(lines, "layers") == ["layers", "s5", "s6", "s3", "s4", "s1", "s2", "s0"]
+    assert row(lines, "3") == ["3", "2", "2–3", "1", "1–3", "0", "0–3", "0–3"]
+    assert "A circuit with 3 layers, 3 heads, 6 paths" in lines
+    assert any("no circuit has fewer paths" in line for line in lines)
+    drawn = figure.read_text()
+    assert drawn.count('id="shared-') > 20
+    before = figure.read_bytes()
+    shown("theory", "--depth", "3", "--figure", str(figure))
+    assert figure.read_bytes() == before
+
+
+def test_a_circuit_too_wide_to_draw_is_listed(shown):
+    lines = shown("theory", "--facts", "wzv", "xyz", "aw", "ay", "ax", "--goal", "v")
+    assert "at least 4 layers" in lines[0]
+    assert any(line.split() == ["3.0", "a→wzv.v"] for line in lines)
+
+
+def test_other_tasks(shown):
+    assert "at least 3 layers" in shown("theory", "--task", "conditional")[0]
+    assert row(shown("theory", "--task", "hops", "--depth", "1..4"), "4") == ["4", "4", "4"]
+
+
+def test_curves(shown, tmp_path):
+    figure = tmp_path / "depths.png"
+    shown("theory", "--depth", "1..16", "--figure", str(figure))
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(solved.folder, folder)
+    run = type(solved).open(folder)
+    discover(run, trials=False, sequences=32)
+    lines = shown("theory", str(folder))
+    assert row(lines, "0") == ["0", "0", "1", "0"]
+    assert row(lines, "3")[-1] == "0–1"
+    assert any("2 are the least" in line for line in lines)
+    assert any(line.startswith("Every path finds its key") for line in lines)
+
+    idle = Circuit(dict.fromkeys(((layer, 0) for layer in range(3)), Uniform()))
+    discover(run, circuit=idle.replacing((0, 0), Paths(frozenset({"s0→s2"}))))
+    lines = shown("theory", str(folder))
+    assert any(line.startswith("The circuit breaks the flow") for line in lines)
+    assert any(line.split() == ["0.0", "s0→s2"] for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["--depth", "0"], "depth = 0 is not allowed: it must be a whole number of at least 1"),
+        (["--depth", "8..3"], "depth = '8..3' is not allowed: it must be a range from low to high"),
+        (["--depth", "3.5"], "depth = '3.5' is not allowed: it must be a whole number, a range"),
+        (["--mask", "left"], "invalid choice 'left'"),
+        (["--order", "random"], "invalid choice 'random'"),
+        (["--depth", "3", "--queries", "0"], "queries = 0 is not allowed"),
+        (["--facts", "ab"], "goal = 'z' is not allowed: it must be in one of ab"),
+        (["--depth", "3", "--figure", "x.pdf"], "file = 'x.pdf' is not allowed: it must be one"),
+        (
+            ["--depth", "3", "--figure", "no/x.svg"],
+            "file = 'no/x.svg' is not allowed",
+        ),
+        (["nowhere"], "nowhere: there is no run folder here"),
+    ],
+)
+def test_bad_input_is_one_clear_line(args, complaint, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["theory", *args])
+    assert stop.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert complaint in said.err
+    assert not list(tmp_path.iterdir())
