@@ -38,7 +38,7 @@ def test_the_reach_is_that_of_the_closed_form(depth):
 
 def put(plan, folder, name, partial):
     """A run that has ended with these partial losses."""
-    run = Run.create(plan.runs[name], folder / name)
+    run = Run.create(folder / name, plan.runs[name])
     loss = sum(partial) / len(partial)
     hops = {f"x_{i}": value for i, value in enumerate(partial, 1)}
     outcome = {"status": "done", "val_loss": loss, "partial": hops, "seconds": 60.0}
