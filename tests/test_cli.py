@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from headway import cli
+
+VERBS = ("train", *cli.VERBS)
 TINY = [
     *("--task.depth", "1", "--task.n-chains", "2", "--model.n-layers", "2"),
     *("--model.d-model", "16", "--training.steps", "6", "--training.eval-examples", "16"),
@@ -26,14 +29,12 @@ def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
 def test_help_lists_the_verbs(tmp_path):
     shown = headway(cwd=tmp_path)
     assert shown.returncode == 0
-    for verb in ("demo", "train", "circuit", "truth", "emergence", "report", "runs", "sweep"):
+    for verb in VERBS:
         assert f"\n  {verb}" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
-    "verb", ["demo", "train", "circuit", "truth", "emergence", "report", "runs", "sweep"]
-)
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(tmp_path, verb):
     shown = headway(verb, "--help", cwd=tmp_path)
     assert shown.returncode == 0

@@ -1,0 +1,18 @@
+"""What the command line can do: a function a verb, whose arguments are the verb's."""
+
+from headway.verbs.circuits import circuit, emergence, report, truth
+from headway.verbs.learning import demo, runs, sweep, train
+from headway.verbs.theory import depths, theory
+
+__all__ = [
+    "circuit",
+    "demo",
+    "depths",
+    "emergence",
+    "report",
+    "runs",
+    "sweep",
+    "theory",
+    "train",
+    "truth",
+]

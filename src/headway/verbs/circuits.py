@@ -1,0 +1,118 @@
+"""Verbs that take a run apart, date it and show it."""
+
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from headway.arguments import Switch
+from headway.errors import HeadwayError, require
+
+
+def circuit(
+    runs: Positional[tuple[Path, ...]],
+    threshold: float = 0.05,
+    sequences: int = 128,
+    ablation: Literal["zero", "uniform", "own", "mean"] = "zero",
+    trials: Switch = True,
+    step: int | None = None,
+    circuit: Path | None = None,
+) -> None:
+    """Find a mechanism for every head of a run's model, certify them, leave them in circuit.json.
+
+    Of several runs, each, and what their circuits share.
+
+    Args:
+        runs: the folders of one or more runs.
+        threshold: the loss to stay below with every head replaced.
+        sequences: held-out sequences to search on, and as many others to judge on.
+        ablation: what stands in rows without a path, of heads that have paths.
+        trials: whether to search again on other samples and at other thresholds.
+        step: the checkpoint to study; none means the last.
+        circuit: a file with a circuit to certify, instead of searching for one.
+    """
+    from headway import terminal
+    from headway.circuits import circuit_file, compare, discover, read_circuit
+    from headway.training import Run
+
+    if not runs:
+        raise HeadwayError("Missing from headway circuit: RUN, the folder of a run")
+    given = None if circuit is None else read_circuit(circuit)
+    opened = [Run.open(run) for run in runs]
+    found = []
+    for run in opened:
+        terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
+        found.append(
+            discover(
+                run,
+                circuit=given,
+                step=step,
+                threshold=threshold,
+                sequences=sequences,
+                ablation=ablation,
+                trials=trials,
+            )
+        )
+        name = run.folder.name if len(runs) > 1 else ""
+        terminal.print_circuit(found[-1], run.task.roles_in_order(run.device), name)
+        terminal.say(f"written to {run.folder / circuit_file(run, step, given)}")
+        if given is None and step is None and (run.folder / "report.html").exists():
+            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
+    if len(found) > 1:
+        names = [run.folder.name for run in opened]
+        terminal.print_comparison(compare([f.circuit for f in found]), names)
+
+
+def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None = None) -> None:
+    """Score the discovery of circuits on transformers whose circuit is known by construction.
+
+    Args:
+        planted: how many random planted circuits, one a seed.
+        first: the first seed.
+        depth: compiled transformers up to this depth, of both constructions.
+        file: where to write all scores, as JSON.
+    """
+    from headway import terminal
+    from headway.circuits.truth import scored
+
+    require(planted >= 0, "planted", planted, "0 or more")
+    require(depth >= 0, "depth", depth, "0 or more")
+    if file is not None:
+        require(file.parent.is_dir(), "file", str(file), "in a folder that there is")
+    scores = []
+    for one in scored(range(first, first + planted), range(1, depth + 1)):
+        scores.append(one)
+        terminal.print_score(one)
+    terminal.print_scores(scores)
+    if file is not None:
+        from headway.training.files import write_json
+
+        write_json(file, [one.to_json() for one in scores])
+
+
+def emergence(run: Positional[Path], sequences: int = 32) -> None:
+    """Date every path of a run's circuit over its checkpoints; leave it in emergence.json.
+
+    Args:
+        run: the run's folder, in which a circuit has been found.
+        sequences: held-out sequences to average the attention over.
+    """
+    from headway import terminal
+    from headway.circuits import emergence, saved_discovery
+    from headway.training import Run
+
+    opened = Run.open(run)
+    found = saved_discovery(opened)
+    terminal.print_timeline(emergence(opened, found, sequences=sequences))
+
+
+def report(run: Positional[Path]) -> None:
+    """Draw a run's figures (SVG and PNG) and write its report.html.
+
+    Args:
+        run: the run's folder.
+    """
+    from headway.report import write_report
+    from headway.training import Run
+
+    print(f"report  {write_report(Run.open(run))}")
