@@ -33,10 +33,16 @@ def fast(depth: int = 3, seed: int = 0) -> RunConfig:
 def fast_training(depth: int) -> TrainingConfig:
     """How `fast` and its relatives train, for so many hops.
 
-    Beyond four hops, what every head gets slightly wrong adds up: attention must grow sharper, so
-    there is less decay and more time.
+    How much decay and how long a cool-down is what was measured over seeds (docs/recipes.md). The
+    more hops, the longer it takes until attention is so sharp that what every head gets slightly
+    wrong does not add up.
     """
-    deep = depth > 4
+    if depth <= 3:
+        decay, cooldown = 0.05, 1_600
+    elif depth == 4:
+        decay, cooldown = 0.1, 1_900
+    else:
+        decay, cooldown = 0.03, 600 * depth
     return TrainingConfig(
         steps=400 + 1_200 * depth,
         batch_size=128,
@@ -45,9 +51,9 @@ def fast_training(depth: int) -> TrainingConfig:
         learning_rate=3e-3,
         matrix_learning_rate=0.02,
         betas=(0.9, 0.95),
-        weight_decay=0.03 if deep else 0.05,
+        weight_decay=decay,
         warmup_steps=50,
-        cooldown_steps=max(1_600, 100 + (600 if deep else 500) * depth),
+        cooldown_steps=cooldown,
         cooldown_below=0.62,
         stop_below=0.008,
         patience=150 * depth,
