@@ -11,6 +11,7 @@ from headway.report.findings import thinned
 from headway.report.html import inline_svg, named
 from headway.tasks import Conditional
 from headway.training import Run
+from headway.training.files import write_json
 
 MEASURED = ("attention", "loss", "free", "uniform")
 VOID = {"meta", "link", "input", "br"}
@@ -325,3 +326,15 @@ def test_inlined_figures_do_not_share_names():
 def test_checkpoints_are_thinned_evenly():
     assert thinned([0, 1, 2], 5) == [0, 1, 2]
     assert thinned(list(range(101)), 5) == [0, 25, 50, 75, 100]
+
+
+def test_what_the_query_holds_along_the_circuit(run):
+    found = run.read("circuit.json")
+    page = write_report(run).read_text()
+    assert "symbols at the query, along the circuit" in page
+    assert "breaks the flow" not in page
+    planted = {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]}
+    heads = [planted if one["layer"] == one["head"] == 0 else one for one in found["heads"]]
+    write_json(run.folder / "circuit.json", {**found, "heads": heads})
+    (run.folder / "emergence.json").unlink()
+    assert "The circuit breaks the flow at" in write_report(run).read_text()

@@ -1,10 +1,14 @@
 """Section 4 of the page: how many layers would have done."""
 
+from collections.abc import Sequence
+
 from headway.report.findings import Findings
-from headway.report.html import named, section, table
+from headway.report.html import listed, named, place_of, section, table
 from headway.report.sections import command
 from headway.tasks import RetrievalConfig
 from headway.theory import (
+    Flow,
+    Holdings,
     closed_form,
     flow_of,
     is_code,
@@ -32,7 +36,7 @@ def minimum(findings: Findings) -> str:
     rows.append(("layers of the model", str(findings.run.config.model.n_layers)))
     html = table(("quantity", "number"), rows, "layers used and layers needed")
     html += f"<p>{_formula(findings)} {_comparison(findings)}</p>"
-    html += "<h3>What the query can hold at best</h3>" + _holdings(findings)
+    html += "<h3>What the query holds</h3>" + _holdings(findings)
     html += (
         '<p class="under">In the proof every position starts with its symbol and the code of its'
         " pair; in one layer it may attend only to positions that share a piece with it, and takes"
@@ -86,14 +90,30 @@ def _comparison(findings: Findings) -> str:
 
 
 def _holdings(findings: Findings) -> str:
-    task, causal = findings.run.config.task, findings.causal
-    flow = flow_of(task)
-    layers = findings.minimum or findings.run.config.model.n_layers
-    rows = []
-    for done, held in enumerate(flow.holdings(layers, causal)):
-        symbols = sorted(
-            (piece for piece in held[flow.roles[-1]] if not is_code(piece)),
-            key=lambda piece: (len(piece), piece),
+    """The symbols at the query after every layer, at best and along the circuit."""
+    flow, discovery = flow_of(findings.run.config.task), findings.discovery
+    best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
+    if discovery is None:
+        return _holdings_table(flow, ("at best",), [best])
+    along = flow.along(discovery.circuit.paths, len(best) - 1)
+    html = _holdings_table(flow, ("at best", "along the circuit"), [best, along.stages])
+    several = len({head for _, head in discovery.circuit.mechanisms}) > 1
+    if along.broken:
+        where = listed([place_of(path, several) for path in along.broken], "and")
+        html += (
+            f"<p>The circuit breaks the flow at {where}: it has brought nothing that both positions"
+            " hold. Either the circuit lacks a path, one that costs little when it is cut, or the"
+            " head finds its key by something else, such as its position; then assumption 1 is"
+            " violated there.</p>"
         )
-        rows.append((str(done), ", ".join(named(symbol) for symbol in symbols)))
-    return table(("after layers", "symbols at the query"), rows, "what the query can hold")
+    return html
+
+
+def _holdings_table(flow: Flow, titles: Sequence[str], stages: Sequence[list[Holdings]]) -> str:
+    def said(held: Holdings) -> str:
+        symbols = (piece for piece in held[flow.query] if not is_code(piece))
+        return ", ".join(named(s) for s in sorted(symbols, key=lambda piece: (len(piece), piece)))
+
+    rows = [(str(done), *map(said, row)) for done, row in enumerate(zip(*stages, strict=True))]
+    heads = ("after layers", *(f"symbols at the query, {title}" for title in titles))
+    return table(heads, rows, "what the query holds")
