@@ -11,8 +11,8 @@ from headway.theory.problems import (
     proven_minimum,
     retrieval_flow,
 )
-from headway.theory.stretches import minimum_layers, stretches
-from headway.theory.witness import Witness, necessary_roles, witness
+from headway.theory.simulation import minimum_layers, stretches
+from headway.theory.witnesses import Witness, necessary_roles, witness
 
 __all__ = [
     "Along",

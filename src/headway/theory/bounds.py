@@ -7,7 +7,7 @@ from itertools import groupby
 from headway.tasks.base import Order
 from headway.theory.formulas import closed_form, theorem_1_bound
 from headway.theory.problems import PairOrder
-from headway.theory.stretches import minimum_layers
+from headway.theory.simulation import minimum_layers
 
 DEEPEST = 20_000
 """The greatest depth that is simulated for a table: some seconds."""

@@ -13,8 +13,10 @@ from jaxtyping import Int
 
 from headway.theory.problems import PairOrder, pair_order
 
-BLOCK = 192
+BLOCK = 256
 """Positions that are compared with each other at once."""
+SEEN = np.tri(BLOCK, dtype=bool)
+"""Which of a block's positions see which."""
 
 Ends = Int[np.ndarray, "end role"]
 """The least and the greatest piece of every role, in the order of the sequence."""
@@ -34,7 +36,7 @@ def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") 
         HeadwayError: if `depth` is below 1, or `order` is no order of the pairs.
     """
     pairs = np.array(pair_order(depth, order))
-    roles = np.append(np.stack([2 * pairs - 1, 2 * pairs], axis=1).flatten(), 0)
+    roles = np.append(np.stack([2 * pairs - 1, 2 * pairs], axis=1).flatten(), 0).astype(np.int32)
     ends = np.stack([roles, roles + 1])
     last = 2 * depth + 1
     while True:
@@ -67,15 +69,17 @@ def _furthest(
     Those that lie wholly below it hold nothing greater than it does, so nothing need be asked
     about their other end.
     """
-    best = np.full(high.max() + 1, -1)
+    best = np.full(high.max() + 1, -1, dtype=high.dtype)
     if not causal:
         np.maximum.at(best, low, high)
         return np.maximum.accumulate(best)[high]
     furthest = np.empty_like(high)
     for first in range(0, len(low), BLOCK):
         own = slice(first, first + BLOCK)
-        inside = np.where(low[own] <= high[own, None], high[own], -1)
-        furthest[own] = np.maximum(np.tril(inside, 0).max(1), best[high[own]])
+        size = len(low[own])
+        found = (low[own] <= high[own, None]) & SEEN[:size, :size]
+        inside = np.where(found, high[own], -1).max(1)
+        furthest[own] = np.maximum(inside, best[high[own]])
         np.maximum.at(best, low[own], high[own])
         np.maximum.accumulate(best, out=best)
     return furthest
