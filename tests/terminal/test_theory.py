@@ -52,9 +52,11 @@ def test_who_holds_what_and_a_circuit(shown, tmp_path):
     assert row(lines, "layers") == ["layers", "s5", "s6", "s3", "s4", "s1", "s2", "s0"]
     assert row(lines, "3") == ["3", "2", "2–3", "1", "1–3", "0", "0–3", "0–3"]
     assert "A circuit with 3 layers, 3 heads, 6 paths" in lines
-    assert any("no circuit has fewer paths" in line for line in lines)
+    assert "No circuit has fewer paths, in any number of layers." in lines
     drawn = figure.read_text()
-    assert drawn.count('id="shared-') > 20
+    assert drawn.count('id="walked-') == 6
+    assert drawn.count('id="found-') > 15
+    assert 'id="broken-' not in drawn
     before = figure.read_bytes()
     shown("theory", "--depth", "3", "--figure", str(figure))
     assert figure.read_bytes() == before
@@ -67,11 +69,14 @@ def test_a_circuit_too_wide_to_draw_is_listed(shown):
 
 
 def test_other_tasks(shown):
-    assert "at least 3 layers" in shown("theory", "--task", "conditional")[0]
+    lines = shown("theory", "--task", "conditional", "--mask", "none")
+    assert "at least 3 layers" in lines[0]
+    assert any("the two assumptions have it, the least would be 2" in line for line in lines)
     assert row(shown("theory", "--task", "hops", "--depth", "1..4"), "4") == ["4", "4", "4"]
 
 
 def test_curves(shown, tmp_path):
+    shown("theory", "--depth", "1000000000", "--figure", str(tmp_path / "far.svg"))
     figure = tmp_path / "depths.png"
     shown("theory", "--depth", "1..16", "--figure", str(figure))
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -92,7 +97,8 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     planted = {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]}
     heads = [planted if one["layer"] == 0 else one for one in found["heads"]]
     write_json(folder / "circuit.json", {**found, "heads": heads})
-    lines = shown("theory", str(folder))
+    lines = shown("theory", str(folder), "--figure", str(tmp_path / "run.svg"))
+    assert 'id="broken-' in (tmp_path / "run.svg").read_text()
     assert any(line.startswith("The circuit breaks the flow") for line in lines)
     assert any(line.split() == ["0.0", "s0→s2"] for line in lines)
 
@@ -106,13 +112,21 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
         (["--mask", "left"], "invalid choice 'left'"),
         (["--order", "random"], "invalid choice 'random'"),
         (["--depth", "3", "--queries", "0"], "queries = 0 is not allowed"),
-        (["--facts", "ab"], "goal = 'z' is not allowed: it must be in one of ab"),
+        (["--facts", "ab"], "goal = 'z' is not allowed: it must be a symbol of one of ab"),
         (["--depth", "3", "--figure", "x.pdf"], "file = 'x.pdf' is not allowed: it must be one"),
         (
             ["--depth", "3", "--figure", "no/x.svg"],
             "file = 'no/x.svg' is not allowed",
         ),
         (["nowhere"], "nowhere: there is no run folder here"),
+        (["nowhere", "--mask", "none"], "--mask does not go with a run: the options are --figure"),
+        (["--facts", "ab", "--depth", "5"], "--depth does not go with --facts"),
+        (["--facts", "xyz", "--goal", "xy"], "goal = 'xy' is not allowed"),
+        (["--task", "conditional", "--queries", "7"], "--queries does not go with --task cond"),
+        (["--task", "hops", "--figure", "f.svg"], "--figure does not go with --task hops"),
+        (["--task", "hops", "--depth", "3000"], "depth = 3000 is not allowed: it must be from 1"),
+        (["--depth", "1..4", "--queries", "2"], "--queries does not go with several depths"),
+        (["--depth", "64", "--figure", "d.svg"], "figure = 'of 129 positions' is not allowed"),
     ],
 )
 def test_bad_input_is_one_clear_line(args, complaint, capsys, tmp_path, monkeypatch):

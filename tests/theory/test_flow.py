@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from headway.errors import HeadwayError
 from headway.tasks import ConditionalConfig, RetrievalConfig, make_task
 from headway.theory import (
     closed_form,
+    codes_first,
     conditional_flow,
     facts_flow,
     fewest_paths,
@@ -199,7 +201,7 @@ def test_the_proven_minimum_is_that_of_whole_sampled_sequences(config, causal, s
 
 
 def test_room_to_think_saves_no_layer():
-    for depth in (1, 2, 3, 5, 8):
+    for depth in range(1, 9):
         for causal in (True, False):
             needed = {retrieval_flow(depth, queries=q).minimum_layers(causal) for q in (1, 2, 3)}
             assert needed == {closed_form(depth, causal)}
@@ -208,28 +210,43 @@ def test_room_to_think_saves_no_layer():
 def test_a_relation_that_is_known_opens_a_shorter_way():
     flow = retrieval_flow(4, related=[("s0", "s8"), ("s8", "s7")])
     assert flow.minimum_layers(causal=True) == 1
-    assert flow.along([(0, 0, "s0→s8")]).broken == ()
-    assert retrieval_flow(4).along([(0, 0, "s0→s8")]).broken == ((0, 0, "s0→s8"),)
-    with pytest.raises(HeadwayError, match=r"related = 's9' .*one of s7, s8"):
+    assert flow.along([(0, 0, "s0→s8")], True).broken == ()
+    assert retrieval_flow(4).along([(0, 0, "s0→s8")], True).broken == ((0, 0, "s0→s8"),)
+    with pytest.raises(HeadwayError, match=r"role = 's9' .*one of s7, s8"):
         retrieval_flow(4, related=[("s0", "s9")])
 
 
 def test_a_broken_path_still_brings_what_stands_there():
-    along = retrieval_flow(2).along([(0, 0, "s0→s4"), (1, 0, "s2→s1")])
+    along = retrieval_flow(2).along([(0, 0, "s0→s4"), (1, 0, "s2→s1")], True)
     assert along.broken == ((0, 0, "s0→s4"),)
     assert along.stages[1]["s0"] == {"x_0", "p_0", "x_2", "p_2"}
     assert along.stages[2]["s2"] == {"x_0", "p_1", "x_1"}
     with pytest.raises(HeadwayError, match="'s0→s7' is not allowed: roles are s3, s4, s1, s2, s0"):
-        retrieval_flow(2).along([(0, 0, "s0→s7")])
+        retrieval_flow(2).along([(0, 0, "s0→s7")], True)
 
 
 def test_symbols_cannot_be_compared_before_the_first_mlp():
     flow = retrieval_flow(2, codes_first=True)
     assert flow.minimum_layers(causal=False) == 3 > closed_form(2, causal=False)
-    assert flow.along([(0, 0, "s4→s5")][:0]).broken == ()
-    assert flow.along([(0, 0, "s2→s3")]).broken == ((0, 0, "s2→s3"),)
-    assert flow.along([(0, 0, "s2→s1")]).broken == ()
-    assert flow.along([(1, 0, "s2→s1")]).broken == ((1, 0, "s2→s1"),)
+    assert flow.along([(0, 0, "s2→s3")], True).broken == ((0, 0, "s2→s3"),)
+    assert flow.along([(0, 0, "s2→s1")], True).broken == ()
+    assert flow.along([(1, 0, "s2→s1")], True).broken == ((1, 0, "s2→s1"),)
+
+
+def test_a_path_against_the_mask_is_broken():
+    path = (0, 0, "s1→s2")
+    assert retrieval_flow(1).along([path], causal=True).broken == (path,)
+    assert retrieval_flow(1).along([path], causal=False).broken == ()
+
+
+def test_what_finding_by_codes_first_costs_without_a_mask():
+    for depth in range(1, 61):
+        flow = retrieval_flow(depth, codes_first=True)
+        assert flow.minimum_layers(causal=False) == codes_first(depth) == theorem_1_bound(depth) + 1
+        assert flow.minimum_layers(causal=True) == closed_form(depth)
+    for depth in range(1, 3000):
+        lost = codes_first(depth) - closed_form(depth, causal=False)
+        assert lost == (theorem_1_bound(depth) == closed_form(depth, causal=False))
 
 
 def test_chains_are_facts_too():
@@ -247,9 +264,10 @@ def test_a_goal_behind_two_joins_takes_longer_to_single_out():
 
 @pytest.mark.parametrize("hops", range(1, 9))
 def test_k_hop_needs_as_many_layers_as_a_chain_of_pairs_far_apart(hops):
-    for gap in (4, 8):
-        assert hop_flow(hops, gap).minimum_layers(causal=True) == closed_form(hops)
-    assert hop_flow(hops, 0).minimum_layers(causal=True) <= closed_form(hops)
+    for gap in (2, 4, 8):
+        for causal in (True, False):
+            assert hop_flow(hops, gap).minimum_layers(causal) == closed_form(hops, causal)
+    assert hop_flow(hops, 0).minimum_layers(causal=True) == closed_form(hops) - 1
 
 
 def test_one_path_a_head():
@@ -259,7 +277,8 @@ def test_one_path_a_head():
 
 
 @pytest.mark.parametrize(
-    "function", [minimum_layers, closed_form, theorem_1_bound, fewest_paths, one_path_a_head]
+    "function",
+    [minimum_layers, closed_form, theorem_1_bound, fewest_paths, one_path_a_head, codes_first],
 )
 @pytest.mark.parametrize("depth", [0, -1])
 def test_a_depth_below_1_is_refused(function, depth):
@@ -273,7 +292,9 @@ def test_a_depth_below_1_is_refused(function, depth):
         (["aa"], "a", "facts = 'aa' .*each once"),
         (["a"], "a", "facts = 'a' .*two or more"),
         (["ab", "ab"], "b", r"facts = \['ab', 'ab'\] .*each said once"),
-        (["ab"], "c", "goal = 'c' .*in one of ab"),
+        (["ab"], "c", "goal = 'c' .*a symbol of one of ab"),
+        (["abc"], "ab", "goal = 'ab' .*a symbol of one of abc"),
+        ([], "c", r"facts = \[\] .*one or more"),
     ],
 )
 def test_bad_facts_are_refused(facts, goal, message):
@@ -304,3 +325,15 @@ def test_without_copies_no_number_of_layers_can_answer():
             assert "x_2" not in flow.holdings(4, causal)[-1]["s0"]
             rotated = RetrievalConfig(depth=depth, copies="rotated")
             assert proven_minimum(rotated, causal) == closed_form(depth, causal)
+
+
+def test_a_flow_names_only_what_is_there():
+    flow = retrieval_flow(1)
+    for change, message in (
+        ({"goal": "x_9"}, r"goal = 'x_9' .*one of the pieces p_0, p_1, x_0, x_1"),
+        ({"roles": ("s1", "s1", "s0")}, "roles = 's1, s1, s0' .*each named once"),
+        ({"singled": ((frozenset({"s7"}), frozenset({"x_0"})),)}, r"role = 's7' .*one of s1"),
+        ({"singled": ((frozenset({"s1"}), frozenset({"q"})),)}, r"piece = 'q' .*one of p_0"),
+    ):
+        with pytest.raises(HeadwayError, match=message):
+            replace(flow, **change)

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,6 +11,7 @@ from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
 from headway.models import compiled
 from headway.theory import (
+    Flow,
     closed_form,
     conditional_flow,
     fewest_paths,
@@ -29,7 +33,7 @@ def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
 ):
     flow = retrieval_flow(depth, order, codes_first=codes_first)
     found = witness(flow, causal)
-    along = flow.along(found.paths)
+    along = flow.along(found.paths, causal)
     assert flow.goal in along.stages[-1]["s0"]
     assert not along.broken
     assert len(along.stages) == found.layers + 1
@@ -51,7 +55,7 @@ def test_no_path_of_a_witness_can_be_spared(depth, causal, order, data):
     flow = retrieval_flow(depth, order)
     found = witness(flow, causal)
     spared = data.draw(st.sampled_from(found.paths))
-    along = flow.along([path for path in found.paths if path != spared], found.layers)
+    along = flow.along([path for path in found.paths if path != spared], causal, found.layers)
     assert along.broken or flow.goal not in along.stages[-1]["s0"]
 
 
@@ -64,8 +68,8 @@ def test_the_witness_runs_as_a_transformer(depth):
     assert circuit.useful_layers == list(range(found.layers))
     batch = known.task.sample(256, torch.Generator().manual_seed(depth))
     intact, replaced = Bench(known.model, known.task, batch).losses([{}, circuit])
-    assert intact < 0.01
-    assert replaced < 0.01
+    assert intact < 0.001
+    assert replaced < 0.001
     with pytest.raises(HeadwayError, match=f"layers = {found.layers - 1} .*at least"):
         witness(retrieval_flow(depth, codes_first=True), layers=found.layers - 1)
 
@@ -101,7 +105,43 @@ def test_every_role_but_the_query_is_necessary_in_a_chain():
 
 def test_what_cannot_be_reached_is_refused():
     flow = retrieval_flow(2)
-    cut = type(flow)(flow.roles, tuple(start - {"x_1"} for start in flow.starts), flow.goal)
+    cut = replace(flow, starts=tuple(start - {"x_1"} for start in flow.starts))
     assert cut.minimum_layers(causal=False) is None
     with pytest.raises(HeadwayError, match=r"goal = 'x_2' .*can come to hold"):
         witness(cut)
+
+
+def test_any_order_of_the_pairs_has_a_witness_with_the_fewest_paths():
+    for depth in range(1, 5):
+        for order in permutations(range(1, depth + 1)):
+            flow = retrieval_flow(depth, order)
+            found = witness(flow)
+            assert found.layers == flow.minimum_layers(causal=True)
+            assert len(found.paths) == fewest_paths(depth)
+
+
+def test_what_must_be_singled_out_is_found_by_what_a_layer_finds_by():
+    group = frozenset({"r"})
+    flow = Flow(
+        roles=("r", "q"),
+        starts=(frozenset({"a", "b", "z", "p_1"}), frozenset({"a", "b", "p_2"})),
+        goal="z",
+        singled=((group, frozenset({"a"})), (group, frozenset({"b"}))),
+        codes_first=True,
+    )
+    found = witness(flow)
+    assert found.layers == flow.minimum_layers(causal=True) == 2
+    assert found.paths == ((1, 0, "q→r"),)
+    assert flow.along(found.paths, causal=True).broken == ()
+
+
+def test_fewer_heads_than_those_of_a_witness_can_do():
+    fewer = [
+        *((0, 0, "xy.z→xy.x"), (0, 0, "ax.x→ax.a"), (0, 0, "ay.y→ay.a")),
+        *((1, 0, "a→ax.x"), (1, 1, "a→ay.y"), (1, 0, "xy.z→xy.y"), (2, 0, "a→xy.z")),
+    ]
+    flow = conditional_flow(singled=True)
+    along = flow.along(fewer, causal=True)
+    assert along.broken == ()
+    assert "z" in along.stages[-1]["a"]
+    assert witness(flow).heads > len({path[:2] for path in fewer})

@@ -1,14 +1,17 @@
 """Precision: of the matrix products only, and close to float32."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 from headway.errors import HeadwayError
 from headway.models.transformer import Attention
+from headway.tasks import ConditionalConfig, RetrievalConfig
 from headway.training import Run, TrainingConfig, optimisers, train, train_stacked
 from headway.training import precision as precisions
+from headway.training.config import FORMAT
 from headway.training.files import read_tensors
 from headway.training.precision import rounding
 
@@ -72,16 +75,27 @@ def test_a_precision_there_is_not():
         TrainingConfig(precision="float16")  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize("task", [RetrievalConfig(depth=2), ConditionalConfig()])
+def test_a_run_of_the_second_format_has_the_same_copies(tiny, tmp_path, task):
+    run = Run.create(tmp_path / "run", replace(tiny, task=task))
+    path = run.folder / "config.json"
+    written = json.loads(path.read_text())
+    assert written["task"].pop("copies", "same") == "same"
+    path.write_text(json.dumps({**written, "format": 2}))
+    assert Run.open(run.folder).config == replace(tiny, task=task)
+
+
 def test_a_run_of_the_first_format_is_float32_and_of_full_depth(tiny, with_training, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
     path = run.folder / "config.json"
     written = json.loads(path.read_text())
-    assert written["format"] == 2
+    assert written["format"] == FORMAT
+    assert written["task"].pop("copies") == "same"
     added = {"precision": "float32", "depths": "full", "rising_every": 200}
     for field, value in added.items():
         assert written["training"].pop(field) == value
     path.write_text(json.dumps(written))
-    with pytest.raises(HeadwayError, match=r"^training.depths is missing: every field must"):
+    with pytest.raises(HeadwayError, match=r"^task.copies is missing: every field must"):
         Run.open(run.folder)
     path.write_text(json.dumps({**written, "format": 1}))
     assert Run.open(run.folder).config == tiny

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 import torch
 from jaxtyping import Float
@@ -143,10 +143,11 @@ def feasibility(task: Task, circuit: Circuit, causal: bool) -> tuple[list[Path] 
         return None, None
     flow = flow_of(task.config)
     deepest = max((layer for layer, _, _ in circuit.paths), default=0)
-    held = flow.holdings(deepest, causal)
+    stages, visible = list(islice(flow.layers(causal), deepest + 1)), flow.visible(causal)
+    found = [flow.attends(held, layer) & visible for layer, held in enumerate(stages)]
     infeasible = []
     for path in circuit.paths:
-        query, _, key = path[2].partition("→")
-        if not held[path[0]][query] & held[path[0]][key]:
+        query, key = (flow.roles.index(role) for role in flow.ends(path))
+        if not found[path[0]][query, key]:
             infeasible.append(path)
     return infeasible, proven_minimum(task.config, causal)

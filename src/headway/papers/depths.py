@@ -1,20 +1,20 @@
 """How many layers do trained models need? Depth against layers, beside what the theory allows."""
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from headway.sweeps import Plan, grid
-from headway.tasks import RetrievalConfig
+from headway.errors import require
+from headway.sweeps import Plan
+from headway.sweeps.plan import Cell as GridCell
+from headway.sweeps.plan import cells as crossed
+from headway.tasks import make_task
 from headway.theory import flow_of
 from headway.training import Run, RunConfig, fast
-from headway.training.config import changed, flat
-from headway.training.course import LEARNT
+from headway.training.config import changed
 from headway.training.environment import describe_environment
-from headway.training.files import write_json
+from headway.training.files import is_there, write_json
 
 SOLVED = 0.05
 """The validation MSE below which a task counts as solved, as a circuit does (section 8)."""
@@ -51,7 +51,12 @@ def plan(axes: Mapping[str, str] | None = None) -> Plan:
     Raises:
         HeadwayError: if a field is unknown, or a value is not allowed.
     """
-    return grid(small, {**AXES, **(axes or {})})
+    return Plan.of("depths", [(cell.name, config) for cell, config in _crossed(axes)])
+
+
+def other_axes(axes: Mapping[str, str]) -> list[str]:
+    """The fields that vary, or are set, beside depth, layers and seed."""
+    return [name for name in axes if name not in AXES]
 
 
 @dataclass(frozen=True)
@@ -62,54 +67,65 @@ class Cell:
         depth: D, retrieval steps.
         layers: of the models.
         rest: what else was set, by field; seeds are not told apart.
-        runs: how many have ended.
-        solved: how many of them with a validation MSE below `SOLVED`.
-        learnt: of each, the hops learnt from x_1 on without a gap (partial loss below 0.5).
+        runs: how many were planned.
+        failed: how many of them have failed, or are not done.
+        solved: how many ended with a validation MSE below `SOLVED`.
+        learnt: of each that is done, the hops learnt from x_1 on without a gap. Learnt means: the
+            partial loss is below two thirds of what predicting the candidates' mean costs (0.5).
         reach: the hops that the theory allows so many layers.
-        loss: the mean of the validation MSEs; `spread` their standard deviation.
-        spread: see `loss`; 0 if there is but one.
-        seconds: that a run took, the median.
+        least: the least layers that are enough by the theory; none if no number is.
+        losses: the validation MSEs at the end.
+        seconds: that the runs took.
     """
 
     depth: int
     layers: int
     rest: dict[str, Any]
     runs: int
+    failed: int
     solved: int
     learnt: tuple[int, ...]
     reach: int
-    loss: float
-    spread: float
-    seconds: float
+    least: int | None
+    losses: tuple[float, ...]
+    seconds: tuple[float, ...]
 
     @property
     def enough(self) -> bool:
         """Whether so many layers are enough by the theory."""
-        return self.reach >= self.depth
+        return self.least is not None and self.layers >= self.least
 
     @property
     def contradicts(self) -> bool:
         """Whether a run has learnt what the theory rules out."""
-        return max(self.learnt) > self.reach or (self.solved > 0 and not self.enough)
+        beyond = max(self.learnt, default=0) > self.reach
+        return beyond or (self.solved > 0 and not self.enough)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         return {**asdict(self), "enough": self.enough, "contradicts": self.contradicts}
 
 
-def results(plan: Plan, folder: Path) -> list[Cell]:
-    """What came of the runs of a plan that are done, cell by cell.
+def results(axes: Mapping[str, str] | None, folder: Path) -> list[Cell]:
+    """What came of the runs of a plan, cell by cell, those of the same rest together.
+
+    Args:
+        axes: as `plan` has them.
+        folder: of the sweep.
 
     Raises:
         HeadwayError: if a run's folder cannot be read.
     """
-    ended = []
-    for name, config in plan.runs.items():
-        run = Run.open(folder / name)
-        outcome = run.outcome()
-        if outcome is not None and outcome["status"] == "done":
-            ended.append((config, outcome))
-    return [_cell(list(group)) for _, group in groupby(sorted(ended, key=_rank), key=_rank)]
+    runs: dict[tuple[Any, ...], list[tuple[RunConfig, dict[str, Any] | None]]] = {}
+    for cell, config in _crossed(axes):
+        values = {name: value for name, value in cell.values.items() if name != "seed"}
+        depth, layers = values.pop("depth"), values.pop("layers")
+        place = folder / cell.name
+        outcome = Run.open(place).outcome() if is_there(place / "config.json") else None
+        runs.setdefault((tuple(values.items()), depth, layers), []).append((config, outcome))
+    rests = list(dict.fromkeys(rest for rest, _, _ in runs))
+    ranked = sorted(runs, key=lambda place: (rests.index(place[0]), *place[1:]))
+    return [_cell(place[1], place[2], dict(place[0]), runs[place]) for place in ranked]
 
 
 def reach(config: RunConfig) -> int:
@@ -124,60 +140,50 @@ def trained(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, int]]:
     return {(cell.depth, cell.layers): (cell.solved, cell.runs) for cell in cells}
 
 
-def least_that_solved(cells: Sequence[Cell]) -> Iterator[tuple[int, int, int | None, int | None]]:
-    """For every depth: the theory's least layers, the least that solved once, and every time."""
-    for depth, group in groupby(cells, key=lambda cell: cell.depth):
-        row = list(group)
-        once = (cell.layers for cell in row if cell.solved)
-        always = (cell.layers for cell in row if cell.solved == cell.runs)
-        config = small(depth, 1)
-        least = flow_of(config.task).minimum_layers(config.model.causal)
-        assert least is not None
-        yield depth, least, next(once, None), next(always, None)
-
-
 def write(cells: Sequence[Cell], file: Path) -> None:
-    """Writes all cells as JSON, with what they were computed on.
+    """Writes all cells as JSON.
 
     Raises:
         HeadwayError: if the disk does not take it.
     """
     environment = describe_environment("cpu", 1)
-    write_json(file, {"environment": environment, "cells": [cell.to_json() for cell in cells]})
+    write_json(file, {"written on": environment, "cells": [cell.to_json() for cell in cells]})
 
 
-def _place(config: RunConfig) -> tuple[int, int]:
-    assert isinstance(config.task, RetrievalConfig)
-    return config.task.depth, config.model.n_layers
+def _crossed(axes: Mapping[str, str] | None) -> Iterator[tuple[GridCell, RunConfig]]:
+    for name, instead in (("task.depth", "depth"), ("model.n_layers", "layers")):
+        require(name not in (axes or {}), "grid", name, f"written as {instead}")
+    return crossed(small, {**AXES, **(axes or {})})
 
 
-def _rest(config: RunConfig) -> dict[str, Any]:
-    base = flat(small(*_place(config), config.seed))
-    return {name: value for name, value in flat(config).items() if base[name] != value}
-
-
-def _rank(run: tuple[RunConfig, dict[str, Any]]) -> tuple[str, int, int]:
-    return str(sorted(_rest(run[0]).items())), *_place(run[0])
-
-
-def _cell(runs: list[tuple[RunConfig, dict[str, Any]]]) -> Cell:
+def _cell(
+    depth: int,
+    layers: int,
+    rest: dict[str, Any],
+    runs: Sequence[tuple[RunConfig, dict[str, Any] | None]],
+) -> Cell:
     config = runs[0][0]
-    losses = [outcome["val_loss"] for _, outcome in runs]
-    depth, layers = _place(config)
+    done = [outcome for _, outcome in runs if outcome and outcome["status"] == "done"]
+    losses = tuple(outcome["val_loss"] for outcome in done)
+    plateau = make_task(config.task).reference_losses()["mean of the candidates"]
     return Cell(
         depth=depth,
         layers=layers,
-        rest=_rest(config),
+        rest=rest,
         runs=len(runs),
+        failed=len(runs) - len(done),
         solved=sum(loss < SOLVED for loss in losses),
-        learnt=tuple(_learnt(outcome["partial"]) for _, outcome in runs),
+        learnt=tuple(_learnt(outcome["partial"], plateau * 2 / 3, depth) for outcome in done),
         reach=reach(config),
-        loss=statistics.mean(losses),
-        spread=statistics.stdev(losses) if len(losses) > 1 else 0.0,
-        seconds=statistics.median(outcome["seconds"] for _, outcome in runs),
+        least=flow_of(config.task).minimum_layers(config.model.causal),
+        losses=losses,
+        seconds=tuple(outcome["seconds"] for outcome in done),
     )
 
 
-def _learnt(partial: dict[str, float]) -> int:
-    hops = [loss < LEARNT for loss in partial.values()]
+def _learnt(partial: dict[str, float], below: float, depth: int) -> int:
+    """How many hops are learnt in a row; if only the last is asked for, that one counts for all."""
+    if len(partial) == 1:
+        return depth * (next(iter(partial.values())) < below)
+    hops = [loss < below for loss in partial.values()]
     return hops.index(False) if False in hops else len(hops)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -27,7 +28,7 @@ def draw_depths(
     """
     figure = Figure(figsize=(8.2, 3.6), layout="constrained")
     axes = figure.add_subplot()
-    depths = range(1, deepest + 1)
+    depths = sorted({round(d) for d in np.geomspace(1, deepest, 2000)})
     for (name, formula), colour, dashes in zip(CURVES, PALETTE, DASHES, strict=False):
         layers = [formula(depth) for depth in depths]
         axes.step(depths, layers, where="mid", color=colour, ls=dashes, lw=1.6, label=name)

@@ -1,88 +1,102 @@
 """The flow of information, layer by layer (figures 3 and 8 of Musat 2024, for every layer)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Rectangle
 
 from headway.report.style import FAINT, INK, PALETTE, styled, typeset
 from headway.theory import Flow, Holdings, Path, is_code
+from headway.theory.flow import Found
 
-NEW, USED, HELD = PALETTE[0], PALETTE[1], "#cfdbe6"
+NEW, USED, HELD, BROKEN = PALETTE[0], PALETTE[1], "#cfdbe6", "#b00020"
 KEY = (
     "orange: the circuit's paths, and what is asked for   blue: new   grey: as before"
-    "   dashed: by a position code alone"
+    "   dashed: by a position code alone   red, dotted: nothing in common"
 )
 ARCH = 0.55
 """The height of an arc between neighbours."""
-DEEPEST = 16
-"""The greatest depth of a chain that can still be read when drawn."""
+MOST_ROLES = 40
+"""The most positions that can still be read when drawn."""
 
 
 @styled
-def draw_flow(flow: Flow, causal: bool, paths: Sequence[Path], title: str) -> Figure:
-    """A line a layer: to the left who shares something before it, to the right who then holds what.
+def draw_flow(
+    flow: Flow, causal: bool, paths: Sequence[Path], stages: Sequence[Holdings], title: str
+) -> Figure:
+    """A line a layer: to the left who can find whom in it, to the right who then holds what.
 
-    To the left an arc joins two positions that share something before the layer, dashed if that is
-    but the code of a pair; coloured if they did not before, and thick where a circuit attends. To
-    the right a line a role and a column a piece, coloured where it is new.
+    To the left an arc joins two positions of which one can find the other by what they hold before
+    the layer, dashed if they share but the code of a pair; coloured if they could not before, and
+    thick where the circuit attends. To the right a line a role and a column a piece, coloured
+    where it is new.
 
     Args:
         flow: the problem.
         causal: whether a position sees only itself and what stands before it.
-        paths: of a circuit that answers, as `witness` finds it.
+        paths: of a circuit.
+        stages: who holds what before the first layer and after each: at best (`Flow.holdings`), or
+            along the circuit (`Flow.along`).
         title: printed above.
     """
-    layers = max(layer for layer, _, _ in paths) + 1
-    stages = flow.holdings(layers, causal)
-    size = len(flow.roles)
+    layers, size = len(stages) - 1, len(flow.roles)
     left, right = 0.42 * size + 0.4, 0.19 * len(flow.pieces) + 0.8
     tall = 0.17 * size + 0.5
     figure = Figure(figsize=(left + right + 0.6, tall * layers + 0.5), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
     figure.supxlabel(KEY, x=0.01, ha="left", fontsize=7, color="#5b626a")
     grid = figure.add_gridspec(layers, 2, width_ratios=(left, right))
+    found = [
+        flow.attends(flow.marked(held), layer) & flow.visible(causal)
+        for layer, held in enumerate(stages)
+    ]
     for layer in range(layers):
-        before, after = stages[layer], stages[layer + 1]
         arcs = figure.add_subplot(grid[layer, 0])
-        earlier = stages[layer - 1] if layer else None
-        _draw_arcs(arcs, flow, before, earlier, [p for p in paths if p[0] == layer])
-        arcs.set_title(f"before layer {layer}: who shares a piece", fontsize=8, weight="normal")
+        earlier = found[layer - 1] if layer else np.zeros_like(found[0])
+        walked = [flow.ends(path) for path in paths if path[0] == layer]
+        _draw_arcs(arcs, flow, stages[layer], found[layer], earlier, walked)
+        arcs.set_title(f"layer {layer}: who can find whom", fontsize=8, weight="normal")
         held = figure.add_subplot(grid[layer, 1])
-        _draw_held(held, flow, before, after)
+        _draw_held(held, flow, stages[layer], stages[layer + 1])
         held.set_title(f"after layer {layer}: who holds what", fontsize=8, weight="normal")
     return figure
 
 
 def _draw_arcs(
-    axes: Axes, flow: Flow, held: Holdings, earlier: Holdings | None, used: list[Path]
+    axes: Axes,
+    flow: Flow,
+    held: Holdings,
+    found: Found,
+    earlier: Found,
+    walked: Sequence[tuple[str, str]],
 ) -> None:
     size = len(flow.roles)
-    along = {frozenset(flow.ends(path)) for path in used}
-    for i, first in enumerate(flow.roles):
-        for j in range(i + 1, size):
-            second = flow.roles[j]
-            shared = held[first] & held[second]
-            if not shared:
-                continue
-            known = earlier is not None and earlier[first] & earlier[second]
-            by_code = all(is_code(piece) for piece in shared)
-            walked = frozenset((first, second)) in along
-            colour = USED if walked else FAINT if known else NEW
-            arc = Arc(
-                ((i + j) / 2, 0),
-                j - i,
-                2 * ARCH * (j - i) ** 0.7,
-                theta1=0,
-                theta2=180,
-                color=colour,
-                ls=(0, (2.2, 1.6)) if by_code else "-",
-                lw=2.2 if walked else 0.6 if known else 1.1,
-                zorder=4 if walked else 2 if known else 3,
-            )
-            arc.set_gid(f"shared-{first}-{second}")
-            axes.add_patch(arc)
+    for i, j in combinations(range(size), 2):
+        first, second = flow.roles[i], flow.roles[j]
+        used = [pair for pair in walked if set(pair) == {first, second}]
+        can = found[i, j] or found[j, i]
+        if not can and not used:
+            continue
+        ends = [tuple(map(flow.roles.index, pair)) for pair in used]
+        broken = not all(found[query, key] for query, key in ends)
+        known = earlier[i, j] or earlier[j, i]
+        by_code = all(is_code(piece) for piece in held[first] & held[second])
+        arc = Arc(
+            ((i + j) / 2, 0),
+            j - i,
+            2 * ARCH * (j - i) ** 0.7,
+            theta1=0,
+            theta2=180,
+            color=BROKEN if broken else USED if used else FAINT if known else NEW,
+            ls=":" if broken else (0, (2.2, 1.6)) if by_code else "-",
+            lw=2.2 if used else 0.6 if known else 1.1,
+            zorder=4 if used else 2 if known else 3,
+        )
+        arc.set_gid(f"{'broken' if broken else 'walked' if used else 'found'}-{first}-{second}")
+        axes.add_patch(arc)
     for i, role in enumerate(flow.roles):
         axes.plot(i, 0, "o", ms=3.6, color=INK, zorder=5)
         axes.annotate(
@@ -116,13 +130,13 @@ def _draw_held(axes: Axes, flow: Flow, before: Holdings, after: Holdings) -> Non
 def line_of(flow: Flow) -> list[str]:
     """The pieces as they lie from the query on: its own first, then what they lead to."""
     ordered: list[str] = []
-    for role in sorted(flow.roles, key=_rank(flow)):
-        start = flow.starts[flow.roles.index(role)]
-        new = [piece for piece in start if piece not in ordered]
-        ordered += sorted(new, key=lambda piece: (not is_code(piece) or role == flow.query, piece))
-    return ordered
-
-
-def _rank(flow: Flow) -> Callable[[str], int]:
-    numbered = all(role[1:].isdigit() for role in flow.roles)
-    return (lambda role: int(role[1:])) if numbered else (lambda role: -flow.roles.index(role))
+    reached = {flow.query}
+    while True:
+        for role in sorted(reached, key=flow.roles.index, reverse=True):
+            start = flow.starts[flow.roles.index(role)]
+            new = [piece for piece in start if piece not in ordered]
+            ordered += sorted(new, key=lambda p: (not is_code(p) or role == flow.query, p))
+        more = {r for r, s in zip(flow.roles, flow.starts, strict=True) if s & set(ordered)}
+        if more == reached:
+            return ordered + [piece for piece in flow.pieces if piece not in ordered]
+        reached = more

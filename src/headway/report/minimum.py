@@ -95,7 +95,7 @@ def _holdings(findings: Findings) -> str:
     best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
     if discovery is None:
         return _holdings_table(flow, ("at best",), [best])
-    along = flow.along(discovery.circuit.paths, len(best) - 1)
+    along = flow.along(discovery.circuit.paths, findings.causal, len(best) - 1)
     html = _holdings_table(flow, ("at best", "along the circuit"), [best, along.stages])
     several = len({head for _, head in discovery.circuit.mechanisms}) > 1
     if along.broken:

@@ -7,12 +7,12 @@ from headway.terminal.progress import print_outcome, watching
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
-from headway.terminal.theory import DEEPEST, print_bounds, print_flow, print_hops, print_run
+from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
 from headway.terminal.timeline import print_timeline
 from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
-    "DEEPEST",
+    "TOLD",
     "draw_depths",
     "drawing",
     "following",

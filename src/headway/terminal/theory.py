@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from headway.circuits import Circuit, saved_discovery
+from headway.errors import require
 from headway.tasks.base import Order
 from headway.terminal.base import WIDTH, console
 from headway.terminal.circuit import drawing
@@ -16,20 +17,20 @@ from headway.theory import (
     Holdings,
     Path,
     Witness,
+    bounds,
     closed_form,
     flow_of,
     hop_flow,
     is_code,
     witness,
 )
-from headway.theory.bounds import bounds
 from headway.training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DEEPEST = 64
-"""The greatest depth whose positions are told of one by one."""
+TOLD = 64
+"""The greatest depth whose positions are told of one by one, and the most hops simulated."""
 MASKS = {True: "causal mask", False: "no mask"}
 GAP = 4
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
@@ -75,6 +76,8 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
     Raises:
         HeadwayError: if a number of hops is below 1.
     """
+    for k in hops:
+        require(1 <= k <= TOLD, "depth", k, f"from 1 to {TOLD} hops")
     out = console()
     out.print(f"Least layers for k hops in a running text, {MASKS[causal]}", style="bold")
     table = Table(box=None, pad_edge=False)
@@ -98,15 +101,23 @@ def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = N
         figure: where to draw it.
 
     Raises:
-        HeadwayError: if no number of layers can answer.
+        HeadwayError: if no number of layers can answer, or it is too large to be drawn.
     """
+    if figure is not None:
+        _require_drawable(flow)
     found = best_witness(flow, causal)
     said = f"{title}, {MASKS[causal]}: at least {found.layers} layers"
     print_account(flow, flow.holdings(found.layers, causal), said)
+    if flow.singled:
+        alone = replace(flow, singled=()).minimum_layers(causal)
+        console().print(
+            "A row counts as found once all its symbols but the last are shared with it. Were one"
+            f" enough, as the two assumptions have it, the least would be {alone} layers."
+        )
     print()
     print_witness(found)
     if figure is not None:
-        _draw(flow, causal, found.paths, said, figure)
+        _draw(flow, causal, found.paths, flow.holdings(found.layers, causal), said, figure)
 
 
 def best_witness(flow: Flow, causal: bool) -> Witness:
@@ -115,7 +126,7 @@ def best_witness(flow: Flow, causal: bool) -> Witness:
     careful = replace(flow, codes_first=True)
     if careful.minimum_layers(causal) != plain.layers:
         return plain
-    return witness(careful, causal)
+    return replace(witness(careful, causal), least=plain.least)
 
 
 def print_run(run: Run, figure: FilePath | None = None) -> None:
@@ -130,16 +141,19 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     """
     found = saved_discovery(run)
     flow, causal = flow_of(run.config.task), run.config.model.causal
-    along = flow.along(found.circuit.paths, run.config.model.n_layers)
+    if figure is not None:
+        _require_drawable(flow)
+    along = flow.along(found.circuit.paths, causal, run.config.model.n_layers)
     out = console()
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
     least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
-    out.print(f"{used} layers have a useful head; {least} are the least, {MASKS[causal]}.")
+    said = "no number is enough" if least is None else f"{least} are the least"
+    out.print(f"{used} layers have a useful head; {said}, {MASKS[causal]}.")
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
     print_broken(along.broken)
     if figure is not None:
-        _draw(flow, causal, tuple(found.circuit.paths), run.folder.name, figure)
+        _draw(flow, causal, found.circuit.paths, along.stages, run.folder.name, figure)
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
@@ -167,7 +181,7 @@ def held_said(flow: Flow, pieces: frozenset[str]) -> str:
     symbols = sorted(piece for piece in pieces if not is_code(piece))
     numbers = sorted(int(s[2:]) for s in symbols if s.startswith("x_"))
     if len(numbers) < len(symbols):
-        return "".join(symbols)
+        return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] == number - 1:
@@ -185,20 +199,35 @@ def print_witness(found: Witness) -> None:
         style="bold",
     )
     lines = drawing(Circuit.of(found.paths), found.flow.roles)
+    lines.append("● attended to   ▶ attends")
     if max(map(len, lines)) > WIDTH:
         lines = [f"  {layer}.{head}  {relation}" for layer, head, relation in found.paths]
     for line in lines:
         out.print(line, markup=False)
     if found.fewest:
-        out.print("● attended to   ▶ attends; no circuit has fewer paths, in any number of layers")
-    else:
-        out.print(f"● attended to   ▶ attends; every circuit has at least {found.least} paths")
+        out.print("No circuit has fewer paths, in any number of layers.")
+    elif found.least:
+        out.print(f"Every circuit has at least {found.least} paths.")
 
 
-def _draw(flow: Flow, causal: bool, paths: Sequence[Path], title: str, figure: FilePath) -> None:
+def _require_drawable(flow: Flow) -> None:
+    from headway.report.flow_drawing import MOST_ROLES
+
+    size = len(flow.roles)
+    require(size <= MOST_ROLES, "figure", f"of {size} positions", f"of at most {MOST_ROLES}")
+
+
+def _draw(
+    flow: Flow,
+    causal: bool,
+    paths: Sequence[Path],
+    stages: Sequence[Holdings],
+    title: str,
+    figure: FilePath,
+) -> None:
     from headway.report.flow_drawing import draw_flow
 
-    _save(draw_flow(flow, causal, paths, title), figure, title)
+    _save(draw_flow(flow, causal, paths, stages, title), figure, title)
 
 
 def _save(drawn: "Figure", figure: FilePath, title: str) -> None:

@@ -1,7 +1,13 @@
 """How few attention layers could do: information flow, simulated and proved."""
 
 from headway.theory.flow import Along, Flow, Holdings, Path, is_code
-from headway.theory.formulas import closed_form, fewest_paths, one_path_a_head, theorem_1_bound
+from headway.theory.formulas import (
+    closed_form,
+    codes_first,
+    fewest_paths,
+    one_path_a_head,
+    theorem_1_bound,
+)
 from headway.theory.problems import (
     PairOrder,
     conditional_flow,
@@ -12,16 +18,20 @@ from headway.theory.problems import (
     retrieval_flow,
 )
 from headway.theory.simulation import minimum_layers, stretches
+from headway.theory.table import Bound, bounds
 from headway.theory.witnesses import Witness, necessary_roles, witness
 
 __all__ = [
     "Along",
+    "Bound",
     "Flow",
     "Holdings",
     "PairOrder",
     "Path",
     "Witness",
+    "bounds",
     "closed_form",
+    "codes_first",
     "conditional_flow",
     "facts_flow",
     "fewest_paths",

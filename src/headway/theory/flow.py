@@ -12,6 +12,7 @@ assumptions does with fewer layers; training may well need more.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -26,14 +27,17 @@ Path = tuple[int, int, str]
 Holdings = dict[str, frozenset[str]]
 """Role by role, the names of the pieces held."""
 
+Held = Bool[np.ndarray, "role piece"]
+Found = Bool[np.ndarray, "query key"]
+
 
 class Along(NamedTuple):
     """How information flows along the paths of a circuit, and no others.
 
     Attributes:
         stages: what every role holds before the first layer, and after each.
-        broken: the paths whose two ends share no piece when they are needed. Whatever finds the
-            key there, it is nothing that the circuit brought: an assumption is violated.
+        broken: the paths whose key cannot be found when it is needed: what the circuit has brought
+            to both ends is not enough, or the mask hides it.
     """
 
     stages: list[Holdings]
@@ -53,8 +57,10 @@ class Flow:
         singled: groups of roles that others can attend to only if they share all of some pieces
             with them, as it takes all of these to single the group out.
         codes_first: whether layer 0 finds by position codes alone, and later layers by symbols
-            alone. Attention is largest where q · k is, which says that two symbols are alike only
-            once an MLP has added their squares; and it leaves codes behind.
+            alone, as in `models.compiled`.
+
+    Raises:
+        HeadwayError: if a role or a piece is named that there is not, or a role twice.
     """
 
     roles: tuple[str, ...]
@@ -65,30 +71,40 @@ class Flow:
     codes_first: bool = False
 
     def __post_init__(self) -> None:
-        for pair in self.related:
-            for role in pair:
-                require(role in self.roles, "related", role, f"one of {', '.join(self.roles)}")
+        roles, pieces = ", ".join(self.roles), ", ".join(self.pieces)
+        require(len(set(self.roles)) == len(self.roles), "roles", roles, "each named once")
+        require(self.goal in self.pieces, "goal", self.goal, f"one of the pieces {pieces}")
+        named = [role for pair in self.related for role in pair]
+        for role in [*named, *(role for group, _ in self.singled for role in group)]:
+            require(role in self.roles, "role", role, f"one of {roles}")
+        for piece in (piece for _, needed in self.singled for piece in needed):
+            require(piece in self.pieces, "piece", piece, f"one of {pieces}")
 
     @property
     def query(self) -> str:
         """The role that is asked."""
         return self.roles[-1]
 
-    @property
+    @cached_property
     def pieces(self) -> tuple[str, ...]:
         """All pieces there are, sorted by name."""
         return tuple(sorted(frozenset().union(*self.starts)))
 
-    def start(self) -> Bool[np.ndarray, "role piece"]:
+    def start(self) -> Held:
         """What every role holds before the first layer."""
-        return np.array([[piece in start for piece in self.pieces] for start in self.starts])
+        return self.marked(dict(zip(self.roles, self.starts, strict=True)))
 
-    def visible(self, causal: bool) -> Bool[np.ndarray, "query key"]:
+    def marked(self, held: Holdings) -> Held:
+        """Holdings by name as a table of roles and `pieces`."""
+        return np.array([[piece in held[role] for piece in self.pieces] for role in self.roles])
+
+    def visible(self, causal: bool) -> Found:
         """Whom every role may see: all, or with the causal mask itself and what stands before."""
         seen = np.ones((len(self.roles), len(self.roles)), dtype=bool)
         return np.tril(seen) if causal else seen
 
-    def known(self) -> Bool[np.ndarray, "query key"]:
+    @cached_property
+    def known(self) -> Found:
         """The pairs that are `related`."""
         known = np.zeros((len(self.roles), len(self.roles)), dtype=bool)
         for query, key in self.related:
@@ -97,33 +113,30 @@ class Flow:
 
     def finders(self, layer: int) -> Bool[np.ndarray, " piece"]:
         """The pieces that a head of a layer can find its key by."""
-        codes = np.array([is_code(piece) for piece in self.pieces])
         if not self.codes_first:
-            return np.ones_like(codes)
-        return codes if layer == 0 else ~codes
+            return np.ones(len(self.pieces), dtype=bool)
+        return np.array([is_code(piece) == (layer == 0) for piece in self.pieces])
 
-    def guards(self) -> Iterator[tuple[Bool[np.ndarray, "query key"], Bool[np.ndarray, " piece"]]]:
+    @cached_property
+    def guards(self) -> list[tuple[Found, Bool[np.ndarray, " piece"]]]:
         """For every group of `singled`: who looks into it from outside, and what it takes."""
+        guards = []
         for group, needed in self.singled:
             inside = np.array([role in group for role in self.roles])
             pieces = np.array([piece in needed for piece in self.pieces])
-            yield ~inside[:, None] & inside, pieces
+            guards.append((~inside[:, None] & inside, pieces))
+        return guards
 
-    def attends(
-        self, held: Bool[np.ndarray, "role piece"], layer: int
-    ) -> Bool[np.ndarray, "query key"]:
+    def attends(self, held: Held, layer: int) -> Found:
         """Who can find whom in a layer, were there no mask, by what they hold before it."""
         numbers = (held & self.finders(layer)).astype(np.float32)
-        shared = numbers @ numbers.T
-        found = shared > 0
-        for looking_in, needed in self.guards():
+        found = numbers @ numbers.T > 0
+        for looking_in, needed in self.guards:
             numbers = (held & needed).astype(np.float32)
             found &= ~looking_in | (numbers @ numbers.T == needed.sum())
-        return found | self.known()
+        return found | self.known
 
-    def layers(
-        self, causal: bool, hidden: Iterable[str] = ()
-    ) -> Iterator[Bool[np.ndarray, "role piece"]]:
+    def layers(self, causal: bool, hidden: Iterable[str] = ()) -> Iterator[Held]:
         """What every role holds before the first layer, after it, after the second, and so on.
 
         Args:
@@ -144,7 +157,7 @@ class Flow:
         for done, held in enumerate(self.layers(causal, hidden)):
             if held[-1, goal]:
                 return done
-            if held.sum() == before and done > 1:
+            if held.sum() == before and done > 1:  # layer 0 may find by less than the others
                 return None
             before = held.sum()
         raise AssertionError("the stages never end")
@@ -155,52 +168,43 @@ class Flow:
         A head of layer t (counted from 0) can follow a path only if, in entry t, its two roles
         have a piece in common.
         """
-        pieces = np.array(self.pieces)
-        return [
-            {
-                role: frozenset(pieces[row].tolist())
-                for role, row in zip(self.roles, held, strict=True)
-            }
-            for held in islice(self.layers(causal), layers + 1)
-        ]
+        return [self.named(held) for held in islice(self.layers(causal), layers + 1)]
 
-    def along(self, paths: Sequence[Path], layers: int | None = None) -> Along:
+    def named(self, held: Held) -> Holdings:
+        """The inverse of `marked`."""
+        pieces = np.array(self.pieces)
+        return {
+            role: frozenset(pieces[row].tolist())
+            for role, row in zip(self.roles, held, strict=True)
+        }
+
+    def along(self, paths: Sequence[Path], causal: bool, layers: int | None = None) -> Along:
         """The flow if heads attend along these paths alone.
 
         A broken path still brings what its key holds, as it does in the model that has it.
 
         Args:
             paths: layer (from 0), head, and relation `query→key` between two roles.
-            layers: how many to follow; none means up to the last that has a path.
+            causal: whether a position sees only itself and what stands before it.
+            layers: how many to follow; none means up to the last that has a path. Paths beyond
+                are left out.
 
         Raises:
             HeadwayError: if a path names a role that there is not.
         """
         last = max((layer for layer, _, _ in paths), default=-1) + 1
-        held: dict[str, frozenset[str]] = dict(zip(self.roles, self.starts, strict=True))
-        stages, broken = [held], list[Path]()
+        held, visible = self.start(), self.visible(causal)
+        stages, broken = [self.named(held)], list[Path]()
         for layer in range(last if layers is None else layers):
-            after = dict(held)
+            found, after = self.attends(held, layer) & visible, held.copy()
             for path in (path for path in paths if path[0] == layer):
-                query, key = self.ends(path)
-                if not self._finds(held, query, key, layer):
+                query, key = (self.roles.index(role) for role in self.ends(path))
+                if not found[query, key]:
                     broken.append(path)
                 after[query] |= held[key]
             held = after
-            stages.append(held)
+            stages.append(self.named(held))
         return Along(stages, tuple(broken))
-
-    def _finds(self, held: Holdings, query: str, key: str, layer: int) -> bool:
-        """Whether one role can find another; `attends` for two roles."""
-        if (query, key) in self.related:
-            return True
-        shared = held[query] & held[key]
-        for group, needed in self.singled:
-            if key in group and query not in group and not needed <= shared:
-                return False
-        if self.codes_first:
-            return any(is_code(piece) == (layer == 0) for piece in shared)
-        return bool(shared)
 
     def ends(self, path: Path) -> tuple[str, str]:
         """The role that attends along a path, and the one attended to.

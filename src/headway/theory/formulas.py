@@ -8,8 +8,8 @@ from headway.errors import require
 def closed_form(depth: int, causal: bool = True) -> int:
     """The least number of layers for a chain: ⌊log₂ D⌋ + 2 with the causal mask, else ⌈log₃(4D+1)⌉.
 
-    The same for both orders of the pairs. Line the pieces up as e_0 = x_0, e_1 = p_1, e_2 = x_1,
-    …: role s_i starts with e_{i-1} and e_i, and what a role holds is always one stretch of them.
+    The same for both orders of the pairs. Line the pieces up as p_0, x_0, p_1, x_1, …: every role
+    starts with two neighbours, and what a role holds is always one stretch of the line.
 
     - Without a mask every stretch grows at both ends by 2r + 1 where it had grown by r: r → 3r + 1.
     - With the mask it grows at one end only, and doubles.
@@ -26,11 +26,11 @@ def closed_form(depth: int, causal: bool = True) -> int:
 
 
 def one_path_a_head(depth: int, heads: int = 1) -> int:
-    """The fewest layers by any mask if every head attends to one place: ⌈log_{h+1}(2D + 1)⌉.
+    """A lower bound under any mask, if every head attends to one place: ⌈log_{h+1}(2D + 1)⌉ layers.
 
-    A lower bound: what a position holds then comes from at most (h + 1)^t positions after t
-    layers, and the query cannot answer without all 2D + 1. For one head a layer it is ⌊log₂ D⌋ + 2,
-    the causal minimum, which is reached.
+    What a position holds then comes from at most (h + 1)^t positions after t layers, and the query
+    cannot answer without all 2D + 1. For one head a layer it is ⌊log₂ D⌋ + 2, the causal minimum,
+    which is reached.
 
     Args:
         depth: D, retrieval steps.
@@ -45,16 +45,31 @@ def one_path_a_head(depth: int, heads: int = 1) -> int:
 
 
 def fewest_paths(depth: int) -> int:
-    """The fewest attention paths for a chain: 2D, with any mask, in any order and number of layers.
+    """The fewest attention paths for a chain: 2D, with the causal mask or none, in any order.
 
     Every position but the query must be attended to by another at least once, as it alone links
-    the pieces on its one side to those on its other; and 2D are enough, even in the fewest layers.
+    the pieces on its one side to those on its other; and 2D are enough, in as few layers as
+    `closed_form` says.
 
     Raises:
         HeadwayError: if `depth` is below 1.
     """
     require_depth(depth)
     return 2 * depth
+
+
+def codes_first(depth: int) -> int:
+    """The least number of layers without a mask where layer 0 finds by codes: ⌈log₃ 2D⌉ + 1.
+
+    After layer 0 every pair is one position that holds two symbols; from then on stretches of
+    symbols grow as they do in `closed_form`, and the query holds x_D once (3^(t-1) - 1) / 2 ≥ D.
+    With the causal mask nothing is lost.
+
+    Raises:
+        HeadwayError: if `depth` is below 1.
+    """
+    require_depth(depth)
+    return ceil_log(3, 2 * depth + 1) + 1
 
 
 def theorem_1_bound(depth: int) -> int:

@@ -1,5 +1,6 @@
 """Tasks as flow problems: chains of facts, facts that need several others, k-hop."""
 
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 
 from headway.errors import require
@@ -21,13 +22,13 @@ def pair_order(depth: int, order: PairOrder) -> list[int]:
         HeadwayError: if `depth` is below 1, or `order` is no order of `depth` pairs.
     """
     require_depth(depth)
-    if order == "deep-first":
-        return list(range(depth, 0, -1))
-    if order == "shallow-first":
-        return list(range(1, depth + 1))
+    if isinstance(order, str):
+        require(
+            order in typing.get_args(Order), "order", order, " or ".join(typing.get_args(Order))
+        )
+        return list(range(1, depth + 1))[:: -1 if order == "deep-first" else 1]
     allowed = f"deep-first, shallow-first or an order of the numbers 1 to {depth}"
-    require(not isinstance(order, str), "order", order, allowed)
-    pairs = list(map(int, order))
+    pairs = list(order)
     require(sorted(pairs) == list(range(1, depth + 1)), "order", pairs, allowed)
     return pairs
 
@@ -105,7 +106,9 @@ def facts_flow(
     for fact in named.values():
         require(len(set(fact)) == len(fact) > 1, "facts", fact, "two or more symbols, each once")
     said = ", ".join(named.values())
-    require(any(goal in fact for fact in named.values()), "goal", goal, f"in one of {said}")
+    symbols = {symbol for fact in named.values() for symbol in fact}
+    require(goal in symbols, "goal", goal, f"a symbol of one of {said}")
+    require(len(query) == 1 and query not in named, "query", query, "a single letter")
     tokens = [
         (f"{name}.{symbol}", frozenset({symbol, f"p_{name}"}))
         for name, fact in named.items()

@@ -66,9 +66,10 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
     layers = least if layers is None else layers
     require(layers >= least, "layers", layers, f"at least {least}, as information flows no faster")
     paths = _Trace(flow, causal, layers).paths()
+    assert _answers(flow, paths, causal, layers), "a circuit was traced that does not answer"
     for path in sorted(paths, reverse=True):
         fewer = paths - {path}
-        if _answers(flow, fewer, layers):
+        if _answers(flow, fewer, causal, layers):
             paths = fewer
     return Witness(
         flow, causal, layers, _with_heads(flow, paths), len(necessary_roles(flow, causal))
@@ -92,35 +93,40 @@ class _Trace:
     def __init__(self, flow: Flow, causal: bool, layers: int):
         self.flow, self.layers = flow, layers
         self.allowed = flow.visible(causal) & ~np.eye(len(flow.roles), dtype=bool)
-        self.known = flow.known()
         held: Costs = np.where(flow.start(), 0.0, np.inf)
-        self.costs = [held]
+        self.costs, self.finding = [held], list[Float[np.ndarray, "query key"]]()
         for layer in range(layers):
-            before = self.costs[-1]
-            bringing = 1 + self._finding(layer)
+            before = self.costs[layer]
+            self.finding.append(self._finding(before, layer))
+            bringing = 1 + self.finding[layer]
             after = np.stack([(row[:, None] + before).min(0) for row in bringing])
             self.costs.append(np.minimum(before, after))
 
-    def _finding(self, layer: int) -> Float[np.ndarray, "query key"]:
-        """What it takes, before a layer, that a query and a key have in common what it takes."""
-        costs = self.costs[layer]
-        usable = np.where(self.flow.finders(layer), costs, np.inf)
+    def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
+        """What it takes, before a layer, that a query and a key share what it takes to be found."""
+        finders = self.flow.finders(layer)
+        usable = np.where(finders, costs, np.inf)
         finding = np.stack([(usable + row).min(1) for row in usable])
-        for looking_in, needed in self.flow.guards():
+        for looking_in, needed in self.flow.guards:
+            if finders[needed].any():
+                finding = np.where(looking_in, 0.0, finding)
+        for looking_in, needed in self.flow.guards:
             alone = costs[:, needed].sum(1)
-            finding = np.where(looking_in, np.add.outer(alone, alone), finding)
-        finding[self.known] = 0.0
+            finding = np.where(looking_in, finding + np.add.outer(alone, alone), finding)
+        finding[self.flow.known] = 0.0
         return np.where(self.allowed, finding, np.inf)
 
     def _found_by(self, query: int, key: int, layer: int) -> list[int]:
         """The pieces that a query finds a key by in a layer."""
-        if self.known[query, key]:
+        if self.flow.known[query, key]:
             return []
-        for looking_in, needed in self.flow.guards():
-            if looking_in[query, key]:
-                return np.flatnonzero(needed).tolist()
-        costs = np.where(self.flow.finders(layer), self.costs[layer], np.inf)
-        return [int((costs[query] + costs[key]).argmin())]
+        finders = self.flow.finders(layer)
+        needed = [n for looking_in, n in self.flow.guards if looking_in[query, key]]
+        pieces = np.logical_or.reduce(needed) if needed else np.zeros_like(finders)
+        if not (pieces & finders).any():
+            costs = np.where(finders, self.costs[layer], np.inf)
+            pieces[(costs[query] + costs[key]).argmin()] = True
+        return np.flatnonzero(pieces).tolist()
 
     def paths(self) -> frozenset[Path]:
         """A cheapest circuit, its heads not told apart."""
@@ -137,7 +143,7 @@ class _Trace:
             return
         self._asked.add((role, piece, layers))
         layer = layers - 1
-        key = int((self._finding(layer)[role] + self.costs[layer][:, piece]).argmin())
+        key = int((self.finding[layer][role] + self.costs[layer][:, piece]).argmin())
         self._found.add((layer, 0, path_name(self.flow.roles[role], self.flow.roles[key])))
         self._hold(key, piece, layer)
         for shared in self._found_by(role, key, layer):
@@ -145,8 +151,8 @@ class _Trace:
             self._hold(key, shared, layer)
 
 
-def _answers(flow: Flow, paths: frozenset[Path], layers: int) -> bool:
-    along = flow.along(sorted(paths), layers)
+def _answers(flow: Flow, paths: frozenset[Path], causal: bool, layers: int) -> bool:
+    along = flow.along(sorted(paths), causal, layers)
     return not along.broken and flow.goal in along.stages[-1][flow.query]
 
 

@@ -1,24 +1,35 @@
 """Verbs that ask how few layers could do, and what trained models need."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from tyro.conf import Positional
 
 from headway.arguments import Words, flattened
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
+
+GOES_WITH = {
+    "a run": ("figure",),
+    "--facts": ("facts", "mask", "query", "goal", "figure"),
+    "--task conditional": ("task", "mask", "order", "figure"),
+    "--task hops": ("task", "depth", "mask"),
+    "a single depth": ("task", "depth", "mask", "order", "queries", "figure"),
+    "several depths": ("task", "depth", "mask", "order", "figure"),
+}
+"""The options that mean something for what is asked."""
 
 
 def theory(
     run: Positional[Path | None] = None,
-    depth: str = "1..64",
-    mask: Literal["causal", "none"] = "causal",
-    order: Literal["deep-first", "shallow-first"] = "deep-first",
-    task: Literal["retrieval", "conditional", "hops"] = "retrieval",
-    facts: tuple[str, ...] = (),
-    query: str = "a",
-    goal: str = "z",
-    queries: int = 1,
+    depth: str | None = None,
+    mask: Literal["causal", "none"] | None = None,
+    order: Literal["deep-first", "shallow-first"] | None = None,
+    task: Literal["retrieval", "conditional", "hops"] | None = None,
+    facts: tuple[str, ...] | None = None,
+    query: str | None = None,
+    goal: str | None = None,
+    queries: int | None = None,
     figure: Path | None = None,
 ) -> None:
     """How few layers could do: exact bounds, who holds what, and a circuit that does with as few.
@@ -27,14 +38,14 @@ def theory(
 
     Args:
         run: the run's folder, in which a circuit has been found.
-        depth: D, retrieval steps, or k: a number, a range or a list: 3, 1..64, 10,100.
-        mask: whether a position sees only what stands before it.
-        order: of the pairs in the sequence.
-        task: the retrieval problem, the conditional one, or k-hop.
+        depth: D, retrieval steps, or k: a number, a range or a list: 3, 1..64 (default), 10,100.
+        mask: whether a position sees only what stands before it (causal, the default).
+        order: of the pairs in the sequence (default: deep-first).
+        task: the retrieval problem (default), the conditional one, or k-hop.
         facts: a task of your own, a letter a symbol, such as: xyz ay ax. Rows of three and more
             must be singled out by all symbols but the last.
-        query: the symbol that is asked about, if there are facts.
-        goal: the symbol that is the answer.
+        query: the symbol that is asked about, if there are facts (default: a).
+        goal: the symbol that is the answer (default: z).
         queries: positions at the end that hold what is asked about: room to think in.
         figure: where to draw it, .svg or .png.
     """
@@ -43,22 +54,46 @@ def theory(
     from headway.theory import conditional_flow, facts_flow, retrieval_flow
     from headway.training import Run
 
-    causal, depths = mask == "causal", values_of("depth", depth, int)
+    options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
+    options |= {"query": query, "goal": goal, "queries": queries, "figure": figure}
+    given = [name for name, value in options.items() if value is not None]
+    causal, order, room = mask != "none", order or "deep-first", 1 if queries is None else queries
+    depths = values_of("depth", depth or "1..64", int)
     if figure is not None:
         terminal.require_file(figure, (".svg", ".png"))
     if run is not None:
+        require_goes_with("a run", given)
         return terminal.print_run(Run.open(run), figure)
-    if facts:
-        flow, title = facts_flow(facts, query, goal, singled=True), f"{' '.join(facts)}, {query}"
+    if facts is not None:
+        require_goes_with("--facts", given)
+        flow = facts_flow(facts, query or "a", goal or "z", singled=True)
+        title = f"{' '.join(facts)}, asked for {query or 'a'}"
     elif task == "conditional":
+        require_goes_with("--task conditional", given)
         flow, title = conditional_flow(order, singled=True), "conditional retrieval"
     elif task == "hops":
+        require_goes_with("--task hops", given)
         return terminal.print_hops(depths, causal)
-    elif len(depths) > 1 or depths[0] > terminal.DEEPEST:
+    elif len(depths) > 1 or depths[0] > terminal.TOLD:
+        require_goes_with("several depths" if len(depths) > 1 else "such a depth", given)
         return terminal.print_bounds(depths, causal, order, figure)
     else:
-        flow, title = retrieval_flow(depths[0], order, queries), f"retrieval, D = {depths[0]}"
+        require_goes_with("a single depth", given)
+        flow, title = retrieval_flow(depths[0], order, room), f"retrieval, D = {depths[0]}"
     terminal.print_flow(flow, causal, title, figure)
+
+
+def require_goes_with(asked: str, given: Sequence[str]) -> None:
+    """Makes sure that no option is given that would change nothing.
+
+    Raises:
+        HeadwayError: if one is.
+    """
+    allowed = GOES_WITH.get(asked, GOES_WITH["several depths"])
+    for name in given:
+        if name not in allowed:
+            told = ", ".join(f"--{option}" for option in allowed)
+            raise HeadwayError(f"--{name} does not go with {asked}: the options are {told}")
 
 
 def depths(
@@ -70,7 +105,7 @@ def depths(
 ) -> None:
     """Train models of every depth with every number of layers, beside what the theory allows.
 
-    Some minutes to an hour. What is done is kept: the command goes on where it was.
+    An hour on two cores. What is done is kept: the command goes on where it was.
 
     Args:
         grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
@@ -83,17 +118,22 @@ def depths(
     from headway.papers import depths as study
     from headway.sweeps.plan import axes_of
 
+    axes = axes_of(flattened(grid))
     for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
         if path is not None:
             terminal.require_file(path, endings)
-    planned = study.plan(axes_of(flattened(grid)))
+    if figure is not None:
+        more = study.other_axes(axes)
+        require(not more, "figure", str(figure), f"left out where {', '.join(more)} vary")
+    planned = study.plan(axes)
     with terminal.following() as watch:
         board = sweeps.sweep(planned, folder, sweeps.LocalEngine(workers), watch=watch)
-    cells = study.results(planned, folder)
+    cells = study.results(axes, folder)
     terminal.print_depths(cells)
     if figure is not None:
         terminal.draw_depths(cells, figure)
     if file is not None:
         study.write(cells, file)
+        terminal.say(f"written to {file}")
     if board.count("failed"):
         raise HeadwayError(f"{board.count('failed')} runs failed: headway runs {folder}")

@@ -9,8 +9,8 @@ from headway.theory.formulas import closed_form, theorem_1_bound
 from headway.theory.problems import PairOrder
 from headway.theory.simulation import minimum_layers
 
-DEEPEST = 20_000
-"""The greatest depth that is simulated for a table: some seconds."""
+MOST = 20_000
+"""The greatest depth that is simulated for a table, which takes some seconds."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Bound:
         first: the least of the depths.
         last: the greatest of them.
         layers: the least number of layers, by formula.
-        simulated: the same by simulation, at `first` and at `last`; none beyond `DEEPEST`.
+        simulated: the same by simulation, at `first` and at `last`; none beyond `MOST`.
         other: by formula, under the other mask.
         theorem_1: the paper's lower bound.
     """
@@ -56,4 +56,4 @@ def bounds(depths: Sequence[int], causal: bool = True, order: Order = "deep-firs
 
 
 def _simulated(depth: int, causal: bool, order: PairOrder) -> int | None:
-    return minimum_layers(depth, causal=causal, order=order) if depth <= DEEPEST else None
+    return minimum_layers(depth, causal=causal, order=order) if depth <= MOST else None
