@@ -44,6 +44,7 @@ def test_every_verb_has_help(tmp_path, verb):
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
+        (["sweep", "--grid"], "Missing value for argument '--grid': FIELD=VALUES …"),
         (["dance"], "verb = 'dance' is not allowed: it must be one of train, demo,"),
         (["train", "slow"], "recipe = 'slow' is not allowed: it must be one of fast,"),
         (["train", "--task.dept", "3"], "--task.dept, 3 (did you mean --task.depth?)"),
@@ -142,7 +143,8 @@ def test_known_circuits_are_scored(tmp_path):
     assert shown.stdout.count("exact") == 4
 
 
-def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_can_be_resumed(tmp_path, how):
     args = [*TINY, "--training.steps", "100000", "--folder", "a"]
     command = [sys.executable, "-m", "headway", "train", "fast", *args]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -150,7 +152,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
     deadline = time.monotonic() + 60
     while not state.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(how)
     _, complaint = running.communicate(timeout=60)
     assert running.returncode == 130
     assert complaint == "headway: interrupted; continue with: headway train --resume a\n"

@@ -32,8 +32,14 @@ Words = Annotated[
 """Words that may follow one option, or the same option again."""
 
 
-def flattened(words: tuple[tuple[str, ...], ...]) -> list[str]:
-    """The words of an option that was given once or several times."""
+def flattened(option: str, words: tuple[tuple[str, ...], ...]) -> list[str]:
+    """The words of an option that was given once or several times.
+
+    Raises:
+        HeadwayError: if it was given without any.
+    """
+    if not all(words):
+        raise HeadwayError(f"Missing value for argument '--{option}': FIELD=VALUES …")
     return [word for group in words for word in group]
 
 

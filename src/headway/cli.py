@@ -1,5 +1,6 @@
 """The command line: verbs only. Bad input is one clear line on stderr and exit code 2."""
 
+import signal
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -41,7 +42,9 @@ VERBS: dict[str, Callable[..., None]] = {
 
 def main(args: list[str] | None = None) -> None:
     """The program `headway`."""
-    args = sys.argv[1:] if args is None else args
+    if args is None:
+        args = sys.argv[1:]
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a scheduler ends a job
     try:
         dispatch(args)
     except HeadwayError as error:

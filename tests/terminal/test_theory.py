@@ -6,6 +6,7 @@ import pytest
 
 from headway.circuits import discover
 from headway.cli import main
+from headway.theory import minimum_layers
 from headway.training.files import write_json
 
 
@@ -75,6 +76,16 @@ def test_other_tasks(shown):
     assert row(shown("theory", "--task", "hops", "--depth", "1..4"), "4") == ["4", "4", "4"]
 
 
+def test_any_order_of_the_pairs(shown):
+    lines = shown("theory", "--depth", "4", "--order", "2,1,4,3")
+    assert row(lines, "layers")[1:4] == ["s3", "s4", "s1"]
+    orders = [shown("theory", "--depth", "4", "--order", o)[0] for o in ("2,4,1,3", "4,3,2,1")]
+    assert [int(title.split()[-2]) for title in orders] == [
+        minimum_layers(4, order=[2, 4, 1, 3]),
+        4,
+    ]
+
+
 def test_curves(shown, tmp_path):
     shown("theory", "--depth", "1000000000", "--figure", str(tmp_path / "far.svg"))
     figure = tmp_path / "depths.png"
@@ -110,7 +121,10 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
         (["--depth", "8..3"], "depth = '8..3' is not allowed: it must be a range from low to high"),
         (["--depth", "3.5"], "depth = '3.5' is not allowed: it must be a whole number, a range"),
         (["--mask", "left"], "invalid choice 'left'"),
-        (["--order", "random"], "invalid choice 'random'"),
+        (["--order", "random"], "order = 'random' is not allowed: it must be deep-first or shal"),
+        (["--depth", "2", "--order", "1,3"], "order = [1, 3] is not allowed"),
+        (["--depth", "1..3", "--order", "1,2"], "order = '1,2' is not allowed"),
+        (["--facts"], "facts = [] is not allowed"),
         (["--depth", "3", "--queries", "0"], "queries = 0 is not allowed"),
         (["--facts", "ab"], "goal = 'z' is not allowed: it must be a symbol of one of ab"),
         (["--depth", "3", "--figure", "x.pdf"], "file = 'x.pdf' is not allowed: it must be one"),

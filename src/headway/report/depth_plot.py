@@ -31,7 +31,7 @@ def draw_depths(
     depths = sorted({round(d) for d in np.geomspace(1, deepest, 2000)})
     for (name, formula), colour, dashes in zip(CURVES, PALETTE, DASHES, strict=False):
         layers = [formula(depth) for depth in depths]
-        axes.step(depths, layers, where="mid", color=colour, ls=dashes, lw=1.6, label=name)
+        axes.step(depths, layers, where="post", color=colour, ls=dashes, lw=1.6, label=name)
     for (depth, layers), (solved, runs) in sorted((trained or {}).items()):
         share = solved / runs
         look = {"mfc": INK if share == 1 else "white", "mec": INK if solved else FAINT}

@@ -1,5 +1,6 @@
 """The flow of information, layer by layer (figures 3 and 8 of Musat 2024, for every layer)."""
 
+import textwrap
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -47,7 +48,8 @@ def draw_flow(
     tall = 0.17 * size + 0.5
     figure = Figure(figsize=(left + right + 0.6, tall * layers + 0.5), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=9.5, weight="bold")
-    figure.supxlabel(KEY, x=0.01, ha="left", fontsize=7, color="#5b626a")
+    key = textwrap.fill(KEY, round(15 * (left + right)))
+    figure.supxlabel(key, x=0.01, ha="left", fontsize=7, color="#5b626a")
     grid = figure.add_gridspec(layers, 2, width_ratios=(left, right))
     found = [
         flow.attends(flow.marked(held), layer) & flow.visible(causal)

@@ -44,7 +44,7 @@ def draw_depths(cells: Sequence[Cell], figure: Path) -> None:
     from headway.report import depth_plot
     from headway.report.figures import save_figure
 
-    deepest = max([16, *(cell.depth for cell in cells)])
+    deepest = max([8, *(cell.depth for cell in cells)])
     drawn = depth_plot.draw_depths(deepest, trained(cells))
     save_figure(drawn, figure, "Least layers against retrieval steps, and trained models")
     print(f"drawn in {figure}")

@@ -10,12 +10,17 @@ from rich.text import Text
 from headway.terminal.base import console, duration
 
 
-def print_runs(rows: Sequence[dict[str, Any]], folder: Path | None = None) -> None:
+def print_runs(
+    rows: Sequence[dict[str, Any]],
+    folder: Path | None = None,
+    nothing: str = "no runs here yet: headway train makes one",
+) -> None:
     """A table of runs and their state; what cannot be read or has failed says why.
 
     Args:
         rows: as `headway.sweeps.table` gives them.
         folder: that they lie in; runs deeper inside are named with the folders between.
+        nothing: what to say if there are none.
     """
     shown = Table(box=None, pad_edge=False)
     shown.add_column("run", overflow="fold")
@@ -34,7 +39,7 @@ def print_runs(rows: Sequence[dict[str, Any]], folder: Path | None = None) -> No
             "-" if seconds is None else duration(seconds),
         )
     out = console()
-    out.print(shown if rows else "no runs here yet: headway train makes one")
+    out.print(shown if rows else nothing)
     for row in rows:
         if row["status"] == "failed" and row["message"]:
             told = without_folder(row["message"], Path(row["folder"]))

@@ -174,6 +174,10 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     for done, row in enumerate(cells):
         table.add_row(str(done), *row)
     out.print(table)
+    if len(roles) < len(flow.roles):
+        out.print("the query alone, as the others would not fit here", style="dim")
+    if any("–" in cell for row in cells for cell in row):
+        out.print("0–2: the symbols x_0 to x_2; position codes are left out", style="dim")
 
 
 def held_said(flow: Flow, pieces: frozenset[str]) -> str:
@@ -204,6 +208,8 @@ def print_witness(found: Witness) -> None:
         lines = [f"  {layer}.{head}  {relation}" for layer, head, relation in found.paths]
     for line in lines:
         out.print(line, markup=False)
+    if found.flow.codes_first:
+        out.print("Layer 0 finds by position codes, the later layers by symbols.")
     if found.fewest:
         out.print("No circuit has fewer paths, in any number of layers.")
     elif found.least:

@@ -52,8 +52,12 @@ def runs(
 
     if table is not None:
         sweeps.require_format(table)
-    rows = sweeps.table(folder, flattened(where), sort)
-    terminal.print_runs(rows, folder)
+    conditions = flattened("where", where)
+    rows = sweeps.table(folder, conditions, sort)
+    if conditions:
+        terminal.print_runs(rows, folder, f"no run here is {' and '.join(conditions)}")
+    else:
+        terminal.print_runs(rows, folder)
     if table is not None:
         sweeps.write_table(table, rows)
         terminal.say(f"written to {table}")
@@ -87,8 +91,9 @@ def sweep(
     """
     from headway import sweeps, terminal
 
-    planned = sweeps.load_plan(plan, flattened(grid))
-    place = folder or sweeps.default_folder(plan, planned, flattened(grid))
+    texts = flattened("grid", grid)
+    planned = sweeps.load_plan(plan, texts)
+    place = folder or sweeps.default_folder(plan, planned, texts)
     chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
     with terminal.following() as watch:
         board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)

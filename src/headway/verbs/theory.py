@@ -1,13 +1,15 @@
 """Verbs that ask how few layers could do, and what trained models need."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from tyro.conf import Positional
 
 from headway.arguments import Words, flattened
 from headway.errors import HeadwayError, require
+from headway.tasks.base import Order
 
 GOES_WITH = {
     "a run": ("figure",),
@@ -24,7 +26,7 @@ def theory(
     run: Positional[Path | None] = None,
     depth: str | None = None,
     mask: Literal["causal", "none"] | None = None,
-    order: Literal["deep-first", "shallow-first"] | None = None,
+    order: str | None = None,
     task: Literal["retrieval", "conditional", "hops"] | None = None,
     facts: tuple[str, ...] | None = None,
     query: str | None = None,
@@ -40,7 +42,8 @@ def theory(
         run: the run's folder, in which a circuit has been found.
         depth: D, retrieval steps, or k: a number, a range or a list: 3, 1..64 (default), 10,100.
         mask: whether a position sees only what stands before it (causal, the default).
-        order: of the pairs in the sequence (default: deep-first).
+        order: of the pairs in the sequence: deep-first (default), shallow-first, or for a single
+            depth their numbers: 2,3,1.
         task: the retrieval problem (default), the conditional one, or k-hop.
         facts: a task of your own, a letter a symbol, such as: xyz ay ax. Rows of three and more
             must be singled out by all symbols but the last.
@@ -57,7 +60,8 @@ def theory(
     options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
     options |= {"query": query, "goal": goal, "queries": queries, "figure": figure}
     given = [name for name, value in options.items() if value is not None]
-    causal, order, room = mask != "none", order or "deep-first", 1 if queries is None else queries
+    causal, order = mask != "none", "deep-first" if order is None else order
+    room = 1 if queries is None else queries
     depths = values_of("depth", depth or "1..64", int)
     if figure is not None:
         terminal.require_file(figure, (".svg", ".png"))
@@ -66,21 +70,34 @@ def theory(
         return terminal.print_run(Run.open(run), figure)
     if facts is not None:
         require_goes_with("--facts", given)
-        flow = facts_flow(facts, query or "a", goal or "z", singled=True)
-        title = f"{' '.join(facts)}, asked for {query or 'a'}"
+        said = re.findall(r"[^\s,]+", " ".join(facts))
+        asked, answer = "a" if query is None else query, "z" if goal is None else goal
+        flow, title = facts_flow(said, asked, answer, singled=True), f"{' '.join(said)}, {asked}?"
     elif task == "conditional":
         require_goes_with("--task conditional", given)
-        flow, title = conditional_flow(order, singled=True), "conditional retrieval"
+        flow = conditional_flow(named_order(order), singled=True)
+        title = "conditional retrieval"
     elif task == "hops":
         require_goes_with("--task hops", given)
         return terminal.print_hops(depths, causal)
     elif len(depths) > 1 or depths[0] > terminal.TOLD:
         require_goes_with("several depths" if len(depths) > 1 else "such a depth", given)
-        return terminal.print_bounds(depths, causal, order, figure)
+        return terminal.print_bounds(depths, causal, named_order(order), figure)
     else:
         require_goes_with("a single depth", given)
-        flow, title = retrieval_flow(depths[0], order, room), f"retrieval, D = {depths[0]}"
+        pairs = values_of("order", order, int) if "," in order else named_order(order)
+        flow, title = retrieval_flow(depths[0], pairs, room), f"retrieval, D = {depths[0]}"
     terminal.print_flow(flow, causal, title, figure)
+
+
+def named_order(text: str) -> Order:
+    """An order of the pairs by its name.
+
+    Raises:
+        HeadwayError: if there is none of that name.
+    """
+    require(text in get_args(Order), "order", text, " or ".join(get_args(Order)))
+    return cast(Order, text)
 
 
 def require_goes_with(asked: str, given: Sequence[str]) -> None:
@@ -118,7 +135,7 @@ def depths(
     from headway.papers import depths as study
     from headway.sweeps.plan import axes_of
 
-    axes = axes_of(flattened(grid))
+    axes = axes_of(flattened("grid", grid))
     for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
         if path is not None:
             terminal.require_file(path, endings)
