@@ -34,7 +34,7 @@ def print_depths(cells: Sequence[Cell]) -> None:
     times = [seconds for cell in cells for seconds in cell.seconds]
     out.print(
         f"solved: MSE below {SOLVED}; x_j: the furthest hop that most have learnt; ( ): too few"
-        " layers by the theory"
+        " layers by the theory; ✗: failed, or not done"
         + (f"; a run took {duration(min(times))} to {duration(max(times))}" if times else "")
     )
 
