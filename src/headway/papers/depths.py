@@ -66,7 +66,8 @@ class Cell:
     Attributes:
         depth: D, retrieval steps.
         layers: of the models.
-        rest: what else was set, by field; seeds are not told apart.
+        rest: what else was set, by field.
+        seeds: of the runs that are done; what follows is in their order.
         runs: how many were planned.
         failed: how many of them have failed, or are not done.
         solved: how many ended with a validation MSE below `SOLVED`.
@@ -81,6 +82,7 @@ class Cell:
     depth: int
     layers: int
     rest: dict[str, Any]
+    seeds: tuple[int, ...]
     runs: int
     failed: int
     solved: int
@@ -163,13 +165,15 @@ def _cell(
     runs: Sequence[tuple[RunConfig, dict[str, Any] | None]],
 ) -> Cell:
     config = runs[0][0]
-    done = [outcome for _, outcome in runs if outcome and outcome["status"] == "done"]
+    ended = [(config.seed, outcome) for config, outcome in runs if outcome is not None]
+    done = [outcome for _, outcome in ended if outcome["status"] == "done"]
     losses = tuple(outcome["val_loss"] for outcome in done)
     plateau = make_task(config.task).reference_losses()["mean of the candidates"]
     return Cell(
         depth=depth,
         layers=layers,
         rest=rest,
+        seeds=tuple(seed for seed, outcome in ended if outcome["status"] == "done"),
         runs=len(runs),
         failed=len(runs) - len(done),
         solved=sum(loss < SOLVED for loss in losses),

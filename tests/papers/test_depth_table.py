@@ -73,7 +73,7 @@ def test_runs_that_failed_or_are_missing_are_counted(tmp_path, capsys):
     put(plan, tmp_path, "seed=0", (0.01,))
     put(plan, tmp_path, "seed=1", (0.01,), status="failed")
     (cell,) = depths.results(axes, tmp_path)
-    assert (cell.runs, cell.failed, cell.solved) == (3, 2, 1)
+    assert (cell.runs, cell.failed, cell.solved, cell.seeds) == (3, 2, 1, (0,))
     terminal.print_depths([cell])
     shown = capsys.readouterr().out
     assert "1/3 x_1 2✗" in shown
