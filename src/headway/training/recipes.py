@@ -42,7 +42,7 @@ def fast_training(depth: int) -> TrainingConfig:
     elif depth == 4:
         decay, cooldown = 0.1, 1_900
     else:
-        decay, cooldown = 0.03, 600 * depth
+        decay, cooldown = 0.03, 100 + 600 * depth
     return TrainingConfig(
         steps=400 + 1_200 * depth,
         batch_size=128,
