@@ -332,6 +332,7 @@ def test_what_the_query_holds_along_the_circuit(run):
     found = run.read("circuit.json")
     page = write_report(run).read_text()
     assert "symbols at the query, along the circuit" in page
+    assert "<td>fewest attention paths that any circuit can have</td><td>2</td>" in page
     assert "breaks the flow" not in page
     planted = {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]}
     heads = [planted if one["layer"] == one["head"] == 0 else one for one in found["heads"]]

@@ -10,6 +10,7 @@ from headway.theory import (
     Flow,
     Holdings,
     closed_form,
+    fewest_paths,
     flow_of,
     is_code,
     proven_minimum,
@@ -28,11 +29,15 @@ def minimum(findings: Findings) -> str:
         rows += [
             ("layers with a useful head, in the circuit", f"<b>{len(circuit.useful_layers)}</b>"),
             ("useful heads, in the circuit", str(len(circuit.useful_heads))),
+            ("attention paths, in the circuit", str(len(circuit.paths))),
         ]
     rows.append((f"proven minimum of layers, {masks[not causal]} (this run)", _layers(least)))
     rows.append((f"proven minimum of layers, {masks[causal]}", _layers(other)))
     if isinstance(task, RetrievalConfig):
         rows.append(("lower bound of Musat (2024), theorem 1", str(theorem_1_bound(task.depth))))
+        if least is not None:
+            fewest = fewest_paths(task.depth)
+            rows.append(("fewest attention paths that any circuit can have", str(fewest)))
     rows.append(("layers of the model", str(findings.run.config.model.n_layers)))
     html = table(("quantity", "number"), rows, "layers used and layers needed")
     html += f"<p>{_formula(findings)} {_comparison(findings)}</p>"
