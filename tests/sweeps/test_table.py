@@ -35,6 +35,11 @@ def names(rows: list[dict]) -> list:
     return [row["name"] for row in rows]
 
 
+def test_a_run_is_a_table_of_one(runs):
+    (row,) = table(table(runs)[0]["folder"])
+    assert row == table(runs)[0]
+
+
 def test_a_row_holds_the_config_and_the_figures(runs):
     rows = table(runs)
     assert names(rows) == ["alone", "broken", "other", "seed=2", "seed=10", None]

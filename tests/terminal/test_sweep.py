@@ -80,6 +80,20 @@ def test_plain_lines_tell_every_end(tiny, capsys):
     ]
 
 
+def test_plain_lines_tell_now_and_then_that_all_is_well(tiny, capsys, monkeypatch):
+    monkeypatch.setattr("headway.terminal.sweep.BEAT", 0.0)
+    board, show = board_of(tiny, 6), SweepProgress(None)
+    names = list(board.runs)
+    for name in names[:5]:
+        board.note(Event("started", name, 0, 12))
+    event = Event("progressed", names[1], 6, 12, 0.25)
+    board.note(event)
+    show(board, event)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith(f"… {names[0]} step 0/12, {names[1]} step 6/12, ")
+    assert " and 1 more" in line
+
+
 def test_the_end_of_a_sweep_is_a_table(tiny, tmp_path, capsys):
     train(tiny, tmp_path / "a")
     Run.create(tmp_path / "b", tiny).fail("it broke")

@@ -31,7 +31,7 @@ def table(
     cannot be read has the status `unreadable`, and the reason in `message`.
 
     Args:
-        folder: that holds run folders, or sweeps' folders, or both.
+        folder: that holds run folders, or sweeps' folders, or both; or a run's own.
         where: which rows to keep, each `FIELD=VALUES`; all must hold.
         sort: the column to sort by; rows without a value come last. None means by name.
 
@@ -116,10 +116,15 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 
 def _found(folder: Path) -> list[Run | HeadwayError]:
-    """The runs in a folder and in the folders of runs that it holds; for the unreadable, why."""
+    """The runs in a folder and in the folders of runs that it holds, or the run that it is itself.
+
+    For what cannot be read, why.
+    """
     found: list[Run | HeadwayError] = []
     if not is_there(folder):
         return find_runs(folder)
+    if is_there(folder / "config.json"):
+        return [Run.open(folder)]
     with clear_io_errors(folder, "read"):
         paths = sorted(folder.iterdir(), key=lambda path: _natural(path.name))
     for path in paths:

@@ -19,6 +19,8 @@ from headway.terminal.runs import print_runs
 BAR = 24
 MOST = 100
 """The most runs that are listed at the end; of more, those that have failed."""
+BEAT = 60.0
+"""Seconds between two signs of life where there is no terminal."""
 ASIDE = 6
 """Lines of the live table beside those of the running runs."""
 
@@ -26,11 +28,13 @@ ASIDE = 6
 class SweepProgress:
     """Follows a sweep: how many runs are done, running, failed, waiting; and each running one.
 
-    On a terminal it redraws in place; in a file it writes a line for every run that ends.
+    On a terminal it redraws in place; in a file it writes a line for every run that ends, and one
+    a minute on those that run.
     """
 
     def __init__(self, live: Live | None):
-        self.live, self.shown, self.begun = live, 0.0, False
+        self.live, self.begun = live, False
+        self.shown = 0.0 if live else time.monotonic()
 
     def __call__(self, board: Board, event: Event | None) -> None:
         """Takes note of how all runs stand (a `SweepWatch`)."""
@@ -50,7 +54,7 @@ class SweepProgress:
                 flush=True,
             )
         if event is None or event.kind in ("started", "progressed"):
-            return
+            return self._beat(board)
         ended, run = board.count("done") + board.count("failed"), board.runs[event.name]
         loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
         said = {
@@ -61,6 +65,17 @@ class SweepProgress:
         }[event.kind]
         print(f"{ended:{len(str(len(board.runs)))}d}/{len(board.runs)}  {event.name}  {said}")
         sys.stdout.flush()
+
+    def _beat(self, board: Board) -> None:
+        """Says now and then that all is well, as a run may take minutes."""
+        if time.monotonic() - self.shown < BEAT:
+            return
+        self.shown = time.monotonic()
+        running = [(name, board.runs[name]) for name in board.named("running")]
+        at = ", ".join(f"{name} step {run.step}/{run.end}" for name, run in running[:4])
+        more = f" and {len(running) - 4} more" if len(running) > 4 else ""
+        left = board.seconds_left()
+        print(f"… {at}{more}" + (f"; about {duration(left)} left" if left else ""), flush=True)
 
     def panel(self, board: Board, out: Console) -> Group:
         """The live table."""
