@@ -165,23 +165,25 @@ def _cell(
     runs: Sequence[tuple[RunConfig, dict[str, Any] | None]],
 ) -> Cell:
     config = runs[0][0]
-    ended = [(config.seed, outcome) for config, outcome in runs if outcome is not None]
-    done = [outcome for _, outcome in ended if outcome["status"] == "done"]
-    losses = tuple(outcome["val_loss"] for outcome in done)
+    ended = {config.seed: outcome for config, outcome in runs if outcome is not None}
+    done = {seed: outcome for seed, outcome in ended.items() if outcome["status"] == "done"}
+    losses = tuple(outcome["val_loss"] for outcome in done.values())
     plateau = make_task(config.task).reference_losses()["mean of the candidates"]
     return Cell(
         depth=depth,
         layers=layers,
         rest=rest,
-        seeds=tuple(seed for seed, outcome in ended if outcome["status"] == "done"),
+        seeds=tuple(done),
         runs=len(runs),
         failed=len(runs) - len(done),
         solved=sum(loss < SOLVED for loss in losses),
-        learnt=tuple(_learnt(outcome["partial"], plateau * 2 / 3, depth) for outcome in done),
+        learnt=tuple(
+            _learnt(outcome["partial"], plateau * 2 / 3, depth) for outcome in done.values()
+        ),
         reach=reach(config),
         least=flow_of(config.task).minimum_layers(config.model.causal),
         losses=losses,
-        seconds=tuple(outcome["seconds"] for outcome in done),
+        seconds=tuple(outcome["seconds"] for outcome in done.values()),
     )
 
 

@@ -1,4 +1,7 @@
-"""Reading and writing a run folder's files: whole or not at all, and never a pickle."""
+"""Reading and writing a run folder's files: whole or not at all.
+
+JSON and safetensors only: reading a file runs nothing that is in it.
+"""
 
 import hashlib
 import json

@@ -18,6 +18,7 @@ GOES_WITH = {
     "--task hops": ("task", "depth", "mask"),
     "a single depth": ("task", "depth", "mask", "order", "queries", "figure"),
     "several depths": ("task", "depth", "mask", "order", "figure"),
+    "so great a depth": ("task", "depth", "mask", "order", "figure"),
 }
 """The options that mean something for what is asked."""
 
@@ -81,7 +82,7 @@ def theory(
         require_goes_with("--task hops", given)
         return terminal.print_hops(depths, causal)
     elif len(depths) > 1 or depths[0] > terminal.TOLD:
-        require_goes_with("several depths" if len(depths) > 1 else "such a depth", given)
+        require_goes_with("several depths" if len(depths) > 1 else "so great a depth", given)
         return terminal.print_bounds(depths, causal, named_order(order), figure)
     else:
         require_goes_with("a single depth", given)
@@ -106,10 +107,9 @@ def require_goes_with(asked: str, given: Sequence[str]) -> None:
     Raises:
         HeadwayError: if one is.
     """
-    allowed = GOES_WITH.get(asked, GOES_WITH["several depths"])
     for name in given:
-        if name not in allowed:
-            told = ", ".join(f"--{option}" for option in allowed)
+        if name not in GOES_WITH[asked]:
+            told = ", ".join(f"--{option}" for option in GOES_WITH[asked])
             raise HeadwayError(f"--{name} does not go with {asked}: the options are {told}")
 
 
