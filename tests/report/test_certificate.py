@@ -16,9 +16,9 @@ from headway.circuits import (
     saved_discovery,
 )
 from headway.report import write_report
-from headway.report.certificate import certificate, evidence
 from headway.report.findings import Findings
-from headway.report.verdicts import verdicts
+from headway.report.page.certificate import certificate, evidence
+from headway.report.page.verdicts import verdicts
 from headway.training import Run
 
 

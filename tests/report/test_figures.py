@@ -8,16 +8,17 @@ import pytest
 import torch
 
 from headway.circuits import ABLATIONS, Circuit, Discovery, Paths, Timeline, saved_discovery
-from headway.report import (
+from headway.report.figures import (
     draw_attention,
     draw_circuit,
     draw_emergence,
     draw_losses,
     save_figures,
 )
-from headway.report.emergence_plot import ending, shown_until
+from headway.report.figures.emergence_plot import ending, shown_until
+from headway.report.figures.style import head_colours, path_lines, svg_bytes
+from headway.report.labels import rounded, spread, typeset
 from headway.report.layout import arrow_ends, grid_of, point_on
-from headway.report.style import head_colours, path_lines, rounded, spread, svg_bytes, typeset
 from headway.tasks import Conditional
 from headway.training import Run
 

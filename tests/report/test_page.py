@@ -8,7 +8,7 @@ import pytest
 from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import thinned
-from headway.report.html import inline_svg, named
+from headway.report.page.html import inline_svg, named
 from headway.tasks import Conditional
 from headway.training import Run
 from headway.training.files import write_json

@@ -41,8 +41,7 @@ def print_depths(cells: Sequence[Cell]) -> None:
 
 def draw_depths(cells: Sequence[Cell], figure: Path) -> None:
     """Draws the theory's curves and the trained models into a file, .svg or .png."""
-    from headway.report import depth_plot
-    from headway.report.figures import save_figure
+    from headway.report.figures import depth_plot, save_figure
 
     deepest = max([8, *(cell.depth for cell in cells)])
     drawn = depth_plot.draw_depths(deepest, trained(cells))

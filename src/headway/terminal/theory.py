@@ -65,7 +65,7 @@ def print_bounds(
     out.print("simulated: the first and the last depth of every line, unless too deep")
     out.print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
     if figure is not None:
-        from headway.report.depth_plot import draw_depths
+        from headway.report.figures.depth_plot import draw_depths
 
         _save(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
 
@@ -217,7 +217,7 @@ def print_witness(found: Witness) -> None:
 
 
 def _require_drawable(flow: Flow) -> None:
-    from headway.report.flow_drawing import MOST_ROLES
+    from headway.report.figures.flow_drawing import MOST_ROLES
 
     size = len(flow.roles)
     require(size <= MOST_ROLES, "figure", f"of {size} positions", f"of at most {MOST_ROLES}")
@@ -231,7 +231,7 @@ def _draw(
     title: str,
     figure: FilePath,
 ) -> None:
-    from headway.report.flow_drawing import draw_flow
+    from headway.report.figures.flow_drawing import draw_flow
 
     _save(draw_flow(flow, causal, paths, stages, title), figure, title)
 

@@ -3,7 +3,7 @@
 from headway.circuits import ABLATIONS, Discovery, Necessity, Path, Trial
 from headway.circuits.evidence import INTERVAL
 from headway.report.findings import Findings
-from headway.report.html import (
+from headway.report.page.html import (
     change,
     counted,
     escape,
@@ -17,7 +17,7 @@ from headway.report.html import (
     where,
     whole,
 )
-from headway.report.verdicts import Verdict, untestable, verdicts
+from headway.report.page.verdicts import Verdict, untestable, verdicts
 
 MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from headway.circuits import Path
 from headway.report.findings import Findings
-from headway.report.html import counted, listed, named, path_tag, place_of, table
+from headway.report.page.html import counted, listed, named, path_tag, place_of, table
 from headway.report.routes import Leg, Routes, trace
 from headway.tasks import Task
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headway.circuits import Discovery, Paths
-from headway.report.html import counted, listed, named, number, place_of
+from headway.report.page.html import counted, listed, named, number, place_of
 
 
 @dataclass(frozen=True)

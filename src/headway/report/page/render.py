@@ -3,15 +3,15 @@
 from importlib import resources
 from pathlib import Path
 
-from headway.report.births import births
-from headway.report.figures import save_figures_of
+from headway.report.figures.saving import save_figures_of
 from headway.report.findings import Findings
-from headway.report.header import header, title
-from headway.report.html import escape
-from headway.report.minimum import minimum
-from headway.report.reproduce import how_to_reproduce
-from headway.report.sections import the_circuit, what_was_learned
-from headway.report.viewer import attention
+from headway.report.page.births import births
+from headway.report.page.header import header, title
+from headway.report.page.html import escape
+from headway.report.page.minimum import minimum
+from headway.report.page.reproduce import how_to_reproduce
+from headway.report.page.sections import the_circuit, what_was_learned
+from headway.report.page.viewer import attention
 from headway.training import Run
 from headway.training.files import write_whole
 
@@ -88,4 +88,4 @@ checkpoints.</footer>
 
 
 def _asset(name: str) -> str:
-    return resources.files("headway.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("headway.report.page.web").joinpath(name).read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headway.report.style import DASHES, FAINT, INK, PALETTE, styled
+from headway.report.figures.style import DASHES, FAINT, INK, PALETTE, styled
 from headway.theory import closed_form, theorem_1_bound
 
 CURVES = (

@@ -2,9 +2,9 @@
 
 from headway.circuits import PathHistory, Timeline
 from headway.circuits.emergence import BIRTH, MATTERS, crossing
-from headway.report.emergence_plot import ending
+from headway.report.figures.emergence_plot import ending
 from headway.report.findings import Findings
-from headway.report.html import (
+from headway.report.page.html import (
     change,
     figure,
     inline_svg,
@@ -15,7 +15,7 @@ from headway.report.html import (
     tag,
     whole,
 )
-from headway.report.sections import command
+from headway.report.page.sections import command
 
 
 def births(findings: Findings, svgs: dict[str, str]) -> str:

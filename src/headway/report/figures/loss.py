@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from headway.circuits.emergence import BIRTH
-from headway.report.style import BACKGROUND, FAINT, INK, hop_lines, rounded, spread, styled, typeset
+from headway.report.figures.style import BACKGROUND, FAINT, INK, hop_lines, styled
+from headway.report.labels import rounded, spread, typeset
 
 
 @styled

@@ -3,9 +3,9 @@
 from headway.circuits import THRESHOLD, Discovery, Timeline
 from headway.circuits.emergence import BIRTH
 from headway.report.findings import Findings
-from headway.report.html import escape, listed, named, number, tag, whole
+from headway.report.page.html import escape, listed, named, number, tag, whole
+from headway.report.page.verdicts import verdicts
 from headway.report.roles import block_starts, position_labels
-from headway.report.verdicts import verdicts
 from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
 
 

@@ -1,7 +1,6 @@
 """How figures look: one palette, one type size, and the same bytes every time."""
 
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -99,32 +98,6 @@ def hop_lines(hop_names: Sequence[str]) -> dict[str, Line]:
         )
         for i, hop in enumerate(hop_names)
     }
-
-
-def typeset(name: str) -> str:
-    """A name of the code as it is printed: `x_1` as x₁, `s2→s1` as s₂→s₁."""
-    subscripts = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-    return re.sub(r"\b([a-z])_?(\d+)\b", lambda m: m[1] + m[2].translate(subscripts), name)
-
-
-def rounded(value: float) -> str:
-    """A measured number to three digits, zeros at the end included: 0.180, 3.20, 12.0."""
-    return f"{value:#.3g}".rstrip(".")
-
-
-def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Moves labels apart, as little as a sweep from below can, so that `gap` lies between any two.
-
-    Args:
-        places: where the labels would stand; any order.
-        gap: the least distance between two labels, in the same unit.
-    """
-    moved = list(places)
-    lowest = float("-inf")
-    for index in sorted(range(len(places)), key=lambda i: places[i]):
-        moved[index] = max(places[index], lowest + gap)
-        lowest = moved[index]
-    return moved
 
 
 def svg_bytes(figure: Figure, title: str) -> bytes:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from headway.report.findings import Findings
-from headway.report.html import listed, named, place_of, section, table
-from headway.report.sections import command
+from headway.report.page.html import listed, named, place_of, section, table
+from headway.report.page.sections import command
 from headway.tasks import RetrievalConfig
 from headway.theory import (
     Flow,

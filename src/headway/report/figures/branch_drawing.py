@@ -6,9 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import Circuit, Path
+from headway.report.figures.style import INK, PAPER
+from headway.report.labels import typeset
 from headway.report.layout import GROUPS, Grid, arrow_ends, arrow_name, bend_of, point_on
 from headway.report.routes import Join, ends
-from headway.report.style import INK, PAPER, typeset
 
 BANDS = ("#f0c93a", "#b08fe0", "#8fd0b8", "#e8a5a5")
 """Of the branches; light, so that no arrow is mistaken for one."""

@@ -6,8 +6,8 @@ import shlex
 from typing import Any
 
 from headway.report.findings import Findings
-from headway.report.html import escape, section, table, tag
-from headway.report.sections import command
+from headway.report.page.html import escape, section, table, tag
+from headway.report.page.sections import command
 from headway.tasks import task_kind
 from headway.training import to_dict
 

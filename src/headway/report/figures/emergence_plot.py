@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from headway.circuits import Timeline
 from headway.circuits.emergence import BIRTH
-from headway.report.style import FAINT, INK, PAPER, Line, hop_lines, path_lines, styled, typeset
+from headway.report.figures.style import FAINT, INK, PAPER, Line, hop_lines, path_lines, styled
+from headway.report.labels import typeset
 
 QUIET = 0.5
 """If all that is dated happened in less than this part of the steps, the rest is left out."""

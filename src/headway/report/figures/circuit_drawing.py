@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import ABLATIONS, Circuit, Discovery, Paths
-from headway.report.branch_drawing import draw_branches
+from headway.report.figures.branch_drawing import draw_branches
+from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
+from headway.report.labels import typeset
 from headway.report.layout import GROUPS, Grid, arrow_ends, arrow_name, bend_of, grid_of, point_on
 from headway.report.roles import gained
 from headway.report.routes import trace
-from headway.report.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled, typeset
 from headway.tasks import Task
 
 INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from headway.report.figures.style import head_colours, hop_lines
 from headway.report.findings import SEQUENCES, Findings
-from headway.report.html import escape, figure, inline_svg, named, section, tag
 from headway.report.layout import arrow_name
+from headway.report.page.html import escape, figure, inline_svg, named, section, tag
 from headway.report.roles import places
-from headway.report.style import head_colours, hop_lines
 
 
 def attention(findings: Findings, svgs: dict[str, str]) -> str:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from headway.report.attention import draw_attention
-from headway.report.circuit_drawing import draw_circuit
-from headway.report.emergence_plot import draw_emergence
+from headway.report.figures.attention import draw_attention
+from headway.report.figures.circuit_drawing import draw_circuit
+from headway.report.figures.emergence_plot import draw_emergence
+from headway.report.figures.loss import draw_losses
+from headway.report.figures.style import png_bytes, svg_bytes
 from headway.report.findings import Findings
-from headway.report.loss import draw_losses
+from headway.report.labels import rounded
 from headway.report.roles import block_starts, position_labels
-from headway.report.style import png_bytes, rounded, svg_bytes
 from headway.training import Run
 from headway.training.files import clear_io_errors, write_whole
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from headway.circuits import Head
-from headway.report.style import FAINT, PAPER, head_colours, styled
+from headway.report.figures.style import FAINT, PAPER, head_colours, styled
 
 MOST_LABELLED = 12
 """With more heads than this the maps are too small for a label at every position."""

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from headway.report.style import rounded
+from headway.report.labels import rounded
 
 
 def escape(text: object) -> str:

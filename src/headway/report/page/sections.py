@@ -1,12 +1,12 @@
 """Sections 1 and 2 of the page: what was learned, and by which circuit."""
 
 from headway.circuits import THRESHOLD, Paths
-from headway.report.certificate import certificate, evidence
 from headway.report.findings import Findings
-from headway.report.header import example
-from headway.report.html import escape, figure, inline_svg, path_tag, section, table, tag
-from headway.report.story import branch_caption, the_way
-from headway.report.style import rounded
+from headway.report.labels import rounded
+from headway.report.page.certificate import certificate, evidence
+from headway.report.page.header import example
+from headway.report.page.html import escape, figure, inline_svg, path_tag, section, table, tag
+from headway.report.page.story import branch_caption, the_way
 
 MOST_ROWS = 24
 """Tables longer than this start folded."""

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Rectangle
 
-from headway.report.style import FAINT, INK, PALETTE, styled, typeset
+from headway.report.figures.style import FAINT, INK, PALETTE, styled
+from headway.report.labels import typeset
 from headway.theory import Flow, Holdings, Path, is_code
 from headway.theory.flow import Found
 
