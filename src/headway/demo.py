@@ -9,6 +9,7 @@ from pathlib import Path
 from headway import terminal
 from headway.circuits import discover, emergence
 from headway.report import write_report
+from headway.report.figures import save_figures
 from headway.training import Run, fast, train
 
 
@@ -34,6 +35,7 @@ def demo(folder: Path | None = None, depth: int = 3, seed: int = 0, threads: int
     timeline = emergence(run, found)
     terminal.say("drawing the report …")
     page = write_report(run)
+    save_figures(run)
     seconds = time.perf_counter() - started
     terminal.print_summary(run, found, timeline, page, seconds, peak_memory())
     return run

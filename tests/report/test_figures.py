@@ -15,10 +15,10 @@ from headway.report.figures import (
     draw_losses,
     save_figures,
 )
-from headway.report.figures.emergence_plot import ending, shown_until
 from headway.report.figures.style import head_colours, path_lines, svg_bytes
 from headway.report.labels import rounded, spread, typeset
 from headway.report.layout import arrow_ends, grid_of, point_on
+from headway.report.span import ending, shown_until
 from headway.tasks import Conditional
 from headway.training import Run
 

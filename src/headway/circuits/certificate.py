@@ -1,10 +1,10 @@
 """The certificate as data: what speaks for a circuit. How it is measured: `evidence`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from headway.circuits.mechanism import Path
+from headway.circuits.mechanism import Head, Path
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class Certificate:
             layers below did (section 5 of the paper); none if the task has no such theory.
         minimum: the proven least number of layers; none if the task has no such theory.
         sequences: how many held-out sequences the losses are over.
+        alone: for every head the loss of the model with this head alone replaced by its mechanism;
+            empty in the files of older versions.
     """
 
     intact: dict[str, float]
@@ -106,6 +108,7 @@ class Certificate:
     infeasible: list[Path] | None
     minimum: int | None
     sequences: int
+    alone: dict[Head, float] = field(default_factory=dict)
 
     @property
     def intact_loss(self) -> float:
@@ -125,7 +128,8 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """The certificate as JSON data."""
-        return asdict(self)
+        alone = [{"layer": at, "head": h, "loss": loss} for (at, h), loss in self.alone.items()]
+        return {**asdict(self), "alone": alone}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Certificate":
@@ -146,6 +150,7 @@ class Certificate:
             "trials": [
                 Trial(**{**t, "paths": [path(p) for p in t["paths"]]}) for t in data["trials"]
             ],
+            "alone": {(a["layer"], a["head"]): a["loss"] for a in data.get("alone", [])},
             "infeasible": data["infeasible"] and [path(p) for p in data["infeasible"]],
         }
         if data["infeasible"] == []:

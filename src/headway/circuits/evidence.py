@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair
-from headway.circuits.mechanism import Circuit, Path, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Head, Path, Paths, Uniform
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import Attention, free_above, losses_twice
 from headway.tasks import Conditional, Retrieval, Task
@@ -55,6 +55,7 @@ def certify(
         infeasible=feasible,
         minimum=minimum,
         sequences=bench.sequences,
+        alone=alone(bench, circuit),
     )
 
 
@@ -77,6 +78,16 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
             other = Bench(bench.model, bench.task, bench.batch, rows)
             losses[rows] = other.loss(circuit)
     return {rows: losses[rows] for rows in ABLATIONS}
+
+
+def alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:
+    """The loss with one head replaced by its mechanism and all others as they are, for every head.
+
+    That of a head which does nothing of use is the model's own.
+    """
+    heads = sorted(circuit.mechanisms)
+    losses = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
+    return dict(zip(heads, losses, strict=True))
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:

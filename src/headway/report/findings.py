@@ -11,20 +11,14 @@ from torch import Tensor
 from headway.circuits import ABLATIONS, THRESHOLD, Discovery, Head, Timeline
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.report.roles import role_attention
 from headway.tasks import Batch
 from headway.theory import proven_minimum
 from headway.training import Run, held_out
 
 SEQUENCES = 16
-"""Held-out sequences over which the attention between roles is averaged."""
+"""Held-out sequences over which the attention between roles is averaged; the first is shown."""
 
-MOST_NUMBERS = 400_000
-"""Attention values kept for the page at most; with more, checkpoints are left out evenly."""
-
-MOST_CHECKPOINTS = 60
-
-MOST_HEADS = 16
+MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
 
 
@@ -129,43 +123,18 @@ class Findings:
         return self.useful_heads if len(every) > MOST_HEADS and self.useful_heads else every
 
     @functools.cached_property
+    def sequences(self) -> Batch:
+        """The held-out sequences on which the page looks at attention."""
+        config = self.run.config
+        return held_out(self.run.task, SEQUENCES, config.seed, self.run.device, "emergence")
+
+    @functools.cached_property
     def example(self) -> Batch:
-        """One held-out sequence, to show."""
-        return self._held_out(1)
+        """The first of them, to show."""
+        batch = self.sequences
+        return Batch(batch.inputs[:1], batch.targets[:1], batch.roles[:1])
 
     @torch.no_grad()
     def example_attention(self) -> Float[Tensor, "layer head query key"]:
         """Every head's attention on the example, at the last checkpoint."""
         return attention_patterns(self.run.model(), self.example.inputs)[0].cpu()
-
-    @torch.no_grad()
-    def attention_over_time(self) -> tuple[list[int], Float[Tensor, "step head role role"]]:
-        """Mean attention between the roles of a chain, at every checkpoint or evenly many of them.
-
-        Returns: the steps, at least the first and the last; and `role_attention` at each, of
-            `followed_heads`.
-
-        Raises:
-            HeadwayError: if there is no checkpoint, or one cannot be read.
-        """
-        task, batch, heads = self.run.task, self._held_out(SEQUENCES), self.followed_heads
-        numbers = len(heads) * len(task.role_names) ** 2
-        most = max(2, min(MOST_CHECKPOINTS, MOST_NUMBERS // numbers))
-        steps = thinned(self.checkpoints, most)
-        tables = []
-        for step in steps:
-            patterns = attention_patterns(self.run.model(step), batch.inputs)
-            table = role_attention(patterns, task, batch).cpu()
-            tables.append(torch.stack([table[head] for head in heads]))
-        return steps, torch.stack(tables)
-
-    def _held_out(self, count: int) -> Batch:
-        config = self.run.config
-        return held_out(self.run.task, count, config.seed, self.run.device, "emergence")
-
-
-def thinned(steps: list[int], most: int) -> list[int]:
-    """At most so many of the steps, evenly spread, with the first and the last."""
-    if len(steps) <= most:
-        return steps
-    return [steps[round(i * (len(steps) - 1) / (most - 1))] for i in range(most)]

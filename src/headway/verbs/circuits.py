@@ -1,5 +1,6 @@
 """Verbs that take a run apart, date it and show it."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -107,12 +108,21 @@ def emergence(run: Positional[Path], sequences: int = 32) -> None:
 
 
 def report(run: Positional[Path]) -> None:
-    """Draw a run's figures (SVG and PNG) and write its report.html.
+    """Write a run's report.html and, with matplotlib, its figures for papers (SVG and PNG).
 
     Args:
         run: the run's folder.
     """
+    from headway import terminal
     from headway.report import write_report
     from headway.training import Run
 
-    print(f"report  {write_report(Run.open(run))}")
+    opened = Run.open(run)
+    print(f"report   {write_report(opened)}")
+    if find_spec("matplotlib") is None:
+        terminal.say("without figures for papers: they need pip install 'headway[plot]'")
+    else:
+        from headway.report.figures import save_figures
+
+        save_figures(opened)
+        print(f"figures  {opened.folder / 'figures'}")

@@ -1,58 +1,158 @@
-"""Section 3 of the page: when every path was born, when it was needed, when hops were learnt."""
+"""Section 2 of the page: losses and every path's attention through training, on one axis."""
 
-from headway.circuits import PathHistory, Timeline
+from headway.circuits import THRESHOLD, PathHistory, Timeline
 from headway.circuits.emergence import BIRTH, MATTERS, crossing
-from headway.report.figures.emergence_plot import ending
 from headway.report.findings import Findings
+from headway.report.page.charts import Curve, Group, Name, Panel, stacked
 from headway.report.page.html import (
     change,
+    command,
     figure,
-    inline_svg,
+    missing,
     named,
+    path_key,
     path_tag,
     section,
     table,
     tag,
     whole,
 )
-from headway.report.page.sections import command
+from headway.report.page.looks import DASHES, path_looks, symbol_colours
+from headway.report.span import shown_until
 
 
-def births(findings: Findings, svgs: dict[str, str]) -> str:
-    """Section 3: when every path was born and every hop learnt."""
-    timeline = findings.timeline
+def births(findings: Findings) -> str:
+    """Section 2."""
+    timeline, metrics = findings.timeline, findings.metrics
+    if not metrics and timeline is None:
+        html = tag("p", "There is no evaluation yet, so there is no curve to draw.")
+        return section("births", 2, "How it was born", html)
+    end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
+    cut = end if timeline is None else shown_until(timeline, metrics)[0]
+    groups = [_losses(findings)] if metrics else []
+    if timeline is not None:
+        groups.append(_paths(findings, timeline))
+    html = figure(stacked(groups, end, cut), _caption(findings), "birth")
     if timeline is None:
-        first = "" if findings.discovery else f" (after {command(findings, 'circuit')})"
-        html = tag(
-            "p",
+        first = "" if findings.discovery else f" (after {command(findings.run.folder, 'circuit')})"
+        html += missing(
             "The circuit's paths have not been dated yet. This follows each of them through the"
-            f" checkpoints: {command(findings, 'emergence')}{first}",
-            class_="missing",
+            f" checkpoints: {command(findings.run.folder, 'emergence')}{first}"
         )
-        return section("births", 3, "When each head was born", html)
-    alt = "; ".join(
-        f"layer {h.path[0]} head {h.path[1]} {h.path[2]}, "
-        + (f"born at step {h.born:.0f}" if h.born is not None else "not born")
-        + (f", needed from step {h.needed:.0f}" if h.needed is not None else ", never needed")
-        for h in timeline.paths
+    else:
+        html += _tables(findings, timeline)
+    return section("births", 2, "How it was born", html)
+
+
+def _losses(findings: Findings) -> Group:
+    metrics, task = findings.metrics, findings.run.task
+    dated = {} if findings.timeline is None else findings.timeline.hops
+    colours = symbol_colours(task)
+
+    def points(values: list[float]) -> list[tuple[float, float]]:
+        return [(line["step"], value) for line, value in zip(metrics, values, strict=True)]
+
+    validation = Curve(points([m["val_loss"] for m in metrics]), "ink")
+    training = Curve(points([m["train_loss"] for m in metrics]), "faint")
+    names = [Name("<b>validation</b>", validation, [""], ["val_loss"])]
+    hops = []
+    if len(task.hop_names) > 1:
+        for i, hop in enumerate(task.hop_names):
+            step = dated.get(hop)
+            mark = None if step is None else (step, BIRTH, f"learnt at step {step:,.0f}")
+            values = points([m["partial"][hop] for m in metrics])
+            dashes = DASHES[i % len(DASHES)]
+            hops.append(Curve(values, colours[hop], dashes, {"hop": hop}, mark))
+            names.append(Name(named(hop), hops[-1], [whole(step)], ["partial"]))
+    names.append(Name("training", training, [""], ["train_loss"]))
+    curves = [training, *hops[::-1], validation]
+    values = [value for curve in curves for _, value in curve.points]
+    references = task.reference_losses()
+    panel = Panel(
+        "loss: mean squared error on held-out sequences",
+        curves,
+        top=max(1.3, *values),
+        bottom=0.8 * max(min([*values, 0.3]), 1e-9),
+        levels=[
+            *((f"predicting {name}, {loss:.3g}", loss) for name, loss in references.items()),
+            (f"solved, {THRESHOLD:g}", THRESHOLD),
+        ],
+        height=240,
     )
-    over = f"{whole(timeline.sequences)} held-out sequences"
-    caption = (
-        f"At {whole(len(timeline.steps))} checkpoints. Top: the attention along each path, averaged"
-        f" over {over} and all chains; a path is <b>born</b> where it first passes {BIRTH:g}, and"
-        " thin vertical lines carry the births down. Middle: the loss of the model as it was then,"
-        " and its loss when one path is knocked out (knock-out: attention along the path set to"
-        " zero, all else as it is); a path is <b>needed</b> from where the rise first passes half"
-        " of its largest value. Bottom: the partial losses; a hop is learnt where its own first"
-        f" falls below {BIRTH:g}. All markers are interpolated."
-        f"{ending(timeline, findings.metrics)}"
+    return Group([panel], ["loss", "learnt", "now"], names)
+
+
+def _paths(findings: Findings, timeline: Timeline) -> Group:
+    looks = path_looks(findings.run.task, [h.path for h in timeline.paths])
+    attention, cut, names = [], [], []
+    for history in timeline.paths:
+        look, key = looks[history.path], {"path": path_key(history.path)}
+        born, needed = history.born, history.needed
+        mark = None if born is None else (born, BIRTH, f"born at step {born:,.0f}")
+        points = list(zip(timeline.steps, history.attention, strict=True))
+        attention.append(Curve(points, look.colour, look.dashes, key, mark))
+        mark = None
+        if needed is not None:
+            height = _between(timeline.steps, history.loss_without, needed)
+            mark = (needed, height, f"needed from step {needed:,.0f}")
+        points = list(zip(timeline.steps, history.loss_without, strict=True))
+        cut.append(Curve(points, look.colour, look.dashes, key, mark))
+        where = f"L{history.path[0]}" + (f".{history.path[1]}" if findings.several_heads else "")
+        cells = [whole(born), whole(needed) if needed is not None else "never"]
+        name = f"{where} {path_tag(history.path)}"
+        names.append(Name(name, cut[-1], cells, ["attention", "without"]))
+    own = Curve(list(zip(timeline.steps, timeline.loss, strict=True)), "ink")
+    names.append(Name("<b>as it is</b>", own, ["", "", ""], ["model"]))
+    top = max([*timeline.loss, *(x for h in timeline.paths for x in h.loss_without)])
+    panels = [
+        Panel(
+            "attention along every path",
+            attention[::-1],
+            top=1.0,
+            levels=[(f"born, {BIRTH:g}", BIRTH)],
+        ),
+        Panel(
+            "loss of the model as it was then, with one path knocked out",
+            [*cut[::-1], own],
+            top=1.05 * top,
+        ),
+    ]
+    return Group(panels, ["path", "born", "needed", "attention", "loss without"], names)
+
+
+def _between(steps: list[int], values: list[float], at: float) -> float:
+    """The value at a step, on the straight line between those around it."""
+    for (a, low), (b, high) in zip(
+        zip(steps, values, strict=True), zip(steps[1:], values[1:], strict=True), strict=False
+    ):
+        if a <= at <= b:
+            return low + (high - low) * (at - a) / (b - a)
+    return values[-1]
+
+
+def _caption(findings: Findings) -> str:
+    timeline = findings.timeline
+    told = (
+        "Drag over the curves, or use the slider below, to move the whole page through training."
+        " <b>Partial losses</b> are of one hop alone, and the validation loss is their mean."
     )
-    html = figure(inline_svg(svgs["emergence"], "emergence"), alt, caption)
+    if timeline is None:
+        return told
+    return (
+        f"{told} Attention along each path is averaged over {whole(timeline.sequences)} held-out"
+        f" sequences and all chains; a path is <b>born</b> where it first passes {BIRTH:g}."
+        " Knock-out: attention along the path set to zero, all else as it is; a path is"
+        " <b>needed</b> from where the rise of the loss first passes half of its largest value."
+        " Marks are interpolated between checkpoints."
+    )
+
+
+def _tables(findings: Findings, timeline: Timeline) -> str:
     never = '<span class="none">never</span>'
     paths = [
         (
             *map(str, h.path[:2]),
-            path_tag(h.path[2]),
+            path_tag(h.path),
             whole(h.born),
             *(
                 never if step is None else whole(step)
@@ -70,20 +170,21 @@ def births(findings: Findings, svgs: dict[str, str]) -> str:
     if all(step is None for step in timeline.hops.values()):
         order = "No hop was learnt."
     columns = ("layer", "head", "path", "born at step", "felt from", "needed from", "largest rise")
-    html += tag(
-        "div",
-        table(columns, paths, "births of paths, and from when they were needed")
-        + table(("hop", "below 0.5 at step"), hops, "when hops were learnt"),
-        class_="pair",
-    )
     rise = (
         f"<b>felt</b>: the step at which the rise of the loss first passes {MATTERS:g}; it may pass"
         " half of its largest value, and so count as <b>needed</b>, much later, when later hops"
         f" come to depend on the path too. If no rise is above {MATTERS:g}, the model as it was"
         " never needed the path."
     )
-    html += f'<p class="under">{order} {rise}</p>'
-    return section("births", 3, "When each head was born", html)
+    return (
+        tag(
+            "div",
+            table(columns, paths, "births of paths, and from when they were needed")
+            + table(("hop", "below 0.5 at step"), hops, "when hops were learnt"),
+            class_="pair",
+        )
+        + f'<p class="under">{order} {rise}</p>'
+    )
 
 
 def rises(history: PathHistory, timeline: Timeline) -> list[float]:

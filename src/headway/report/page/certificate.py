@@ -1,4 +1,4 @@
-"""The certificate of a circuit on the page: the verdicts, and the tables they rest on."""
+"""Section 4 of the page: the verdicts on the circuit, and the tables they rest on."""
 
 from headway.circuits import ABLATIONS, Discovery, Necessity, Path, Trial
 from headway.circuits.evidence import INTERVAL
@@ -12,6 +12,7 @@ from headway.report.page.html import (
     number,
     path_tag,
     place_of,
+    section,
     table,
     tag,
     where,
@@ -20,6 +21,15 @@ from headway.report.page.html import (
 from headway.report.page.verdicts import Verdict, untestable, verdicts
 
 MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
+
+
+def evidence_section(findings: Findings) -> str:
+    """Section 4."""
+    if findings.discovery is None:
+        html = tag("p", "Without a circuit there is nothing to give evidence for.")
+    else:
+        html = certificate(findings) + evidence(findings)
+    return section("evidence", 4, "The evidence", html)
 
 
 def certificate(findings: Findings) -> str:
@@ -100,7 +110,7 @@ def _necessity(discovery: Discovery, several: bool) -> str:
     most = max(n.loss for n in found.necessity)
     rows = []
     for n in found.necessity:
-        layer, head, relation = n.path
+        layer, head, _ = n.path
         share = 0 if most <= 0 else 100 * n.loss / most
         bar = f'<i class="bar" style="width:{share:.0f}%"></i>'
         again = found.stability(n.path)
@@ -108,7 +118,7 @@ def _necessity(discovery: Discovery, several: bool) -> str:
         rows.append(
             (
                 *where_it_is,
-                path_tag(relation),
+                path_tag(n.path),
                 _needed(n, discovery),
                 f'<span class="barred">{number(n.loss)}{bar}</span>',
                 change(n.loss - discovery.replaced_loss),

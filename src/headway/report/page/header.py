@@ -18,22 +18,25 @@ def title(findings: Findings) -> str:
             return "Looking up what needs two facts at once"
 
 
-def header(findings: Findings, links: dict[str, str]) -> str:
+def header(findings: Findings, links: dict[str, str], drawing: str) -> str:
     """The first screen.
 
     Args:
         findings: of the run.
         links: the names of the sections by their anchors.
+        drawing: the circuit's figure, or nothing if there is none.
     """
     menu = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in links.items())
-    return (
-        f'<p class="kicker">headway · report of the run {escape(findings.run.folder.name)}</p>\n'
+    said = (
+        f'<p class="kicker">headway · run {escape(findings.run.folder.name)}</p>\n'
         f"<h1>{escape(title(findings))}</h1>\n"
         f'<p class="setting">{setting(findings)}</p>\n'
         f'<p class="verdict">{verdict(findings)}</p>\n'
         f"{tiles(findings)}\n"
-        f'<nav aria-label="sections">{menu}</nav>\n'
     )
+    shown = tag("div", drawing, class_="shown") if drawing else ""
+    first = tag("div", tag("div", said, class_="said") + shown, class_="first")
+    return first + f'\n<nav aria-label="sections">{menu}</nav>\n'
 
 
 def setting(findings: Findings) -> str:
@@ -71,7 +74,19 @@ def verdict(findings: Findings) -> str:
             f"The task was solved, with a validation loss of {loss}."
             " Which heads do it has not been looked into yet."
         )
-    return f"The task was solved, with a validation loss of {loss}. {_circuit(findings)}"
+    told = f"{_circuit(findings)} {_order(findings)}"
+    return f"The task was solved, with a validation loss of {loss}. {told}"
+
+
+def _order(findings: Findings) -> str:
+    """In which order the hops were learnt; empty if they were not dated or there is but one."""
+    timeline = findings.timeline
+    if timeline is None or timeline.in_chain_order is None or len(timeline.hops) < 2:
+        return ""
+    dated = [(step, hop) for hop, step in timeline.hops.items() if step is not None]
+    steps = ", ".join(f"{named(hop)} by step {whole(step)}" for step, hop in sorted(dated))
+    how = "in" if timeline.in_chain_order else "<b>not</b> in"
+    return f"The hops were learnt {how} the order of the chain: {steps}."
 
 
 def _learnt(findings: Findings) -> str:
@@ -114,7 +129,7 @@ def _circuit(findings: Findings) -> str:
 def _doubts(discovery: Discovery) -> str:
     """What of the certificate fails, in a few words; empty if nothing does."""
     failed = [verdict.name for verdict in verdicts(discovery, False) if verdict.holds is False]
-    return f" (but the circuit is not {listed(failed, 'or')}, see section 2)" if failed else ""
+    return f" (but the circuit is not {listed(failed, 'or')}, see section 4)" if failed else ""
 
 
 def tiles(findings: Findings) -> str:
@@ -133,7 +148,7 @@ def tiles(findings: Findings) -> str:
             f"every head replaced ({escape(findings.ablation)});"
             f" to stay below {discovery.threshold:g}"
             if discovery
-            else "see section 2",
+            else "see section 1",
         ),
         (
             "Useful heads",
@@ -156,7 +171,7 @@ def tiles(findings: Findings) -> str:
         ),
         (
             "In chain order",
-            *(_chain_order(timeline) if timeline else (number(None), "see section 3")),
+            *(_chain_order(timeline) if timeline else (number(None), "see section 2")),
         ),
     ]
     return tag(
@@ -190,7 +205,7 @@ def example(findings: Findings) -> str:
     blocks = [""]
     for position, label in enumerate(labels):
         chain = owner.get(position)
-        look = f"chip c{chain % 6}" if chain is not None else "chip"
+        look = f"chip chain c{1 + chain % 6}" if chain is not None else "chip"
         if position in starts:
             blocks.append("")
         blocks[-1] += f'<span class="{look}">{named(label)}</span>'

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from headway.report.labels import rounded
 
@@ -37,18 +38,39 @@ def whole(value: float | int | None) -> str:
     return f'<data value="{value!r}">{value:,.0f}</data>'
 
 
+VOID = ("input", "br")
+"""Elements that have no end tag."""
+
+
 def tag(name: str, html: str, **attributes: str) -> str:
     """An element. Attributes are escaped; `class_` stands for `class`, `aria_x` for `aria-x`."""
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{pairs}>{html}</{name}>"
+    return f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{html}</{name}>"
 
 
-def path_tag(relation: str) -> str:
-    """A path's relation, which the page can find by its name."""
-    return f'<span class="path" data-path="{escape(relation)}">{named(relation)}</span>'
+def command(folder: Path, verb: str) -> str:
+    """The command line that runs a verb on a run's folder."""
+    shown = folder.name if folder.is_absolute() else folder
+    return f"<code>headway {verb} {escape(shown)}</code>"
+
+
+def missing(html: str) -> str:
+    """A paragraph about what the folder lacks, and how to come by it."""
+    return tag("p", html, class_="missing")
+
+
+def path_key(path: tuple[int, int, str]) -> str:
+    """What a path is called in `data-path`, by which the page finds all that belongs to it."""
+    layer, head, relation = path
+    return f"{layer}.{head}.{relation}"
+
+
+def path_tag(path: tuple[int, int, str]) -> str:
+    """A path's relation; pointed at, the path lights up wherever it is shown."""
+    return f'<span class="path" data-path="{escape(path_key(path))}">{named(path[2])}</span>'
 
 
 def where(head: Sequence[int | str], several_heads: bool) -> str:
@@ -58,7 +80,7 @@ def where(head: Sequence[int | str], several_heads: bool) -> str:
 
 def place_of(path: tuple[int, int, str], several_heads: bool) -> str:
     """A path with the layer (and head) that it belongs to."""
-    return f"{where(path, several_heads)} {path_tag(path[2])}"
+    return f"{where(path, several_heads)} {path_tag(path)}"
 
 
 def counted(number: int, thing: str) -> str:
@@ -83,7 +105,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str
     top = "".join(tag("th", escape(name), scope="col") for name in head)
     body = "".join("<tr>" + "".join(tag("td", cell) for cell in row) + "</tr>\n" for row in rows)
     inner = f"<table><thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody></table>"
-    return tag("div", inner, class_="scroll", tabindex="0", role="group", aria_label=label)
+    box = tag("div", inner, class_="scroll", tabindex="0", role="group", aria_label=label)
+    keep = tag("button", "CSV", type="button", class_="keep", title="copy this table as CSV")
+    return tag("div", keep + box, class_="tabled")
 
 
 def section(name: str, number: int, title: str, html: str) -> str:
@@ -92,40 +116,14 @@ def section(name: str, number: int, title: str, html: str) -> str:
     return tag("section", f"\n{heading}\n{html}\n", id=name, aria_label=title) + "\n"
 
 
-def figure(svg_html: str, alt: str, caption_html: str, least_width: int = 560) -> str:
-    """An inline SVG on a white card, with its description for those who do not see it.
+def figure(html: str, caption_html: str, name: str) -> str:
+    """A figure on a card, with its caption and a button that keeps it as SVG.
 
     Args:
-        svg_html: from `inline_svg`.
-        alt: what the figure shows, as text.
+        html: the figure; what needs describing for those who do not see it carries its own label.
         caption_html: printed below.
-        least_width: pixels under which the card scrolls rather than shrinks the figure.
+        name: of the file to keep it in, without ending.
     """
-    image = tag("div", svg_html, role="img", aria_label=alt, style=f"min-width:{least_width}px")
-    card = tag("div", image, class_="card", tabindex="0")
-    return tag("figure", card + tag("figcaption", caption_html))
-
-
-def inline_svg(svg: str, prefix: str) -> str:
-    """An SVG file of ours as an element of an HTML page.
-
-    Names inside get a prefix, so that several figures can stand on a page; the size is left to
-    the page; and the file's style rule, which would reach the whole page, becomes an attribute.
-    """
-    element = svg[svg.index("<svg") :]
-    opening, inner = element.split(">", 1)
-    found = re.search(r'viewBox="0 0 ([\d.]+) ', opening)
-    width = 4 / 3 * float(found[1]) if found else 900
-    view = re.search(r'viewBox="[^"]*"', opening)
-    for unwanted in (
-        r"<defs>\s*<style.*?</style>\s*</defs>",
-        "<title.*?/title>",
-        "<metadata.*?/metadata>",
-    ):
-        inner = re.sub(unwanted, "", inner, count=1, flags=re.DOTALL)
-    inner = re.sub(r"<!--.*?-->\s*", "", inner, flags=re.DOTALL)
-    inner = re.sub(r'\bid="', f'id="{prefix}-', inner)
-    inner = re.sub(r"url\(#", f"url(#{prefix}-", inner)
-    inner = re.sub(r'xlink:href="#', f'href="#{prefix}-', inner).replace("xlink:href", "href")
-    look = f"max-width:{width:.0f}px;stroke-linejoin:round;stroke-linecap:butt"
-    return f'<svg {view[0] if view else ""} style="{look}" aria-hidden="true">{inner}'.strip()
+    keep = tag("button", "SVG", type="button", class_="keep", title="keep this figure as SVG")
+    card = tag("div", html, class_="card", tabindex="0", role="group", aria_label=name)
+    return tag("figure", keep + card + tag("figcaption", caption_html), data_name=name)

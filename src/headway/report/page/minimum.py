@@ -1,10 +1,9 @@
-"""Section 4 of the page: how many layers would have done."""
+"""Section 5 of the page: how many layers would have done."""
 
 from collections.abc import Sequence
 
 from headway.report.findings import Findings
-from headway.report.page.html import listed, named, place_of, section, table
-from headway.report.page.sections import command
+from headway.report.page.html import command, listed, named, place_of, section, table
 from headway.tasks import RetrievalConfig
 from headway.theory import (
     Flow,
@@ -19,7 +18,7 @@ from headway.theory import (
 
 
 def minimum(findings: Findings) -> str:
-    """Section 4: how many layers would have done."""
+    """Section 5: how many layers would have done."""
     task, causal = findings.run.config.task, findings.causal
     least, other = findings.minimum, proven_minimum(task, not causal)
     masks = ("with the causal mask", "without a mask")
@@ -49,7 +48,7 @@ def minimum(findings: Findings) -> str:
         " layers. Training need not find so short a way, and a single layer may hold several"
         " useful heads.</p>"
     )
-    return section("minimum", 4, "How close to the minimum", html)
+    return section("minimum", 5, "How close to the minimum", html)
 
 
 def _layers(least: int | None) -> str:
@@ -77,7 +76,7 @@ def _formula(findings: Findings) -> str:
 
 def _comparison(findings: Findings) -> str:
     if findings.discovery is None:
-        return f"How many the model uses, {command(findings, 'circuit')} tells."
+        return f"How many the model uses, {command(findings.run.folder, 'circuit')} tells."
     used, least = len(findings.discovery.circuit.useful_layers), findings.minimum
     if not findings.discovery.faithful:
         return "The circuit does not reproduce the model, so its count says little."

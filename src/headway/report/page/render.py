@@ -3,30 +3,45 @@
 from importlib import resources
 from pathlib import Path
 
-from headway.report.figures.saving import save_figures_of
 from headway.report.findings import Findings
+from headway.report.history import Memory, history
 from headway.report.page.births import births
+from headway.report.page.certificate import evidence_section
+from headway.report.page.circuit import circuit_figure, the_circuit
+from headway.report.page.circuit_svg import circuit_svg
+from headway.report.page.data import as_script, page_data
 from headway.report.page.header import header, title
 from headway.report.page.html import escape
+from headway.report.page.maps import attention
 from headway.report.page.minimum import minimum
 from headway.report.page.reproduce import how_to_reproduce
-from headway.report.page.sections import the_circuit, what_was_learned
-from headway.report.page.viewer import attention
 from headway.training import Run
 from headway.training.files import write_whole
 
 SECTIONS = {
-    "learned": "What was learned",
-    "circuit": "The circuit",
-    "births": "Births",
-    "minimum": "The minimum",
+    "circuit": "Circuit",
+    "births": "Birth",
     "attention": "Attention",
+    "evidence": "Evidence",
+    "minimum": "Minimum",
     "reproduce": "Reproduce",
 }
 
+SCRIPTS = ("state.js", "time.js", "circuit.js", "charts.js", "maps.js", "keep.js", "start.js")
+"""In this order; together they are one script."""
+
+TIME = """\
+<div id="time" role="group" aria-label="time" hidden>
+<button type="button" id="play" aria-label="play">▶</button>
+<output id="now" for="when"></output>
+<input type="range" id="when" min="0" value="0" step="1" aria-label="checkpoint">
+<output id="losses"></output>
+</div>
+"""
+
 
 def write_report(run: Run) -> Path:
-    """Draws the run's figures and writes its `report.html`.
+    """Writes the run's `report.html`.
 
     Sections whose data the folder lacks say which command adds it. The page needs no network.
 
@@ -37,31 +52,63 @@ def write_report(run: Run) -> Path:
     """
     page = run.folder / "report.html"
     with run.writing(), run.computing():
-        findings = Findings.of(run)
-        svgs = {
-            name: path.read_text(encoding="utf-8")
-            for name, path in save_figures_of(findings).items()
-        }
-        write_whole(page, render(findings, svgs).encode())
+        write_whole(page, render(Findings.of(run)).encode())
     return page
 
 
-def render(findings: Findings, svgs: dict[str, str]) -> str:
-    """The page as text.
+def render(findings: Findings, live: bool = False, memory: Memory | None = None) -> str:
+    """The page of a run as text.
 
     Args:
         findings: of the run.
-        svgs: the figures' SVG files by name, as far as there are any.
+        live: whether the page is served, and to follow the run as it changes.
+        memory: of attention computed before (see `history`), for the next time.
+
+    Raises:
+        HeadwayError: if a checkpoint cannot be read.
     """
-    about = escape(f"{title(findings)} — {findings.run.folder.name}")
-    body = (
-        what_was_learned(findings, svgs)
-        + the_circuit(findings, svgs)
-        + births(findings, svgs)
+    seen = history(findings, memory) if findings.checkpoints else None
+    drawing = ""
+    if findings.discovery is not None:
+        svg = circuit_svg(findings.discovery.circuit, findings.run.task, findings.discovery)
+        drawing = circuit_figure(findings, svg)
+    main = (
+        the_circuit(findings)
+        + births(findings)
+        + attention(findings, seen)
+        + evidence_section(findings)
         + minimum(findings)
-        + attention(findings, svgs)
         + how_to_reproduce(findings)
     )
+    about = f"{title(findings)} — {findings.run.folder.name}"
+    top = header(findings, SECTIONS, drawing)
+    data = as_script(page_data(findings, seen))
+    return document(about, top, main, findings.run.folder.name, TIME, SCRIPTS, data, live)
+
+
+def document(
+    about: str,
+    header: str,
+    main: str,
+    name: str = "headway",
+    after: str = "",
+    scripts: tuple[str, ...] = ("state.js", "keep.js", "start.js"),
+    data: str = "{}",
+    live: bool = False,
+) -> str:
+    """A whole page.
+
+    Args:
+        about: its title, as text.
+        header: its first screen, as HTML.
+        main: its sections, as HTML.
+        name: with which the names of figures begin that are kept as files.
+        after: what stands outside the flow of the page, as HTML.
+        scripts: files of `web/`, which become one script.
+        data: JSON that they work on.
+        live: whether to follow changes.
+    """
+    code = "\n".join(asset(name) for name in (*scripts, *(("live.js",) if live else ())))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -69,23 +116,27 @@ def render(findings: Findings, svgs: dict[str, str]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
-<title>{about}</title>
+<title>{escape(about)}</title>
 <style>
-{_asset("page.css")}</style>
+{asset("page.css")}</style>
 </head>
-<body>
+<body data-name="{escape(name)}">
+<button type="button" id="theme" aria-label="dark or light" title="dark or light">◐</button>
 <header>
-{header(findings, SECTIONS)}</header>
+{header}</header>
 <main>
-{body}</main>
+{main}</main>
 <footer>Every number on this page was read from the run's folder, or recomputed from its
 checkpoints.</footer>
+{after}<script type="application/json" id="data">{data}</script>
 <script>
-{_asset("page.js")}</script>
+"use strict";
+{code}</script>
 </body>
 </html>
 """
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of `web/`."""
     return resources.files("headway.report.page.web").joinpath(name).read_text(encoding="utf-8")

@@ -6,8 +6,7 @@ import shlex
 from typing import Any
 
 from headway.report.findings import Findings
-from headway.report.page.html import escape, section, table, tag
-from headway.report.page.sections import command
+from headway.report.page.html import command, escape, section, table, tag
 from headway.tasks import task_kind
 from headway.training import to_dict
 
@@ -30,7 +29,7 @@ def how_to_reproduce(findings: Findings) -> str:
         for name, fields in sections.items()
     )
     commands = "".join(
-        f"<li>{command(findings, verb)} {escape(what)}</li>"
+        f"<li>{command(findings.run.folder, verb)} {escape(what)}</li>"
         for verb, what in (
             ("circuit", "finds the circuit"),
             ("emergence", "dates its paths"),

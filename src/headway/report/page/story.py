@@ -78,7 +78,7 @@ def _rest(routes: Routes, several: bool) -> str:
         bring = "brings" if len(routes.idle) == 1 else "bring"
         idle = f"{counted(len(routes.idle), 'path')} {bring}"
         told += (
-            f"{idle} no symbol that is not there already: {_paths(routes.idle, several)}. They"
+            f"{idle} nothing that an answer depends on: {_paths(routes.idle, several)}. They"
             " repeat or strengthen what others bring; the certificate says whether they are needed."
         )
     return told
@@ -89,7 +89,7 @@ def _table(findings: Findings, routes: Routes) -> str:
     rows = []
     for path, leg in routes.legs.items():
         brings = _and(leg.brings) if leg.brings else '<span class="none">nothing new</span>'
-        cells = [str(path[0]), str(path[1]), path_tag(path[2]), _found_by(leg), brings]
+        cells = [str(path[0]), str(path[1]), path_tag(path), _found_by(leg), brings]
         rows.append((*cells, _part(routes, path)))
     head = ("layer", "head", "path", "can be found by", "brings", "part")
     html = table(head, rows, "what every path is found by and brings")

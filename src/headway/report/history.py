@@ -1,0 +1,92 @@
+"""Attention through training: between roles on average, and on one sequence in full."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from headway.models import attention_patterns
+from headway.report.findings import Findings
+from headway.report.roles import role_attention
+
+MOST_BETWEEN_ROLES = 600_000
+MOST_ON_EXAMPLE = 6_000_000
+"""Attention values kept for the page at most; with more, checkpoints are left out evenly."""
+
+Memory = dict[tuple[int, int], tuple[Tensor, Tensor]]
+"""What was computed before, by step and modification time of its checkpoint: see `snapshot`."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Attention of the heads that the page follows, in hundredths.
+
+    Attributes:
+        steps: of the checkpoints.
+        roles: mean attention between the roles of a chain, in the order of `places`.
+        example_steps: which of the steps the example is kept for, as indices into `steps`.
+        example: attention on the first sequence.
+    """
+
+    steps: list[int]
+    roles: UInt8[Tensor, "step head role role"]
+    example_steps: list[int]
+    example: UInt8[Tensor, "kept head query key"]
+
+
+def history(findings: Findings, memory: Memory | None = None) -> History:
+    """Follows attention through the run's checkpoints.
+
+    Args:
+        findings: of a run with a checkpoint.
+        memory: filled with what was computed, and read if it was there.
+
+    Raises:
+        HeadwayError: if there is no checkpoint, or one cannot be read.
+    """
+    memory = {} if memory is None else memory
+    heads, task = findings.followed_heads, findings.run.task
+    between_roles = len(heads) * len(task.role_names) ** 2
+    steps = thinned(findings.checkpoints, MOST_BETWEEN_ROLES // between_roles)
+    kept = thinned(list(range(len(steps))), MOST_ON_EXAMPLE // (len(heads) * task.length**2))
+    layers, numbers = [list(each) for each in zip(*heads, strict=True)]
+    between, on_example = [], []
+    for step in steps:
+        file = findings.run.checkpoint_path(step)
+        name = step, file.stat().st_mtime_ns if file.exists() else 0
+        if name not in memory:
+            memory[name] = snapshot(findings, step)
+        roles, example = memory[name]
+        between.append(roles[layers, numbers])
+        on_example.append(example[layers, numbers])
+    return History(
+        steps=steps,
+        roles=torch.stack(between),
+        example_steps=kept,
+        example=torch.stack([on_example[i] for i in kept]),
+    )
+
+
+@torch.no_grad()
+def snapshot(
+    findings: Findings, step: int
+) -> tuple[UInt8[Tensor, "layer head role role"], UInt8[Tensor, "layer head query key"]]:
+    """Attention at one checkpoint: between roles, and on the example."""
+    batch = findings.sequences
+    patterns = attention_patterns(findings.run.model(step), batch.inputs)
+    return hundredths(role_attention(patterns, findings.run.task, batch)), hundredths(patterns[0])
+
+
+def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:
+    """Shares between 0 and 1, rounded."""
+    return (100 * shares).round().clamp(0, 100).to(torch.uint8).cpu()
+
+
+def thinned(steps: Sequence[int], most: int) -> list[int]:
+    """At most so many of the steps, but two, evenly spread, with the first and the last."""
+    most = max(2, most)
+    if len(steps) <= most:
+        return list(steps)
+    return [steps[round(i * (len(steps) - 1) / (most - 1))] for i in range(most)]

@@ -1,0 +1,132 @@
+"""Section 1 of the page: the circuit path by path, with the loss that cutting each one costs."""
+
+from headway.report.findings import Findings
+from headway.report.labels import rounded
+from headway.report.page.html import (
+    command,
+    escape,
+    figure,
+    missing,
+    named,
+    number,
+    path_key,
+    path_tag,
+    section,
+    table,
+    tag,
+)
+from headway.report.page.looks import NOTHING, path_looks
+from headway.report.page.story import branch_caption, the_way
+
+
+def circuit_figure(findings: Findings, drawing: str) -> str:
+    """The drawing, with its caption and the symbols' colours."""
+    discovery, task = findings.discovery, findings.run.task
+    assert discovery is not None
+    looks = path_looks(task, discovery.circuit.paths)
+    carried = {symbol: look.colour for look in looks.values() for symbol in look.carries[-1:]}
+    legend = "".join(
+        tag("span", f"<i></i>{named(symbol)}", class_=f"carried {colour}")
+        for symbol, colour in sorted(carried.items())
+    )
+    if any(look.colour == NOTHING for look in looks.values()):
+        legend += tag("span", "<i></i>nothing new", class_=f"carried {NOTHING}")
+    if legend:
+        legend = tag("p", f"arrows carry {legend}", class_="legend")
+    caption = (
+        "One chain, its positions in the order of the sequence. An arrow runs from the position"
+        " attended to, before the layer, to the position that attends, after it; its width is the"
+        " attention at this step, its colour the symbol that it carries. Small labels: what a"
+        " position comes by if the heads copy all that stands where they look."
+        + branch_caption(task, discovery.circuit.paths)
+    )
+    return figure(drawing + legend, caption, "circuit")
+
+
+def the_circuit(findings: Findings) -> str:
+    """Section 1: paths to switch off, the way to the answer, the heads that do nothing."""
+    discovery = findings.discovery
+    if discovery is None:
+        html = missing(
+            "The circuit has not been looked for yet. This finds a mechanism for every head and"
+            f" tests it: {command(findings.run.folder, 'circuit')}"
+        )
+        return section("circuit", 1, "The circuit, path by path", html)
+    way = the_way(findings)
+    html = _switches(findings)
+    html += f"<h3>How it comes by the answer</h3>{way}" if way else ""
+    html += "<h3>Heads without a path</h3>" + _others(findings)
+    return section("circuit", 1, "The circuit, path by path", html)
+
+
+def _switches(findings: Findings) -> str:
+    discovery, task = findings.discovery, findings.run.task
+    assert discovery is not None
+    if not discovery.circuit.paths:
+        return tag("p", "The circuit has no path.")
+    looks = path_looks(task, discovery.circuit.paths)
+    necessity = {n.path: n for n in discovery.certificate.necessity}
+    dated = findings.timeline is not None
+    rows = []
+    for path in discovery.circuit.paths:
+        look, n = looks[path], necessity[path]
+        name = f"switch off layer {path[0]} head {path[1]} {path[2]}"
+        switch = {"type": "checkbox", "checked": "", "aria_label": name, "class_": "switch"}
+        cells = [
+            tag("input", "", **switch, data_path=path_key(path)),
+            str(path[0]),
+            str(path[1]),
+            f'<i class="dot {look.colour}"></i>{path_tag(path)}',
+            ", ".join(map(named, look.carries)) or '<span class="none">nothing new</span>',
+            number(n.loss),
+            number(n.free),
+        ]
+        if dated:
+            key = path_key(path)
+            cells += [tag("output", "", data_now=kind, data_path=key) for kind in _NOW]
+        rows.append(cells)
+    heads = ["on", "layer", "head", "path", "carries", "circuit without it", "above free"]
+    if dated:
+        heads += ["attention now", "model without it, now"]
+    whole = rounded(discovery.replaced_loss)
+    told = (
+        f"With all {len(rows)} paths on, and every other head replaced, the loss is {whole}; to"
+        f" stay below {discovery.threshold:g}."
+    )
+    return (
+        "<p>Switch a path off to see what it costs. The losses were measured when the circuit was"
+        " found, one path at a time; two at once were only tried for whether the loss stays below"
+        " the threshold (section 4), so one path is off at a time here.</p>"
+        + table(heads, rows, "paths of the circuit, to switch off")
+        + tag("p", told, id="switched", role="status", data_whole=told)
+        + '<p class="under"><b>circuit without it</b>: the loss with every head replaced and this'
+        f" path cut (ablation: {escape(findings.ablation)}). <b>above free</b>: the same, while the"
+        " useful heads of the layers above attend as they like. <b>model without it, now</b>: the"
+        " loss of the model at the step where the page stands, with this attention set to zero.</p>"
+    )
+
+
+_NOW = ("attention", "without")
+
+
+def _others(findings: Findings) -> str:
+    discovery = findings.discovery
+    assert discovery is not None
+    useful = set(discovery.circuit.useful_heads)
+    alone, intact = discovery.certificate.alone, discovery.certificate.intact_loss
+    rows = []
+    for head, mechanism in sorted(discovery.circuit.mechanisms.items(), key=lambda item: item[0]):
+        if head not in useful:
+            loss = alone.get(head)
+            rows.append((str(head[0]), str(head[1]), f"<em>{mechanism}</em>", number(loss)))
+    if not rows:
+        return tag("p", "None: every head has a path.")
+    columns = ("layer", "head", "mechanism", "model with this head replaced")
+    html = table(columns, rows, "heads without a path")
+    if not alone:
+        return html
+    return html + (
+        '<p class="under"><b>uniform</b>: the mean over all it may see; <b>identity</b>: itself.'
+        " The simplest mechanism that keeps the loss small is kept. The last column replaces this"
+        f" head alone, all others as they are; the model as it is: {number(intact)}.</p>"
+    )

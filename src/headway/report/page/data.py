@@ -1,0 +1,124 @@
+"""What the page's script works on: the run, step by step, as one JSON object."""
+
+import base64
+import gzip
+import json
+from bisect import bisect_right
+from typing import Any
+
+from headway.report.findings import Findings
+from headway.report.history import History
+from headway.report.page.html import path_key
+from headway.report.page.looks import path_looks, symbol_colours
+from headway.report.roles import places, position_labels
+
+
+def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
+    """All that changes as time moves, at every checkpoint that the page shows.
+
+    Args:
+        findings: of the run.
+        seen: attention through training; none if the run has no checkpoint.
+
+    Returns: `steps`; for each of them the evaluation that was last made (`evaluations`: step,
+        losses); for each path its attention and the loss of the model without it (`paths`); the
+        heads whose attention is followed, and that attention (`between roles`, a byte a value in
+        hundredths, by step, head, query, key, as base64; the example's likewise, packed by gzip).
+    """
+    steps = [] if seen is None else seen.steps
+    return {
+        "steps": steps,
+        "evaluations": _evaluations(findings, steps),
+        "paths": _paths(findings, steps),
+        "threshold": None if findings.discovery is None else findings.discovery.threshold,
+        "circuitLoss": None if findings.discovery is None else findings.discovery.replaced_loss,
+        **({} if seen is None else _attention(findings, seen)),
+    }
+
+
+def as_script(data: dict[str, Any]) -> str:
+    """The data as JSON that can stand in a `<script>`."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _evaluations(findings: Findings, steps: list[int]) -> list[dict[str, Any] | None]:
+    at = [line["step"] for line in findings.metrics]
+    found: list[dict[str, Any] | None] = []
+    for step in steps:
+        number = bisect_right(at, step)
+        if number == 0:
+            found.append(None)
+            continue
+        line = findings.metrics[number - 1]
+        names = ("step", "val_loss", "train_loss", "partial")
+        found.append({name: line[name] for name in names})
+    return found
+
+
+def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
+    discovery, timeline = findings.discovery, findings.timeline
+    if discovery is None:
+        return []
+    looks = path_looks(findings.run.task, discovery.circuit.paths)
+    necessity = {n.path: n for n in discovery.certificate.necessity}
+    histories = {} if timeline is None else {h.path: h for h in timeline.paths}
+    when = {} if timeline is None else {step: i for i, step in enumerate(timeline.steps)}
+    index = [when.get(step) for step in steps]
+    standing = [place.role for place in places(findings.run.task)]
+    data = []
+    for path in discovery.circuit.paths:
+        layer, head, relation = path
+        query, _, key = relation.partition("→")
+        entry: dict[str, Any] = {
+            "key": path_key(path),
+            "name": f"layer {layer}" + (f" head {head}" if findings.several_heads else ""),
+            "relation": relation,
+            "head": findings.followed_heads.index((layer, head)),
+            "query": standing.index(query),
+            "attended": standing.index(key),
+            "colour": looks[path].colour,
+        }
+        if (n := necessity.get(path)) is not None:
+            entry |= {"cut": n.loss, "cutFree": n.free}
+        if (h := histories.get(path)) is not None:
+            entry["attention"] = [None if i is None else h.attention[i] for i in index]
+            entry["without"] = [None if i is None else h.loss_without[i] for i in index]
+        data.append(entry)
+    if timeline is not None:
+        for entry in data:
+            entry["model"] = [None if i is None else timeline.loss[i] for i in index]
+    return data
+
+
+def _attention(findings: Findings, seen: History) -> dict[str, Any]:
+    task, batch = findings.run.task, findings.example
+    standing, colours = places(task), symbol_colours(task)
+    useful = set(findings.useful_heads)
+    mechanisms = findings.discovery.circuit.mechanisms if findings.discovery else {}
+    owner: dict[int, tuple[int, int]] = {}
+    for number, place in enumerate(standing):
+        row = batch.roles[0, task.role_names.index(place.role)].tolist()
+        owner |= {position: (number, chain) for chain, position in enumerate(row)}
+    packed = gzip.compress(seen.example.numpy().tobytes(), 9, mtime=0)
+    return {
+        "severalHeads": findings.several_heads,
+        "roles": [place.role for place in standing],
+        "symbols": [place.symbol for place in standing],
+        "colours": [colours.get(place.symbol, "c0") for place in standing],
+        "heads": [
+            {
+                "layer": layer,
+                "head": head,
+                "useful": (layer, head) in useful,
+                "does": str(mechanisms.get((layer, head), "")),
+            }
+            for layer, head in findings.followed_heads
+        ],
+        "betweenRoles": base64.b64encode(seen.roles.numpy().tobytes()).decode(),
+        "example": {
+            "kept": seen.example_steps,
+            "labels": position_labels(task, batch),
+            "owners": [owner.get(position, (None, None)) for position in range(task.length)],
+            "packed": base64.b64encode(packed).decode(),
+        },
+    }

@@ -1,0 +1,66 @@
+"""What colour means on the page: the symbol that is carried, wherever it is shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headway.circuits import Path
+from headway.report.roles import symbol_order
+from headway.report.routes import trace
+from headway.tasks import Task
+
+COLOURS = 7
+"""Classes `c0` … `c6` of page.css; `c0`, dark grey, is for what nobody asks for."""
+
+NOTHING = "nothing"
+"""The class, light grey, of paths that bring nothing new."""
+
+DASHES = ("none", "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3")
+"""Tell apart curves of one colour, and all curves in grey."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a path is drawn.
+
+    Attributes:
+        colour: its class, that of the symbol nearest to the answer among those it brings.
+        dashes: its curve's, as `stroke-dasharray`.
+        carries: all symbols that it brings, nearest to the query first; none if they are not
+            known, or were there before.
+    """
+
+    colour: str
+    dashes: str
+    carries: tuple[str, ...]
+
+
+def symbol_colours(task: Task) -> dict[str, str]:
+    """The colour class of every symbol, and of every hop, which is a symbol that is asked for."""
+    asked = {hop: i for i, hop in enumerate(task.hop_names)}
+    order = [symbol for symbol in symbol_order(task) if symbol]
+    named = {symbol: int(symbol[2:]) for symbol in order if symbol.startswith("x_")}
+    numbers = named or {symbol: i for i, symbol in enumerate(order)} or asked
+    numbers |= {hop: i for hop, i in asked.items() if hop not in numbers}
+    return {symbol: _colour(number) for symbol, number in numbers.items()}
+
+
+def path_looks(task: Task, paths: Sequence[Path]) -> dict[Path, Look]:
+    """The look of every path; by head where the task names no symbols."""
+    routes, colours = trace(task, paths), symbol_colours(task)
+    heads = {head: i for i, head in enumerate(sorted({path[:2] for path in paths}))}
+    used: dict[str, int] = {}
+    looks = {}
+    for path in paths:
+        carries = () if routes is None else routes.legs[path].brings
+        if routes is None:
+            colour = _colour(1 + heads[path[:2]])
+        else:
+            colour = colours[carries[-1]] if carries else NOTHING
+        number = used.get(colour, 0)
+        used[colour] = number + 1
+        looks[path] = Look(colour, DASHES[number % len(DASHES)], carries)
+    return looks
+
+
+def _colour(number: int) -> str:
+    return f"c{number if number < COLOURS else 1 + (number - 1) % (COLOURS - 1)}"

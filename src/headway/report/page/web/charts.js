@@ -1,0 +1,61 @@
+// Curves: a line where the page stands, and the values there.
+const charts = { outputs: [] };
+
+charts.start = () => {
+  const paths = new Map((page.data.paths ?? []).map((path) => [path.key, path]));
+  charts.outputs = all("output[data-now]").map((output) => {
+    const kind = output.dataset.now;
+    const path = paths.get(output.closest("[data-path]")?.dataset.path) ?? page.data.paths?.[0];
+    const hop = output.closest("[data-hop]")?.dataset.hop;
+    const evaluated = () => page.data.evaluations?.[page.at];
+    const value = {
+      val_loss: () => evaluated()?.val_loss,
+      train_loss: () => evaluated()?.train_loss,
+      partial: () => evaluated()?.partial?.[hop],
+    }[kind] ?? (() => path?.[kind]?.[page.at]);
+    return [output, value];
+  });
+};
+
+charts.show = () => {
+  const step = page.data.steps?.[page.at];
+  if (step === undefined) return;
+  for (const chart of all(".chart")) {
+    chart.style.setProperty("--now", step);
+    chart.classList.toggle("beyond", step > +getComputedStyle(chart).getPropertyValue("--shown"));
+  }
+  for (const [output, value] of charts.outputs) output.textContent = number(value());
+};
+
+charts.drag = (plot, event) => {
+  const { left, width } = plot.getBoundingClientRect();
+  const shown = +getComputedStyle(plot).getPropertyValue("--shown");
+  time.stop();
+  goToStep(Math.max(0, Math.min(1, (event.clientX - left) / width)) * shown);
+};
+
+document.addEventListener("pointerdown", (event) => {
+  const plot = event.target.closest?.(".plot");
+  if (!plot || !page.data.steps?.length || event.target.closest(".mark-at")) return;
+  plot.setPointerCapture(event.pointerId);
+  charts.drag(plot, event);
+  const move = (moved) => charts.drag(plot, moved);
+  plot.addEventListener("pointermove", move);
+  const end = () => plot.removeEventListener("pointermove", move);
+  plot.addEventListener("pointerup", end, { once: true });
+  plot.addEventListener("pointercancel", end, { once: true });
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.(".whole");
+  if (!button) return;
+  const chart = button.closest(".chart"), { cut, end } = button.dataset;
+  const whole = chart.dataset.range === "cut";
+  chart.dataset.range = whole ? "end" : "cut";
+  chart.style.setProperty("--shown", whole ? end : cut);
+  const words = (step) => (+step).toLocaleString("en");
+  button.textContent = whole ? `show steps up to ${words(cut)}`
+    : `show the whole run, ${words(end)} steps`;
+  refresh();
+});
+parts.push(charts);

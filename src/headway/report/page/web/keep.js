@@ -1,0 +1,120 @@
+// To take away: a figure as SVG, a table as CSV. And the theme.
+const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap",
+  "stroke-opacity", "opacity", "font-family", "font-size", "font-weight", "font-style",
+  "text-anchor", "vector-effect", "display", "paint-order", "stroke-linejoin"];
+const SVG = "http://www.w3.org/2000/svg";
+
+const svgElement = (name, attributes, parent) => {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  parent?.append(element);
+  return element;
+};
+
+// A drawing on the page as it looks now, without the page's styles.
+function frozen(svg) {
+  const copy = svg.cloneNode(true), before = [svg, ...all("*", svg)], after = [copy, ...all("*", copy)];
+  before.forEach((element, i) => {
+    const style = getComputedStyle(element);
+    const look = LOOKS.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";");
+    after[i].setAttribute("style", look);
+    for (const name of ["class", "tabindex", "role", "aria-pressed"]) after[i].removeAttribute(name);
+  });
+  for (const hidden of all("[style*='display:none']", copy)) hidden.remove();
+  return copy;
+}
+
+// Anything on the page as one SVG: drawings and canvases where they stand, words as text.
+function asSvg(root) {
+  const frame = root.getBoundingClientRect();
+  const out = svgElement("svg", { xmlns: SVG, width: frame.width.toFixed(0),
+    height: frame.height.toFixed(0), viewBox: `0 0 ${frame.width.toFixed(1)} ${frame.height.toFixed(1)}` });
+  const paper = getComputedStyle(root).backgroundColor;
+  svgElement("rect", { width: "100%", height: "100%", fill: paper }, out);
+  const place = (box) => ({ x: (box.left - frame.left).toFixed(1), y: (box.top - frame.top).toFixed(1),
+    width: box.width.toFixed(1), height: box.height.toFixed(1) });
+  const visit = (element) => {
+    const style = getComputedStyle(element), box = element.getBoundingClientRect();
+    if (style.display === "none" || style.visibility === "hidden" || element.matches("button")) return;
+    if (element.matches("svg")) {
+      const copy = frozen(element);
+      for (const [key, value] of Object.entries(place(box))) copy.setAttribute(key, value);
+      copy.style.maxWidth = "none";
+      if (element.closest(".plot")) copy.style.overflow = "hidden";
+      out.append(copy);
+      return;
+    }
+    if (element.matches("canvas")) {
+      svgElement("image", { ...place(box), href: element.toDataURL(), preserveAspectRatio: "none",
+        style: "image-rendering:pixelated" }, out);
+      return;
+    }
+    const filled = style.backgroundColor;
+    if (element !== root && !/, 0\)$|transparent/.test(filled) && box.width) {
+      svgElement("rect", { ...place(box), fill: filled, rx: parseFloat(style.borderRadius) || 0 }, out);
+    }
+    for (const child of element.childNodes) {
+      if (child.nodeType === Node.ELEMENT_NODE) visit(child);
+      if (child.nodeType !== Node.TEXT_NODE || !child.textContent.trim()) continue;
+      const range = document.createRange();
+      range.selectNodeContents(child);
+      const at = range.getBoundingClientRect();
+      svgElement("text", { x: (at.left - frame.left).toFixed(1),
+        y: (at.bottom - frame.top - 0.22 * at.height).toFixed(1), fill: style.color,
+        style: `font:${style.fontWeight} ${style.fontSize} ${style.fontFamily.replaceAll('"', "'")}` },
+      out).textContent = child.textContent.replace(/\s+/g, " ").trim();
+    }
+  };
+  visit(root);
+  return new XMLSerializer().serializeToString(out);
+}
+
+function save(text, type, name) {
+  const link = made("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function asCsv(table) {
+  const cell = (element) => {
+    const exact = element.querySelector("data")?.getAttribute("value");
+    const text = exact ?? element.textContent.replace(/\s+/g, " ").trim();
+    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return all("tr", table).map((row) => [...row.children].map(cell).join(",")).join("\n") + "\n";
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // not allowed, or an old browser
+    const area = document.body.appendChild(made("textarea", {}, text));
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.(".keep");
+  if (!button) return;
+  const figure = button.closest("figure"), run = document.body.dataset.name;
+  if (figure) {
+    save(asSvg(figure.querySelector(".card")), "image/svg+xml", `${run}-${figure.dataset.name}.svg`);
+  } else {
+    const words = button.textContent;
+    await copied(asCsv(button.closest(".tabled").querySelector("table")));
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = words; }, 1200);
+  }
+});
+
+byId("theme").addEventListener("click", () => {
+  const root = document.documentElement, dark = getComputedStyle(root).colorScheme === "dark"
+    || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  root.dataset.theme = dark ? "light" : "dark";
+  for (const part of parts) part.themed?.();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const part of parts) part.themed?.();
+});

@@ -1,0 +1,241 @@
+// Attention maps: a canvas a head, a pixel a cell, stretched; frames and words lie over it.
+const maps = { heads: [], shades: null, big: new Set() };
+
+maps.start = () => {
+  const box = byId("maps"), data = page.data;
+  maps.heads = [];
+  if (!box || !data.heads) return;
+  maps.between = bytes(data.betweenRoles);
+  maps.onExample = null;
+  box.style.setProperty("--least", data.heads.length <= 9 ? "230px" : "150px");
+  maps.heads = data.heads.map((head, number) => maps.make(head, number));
+  box.replaceChildren(...maps.heads.map((map) => map.box));
+  maps.choose();
+  maps.lay();
+};
+
+maps.make = (head, number) => {
+  const name = `layer ${head.layer}` + (page.data.severalHeads ? ` head ${head.head}` : "");
+  const canvas = made("canvas", { role: "img" });
+  const frames = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  frames.setAttribute("preserveAspectRatio", "none");
+  const enlarge = made("button", { type: "button", class: "enlarge", "aria-pressed": "false",
+    title: "larger or smaller", "aria-label": `${name}: larger or smaller` }, "⤢");
+  const does = made("small", {}, named(head.does));
+  const title = made("h4", {}, name, " ", does, enlarge);
+  const top = made("div", { class: "top", "aria-hidden": "true" });
+  const side = made("div", { class: "side", "aria-hidden": "true" });
+  const cells = made("div", { class: "cells" }, canvas, frames);
+  const box = made("div", { class: `map${head.useful ? "" : " idle"}` }, title,
+    made("div", { class: "grid" }, top, side, cells));
+  const map = { head, number, name, box, canvas, frames, top, side, enlarge };
+  enlarge.addEventListener("click", () => {
+    maps.big[maps.big.has(name) ? "delete" : "add"](name);
+    maps.lay();
+  });
+  canvas.addEventListener("pointermove", (event) => maps.tell(map, event));
+  canvas.addEventListener("pointerleave", () => point(null));
+  canvas.addEventListener("click", (event) => {
+    const path = maps.pathAt(map, maps.cellAt(map, event));
+    if (path) point(path.key, true);
+  });
+  return map;
+};
+
+// How rows and columns stand: which position or role each is, and what it is called.
+maps.layout = () => {
+  const { roles, symbols, colours, example } = page.data;
+  const called = (role, i) => symbols[i] ? `${role} (${symbols[i]})` : role;
+  if (page.view === "roles") {
+    const rows = roles.map((role, i) => ({ at: i, label: role, name: called(role, i),
+      colour: colours[i] }));
+    return { rows, columns: [...rows, { at: null, label: "else", name: "other chains" }] };
+  }
+  const rows = example.labels.map((label, at) => {
+    const [role, chain] = example.owners[at];
+    const name = role === null ? `position ${at}`
+      : `${label}, position ${at}: ${called(roles[role], role)} of chain ${chain + 1}`;
+    return { at, label, name, role, chain, colour: role === null ? null : colours[role] };
+  });
+  if (page.order === "role") {
+    const rank = (row) => (row.role ?? roles.length) * 1000 + (row.chain ?? 0);
+    rows.sort((a, b) => rank(a) - rank(b));
+  }
+  return { rows, columns: rows };
+};
+
+maps.lay = () => {
+  maps.plan = maps.layout();
+  const { rows, columns } = maps.plan, edge = page.view === "roles" ? 0 : 2;
+  maps.edge = edge;
+  for (const map of maps.heads) {
+    const big = maps.big.has(map.name), words = big || page.view === "roles";
+    map.box.classList.toggle("big", big);
+    map.enlarge.setAttribute("aria-pressed", String(big));
+    map.canvas.width = columns.length + edge;
+    map.canvas.height = rows.length + edge;
+    map.frames.setAttribute("viewBox", `0 0 ${map.canvas.width} ${map.canvas.height}`);
+    const label = (row) => made("span", {}, named(row.label));
+    map.top.replaceChildren(...(words ? columns.map(label) : []));
+    map.side.replaceChildren(...(words ? rows.map(label) : []));
+    const crowded = rows.some((row) => row.label.length > 2) || rows.length > 16;
+    map.top.classList.toggle("upright", crowded);
+    map.box.style.setProperty("--edge", edge / map.canvas.width);
+    maps.frame(map);
+  }
+  refresh();
+};
+
+maps.frame = (map) => {
+  const { rows, columns } = maps.plan;
+  const place = (list, role, chain) => list.findIndex((row) => page.view === "roles"
+    ? row.at === role : row.role === role && row.chain === chain);
+  const chains = page.view === "roles" ? [0]
+    : [...new Set(rows.map((row) => row.chain).filter((chain) => chain !== null))];
+  map.paths = page.data.paths.filter((path) => path.head === map.number);
+  const framed = map.paths.flatMap((path) => chains.map((chain) => {
+    const y = place(rows, path.query, chain), x = place(columns, path.attended, chain);
+    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    for (const [key, value] of Object.entries({ x: x + maps.edge, y: y + maps.edge, width: 1,
+      height: 1, class: `frame ${path.colour}`, "data-path": path.key })) {
+      rect.setAttribute(key, value);
+    }
+    return rect;
+  }));
+  map.frames.replaceChildren(...framed);
+};
+
+maps.show = () => {
+  if (!maps.heads.length) return;
+  maps.shades ??= maps.mix();
+  if (page.view === "example" && !maps.onExample) return maps.unpack();
+  const { rows, columns } = maps.plan, { edge } = maps;
+  for (const map of maps.heads) {
+    const { width, height } = map.canvas, context = map.canvas.getContext("2d");
+    const image = context.createImageData(width, height);
+    const cells = new Uint32Array(image.data.buffer), value = maps.reader(map);
+    if (edge) {
+      rows.forEach((row, i) => { cells[(i + edge) * width] = maps.shades.roles[row.colour] ?? 0; });
+      columns.forEach((row, i) => { cells[i + edge] = maps.shades.roles[row.colour] ?? 0; });
+    }
+    for (let i = 0; i < rows.length; i++) {
+      for (let j = 0; j < columns.length; j++) {
+        cells[(i + edge) * width + j + edge] =
+          maps.shades.attention[value(rows[i].at, columns[j].at)];
+      }
+    }
+    context.putImageData(image, 0, 0);
+    if (page.view === "roles") map.canvas.setAttribute("aria-label", maps.described(map, value));
+    else map.canvas.setAttribute("aria-label", `${map.name}: attention on one sequence`);
+  }
+  if (maps.last) maps.tell(...maps.last);
+};
+
+// Attention in hundredths of a head at this step, by row and column.
+maps.reader = (map) => {
+  const { steps, heads, roles, example } = page.data, count = heads.length;
+  if (page.view === "roles") {
+    const n = roles.length, from = (page.at * count + map.number) * n * n;
+    return (i, j) => {
+      if (j !== null) return maps.between[from + i * n + j];
+      let rest = 100;
+      for (let k = 0; k < n; k++) rest -= maps.between[from + i * n + k];
+      return Math.max(0, rest);
+    };
+  }
+  const off = example.kept.map((at) => Math.abs(steps[at] - steps[page.at]));
+  const n = example.labels.length, kept = off.indexOf(Math.min(...off));
+  const from = (kept * count + map.number) * n * n;
+  return (i, j) => maps.onExample[from + i * n + j];
+};
+
+maps.unpack = async () => {
+  if (maps.unpacking === page.data) return;
+  maps.unpacking = page.data;
+  const stream = new Blob([bytes(page.data.example.packed)]).stream();
+  const open = new Response(stream.pipeThrough(new DecompressionStream("gzip")));
+  maps.onExample = new Uint8Array(await open.arrayBuffer());
+  refresh();
+};
+
+maps.described = (map, value) => {
+  const n = page.data.roles.length, strongest = [];
+  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) strongest.push([value(i, j), i, j]);
+  strongest.sort((a, b) => b[0] - a[0]);
+  const words = strongest.slice(0, 3).map(([share, i, j]) =>
+    `${page.data.roles[i]} to ${page.data.roles[j]} ${(share / 100).toFixed(2)}`);
+  return `${map.name}: mean attention, strongest ${words.join(", ")}`;
+};
+
+// Colours of the theme, as the pixels of a canvas have them.
+maps.mix = () => {
+  const style = getComputedStyle(byId("maps"));
+  const probe = made("canvas", { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
+  const rgb = (colour) => {
+    probe.fillStyle = colour;
+    probe.fillRect(0, 0, 1, 1);
+    return [...probe.getImageData(0, 0, 1, 1).data];
+  };
+  const resolve = (name) => {
+    const element = byId("maps").appendChild(made("i", { style: `color:var(${name})` }));
+    const colour = getComputedStyle(element).color;
+    element.remove();
+    return rgb(colour);
+  };
+  const pixel = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
+  const none = resolve("--card"), full = resolve("--full");
+  const between = (share) => none.map((c, i) => Math.round(c + (full[i] - c) * share));
+  return {
+    attention: Array.from({ length: 101 }, (_, i) => pixel(between((i / 100) ** 0.8)) >>> 0),
+    roles: Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`c${i}`,
+      pixel(resolve(`--c${i}`)) >>> 0])),
+    style,
+  };
+};
+
+maps.cellAt = (map, event) => {
+  const { left, top, width, height } = map.canvas.getBoundingClientRect();
+  const j = Math.floor(((event.clientX - left) / width) * map.canvas.width) - maps.edge;
+  const i = Math.floor(((event.clientY - top) / height) * map.canvas.height) - maps.edge;
+  const row = maps.plan.rows[i], column = maps.plan.columns[j];
+  return row && column ? { row, column } : null;
+};
+
+maps.pathAt = (map, cell) => cell && map.paths.find((path) => page.view === "roles"
+  ? path.query === cell.row.at && path.attended === cell.column.at
+  : path.query === cell.row.role && path.attended === cell.column.role
+    && cell.row.chain === cell.column.chain);
+
+maps.tell = (map, event) => {
+  maps.last = [map, { clientX: event.clientX, clientY: event.clientY }];
+  const cell = maps.cellAt(map, event);
+  if (!cell) return;
+  const share = maps.reader(map)(cell.row.at, cell.column.at) / 100;
+  byId("readout").replaceChildren(`${map.name}: `, named(cell.row.name), " attends to ",
+    named(cell.column.name), ` with ${share.toFixed(2)}`);
+  const path = maps.pathAt(map, cell)?.key ?? null;
+  if (path !== page.pointed) point(path);
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-choice]");
+  if (!button) return;
+  page[button.dataset.choice] = button.dataset.value;
+  maps.last = null;
+  maps.choose();
+  maps.lay();
+});
+
+maps.choose = () => {
+  for (const button of all("[data-choice]")) {
+    const { choice, value } = button.dataset;
+    button.setAttribute("aria-pressed", String(page[choice] === value));
+    if (choice === "order") button.disabled = page.view === "roles";
+  }
+};
+
+maps.themed = () => {
+  maps.shades = null;
+  refresh();
+};
+parts.push(maps);

@@ -1,0 +1,64 @@
+// What the page shows, and who draws it. A part has `start` (the page is new), `show` (time, or
+// what is switched on, has changed) and `light` (another path is pointed at).
+const byId = (id) => document.getElementById(id);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const made = (name, attributes = {}, ...children) => {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+};
+
+const page = {
+  data: {}, // see data.py
+  at: 0, // index into data.steps
+  pinned: null, // the path that was clicked
+  pointed: null, // the path that is pointed at
+  off: null, // the path that is switched off
+  view: "roles",
+  order: "position",
+};
+const parts = [];
+
+let drawn = null;
+function refresh() {
+  drawn ??= requestAnimationFrame(() => {
+    drawn = null;
+    for (const part of parts) part.show?.();
+  });
+}
+
+function goTo(index) {
+  const last = (page.data.steps?.length ?? 0) - 1;
+  page.at = Math.max(0, Math.min(last, index));
+  refresh();
+}
+
+function goToStep(step) {
+  const off = page.data.steps.map((at) => Math.abs(at - step));
+  goTo(off.indexOf(Math.min(...off)));
+}
+
+function point(path, pin = false) {
+  if (pin) page.pinned = page.pinned === path ? null : path;
+  page.pointed = path;
+  for (const part of parts) part.light?.(page.pointed ?? page.pinned);
+}
+
+// Three digits, zeros at the end included, as everywhere in headway.
+const number = (value) =>
+  value === null || value === undefined ? "—" : (+value.toPrecision(3) >= 1000
+    ? Math.round(value).toLocaleString("en") : value.toPrecision(3).replace(/\.$/, ""));
+
+// A name such as s2 or x_1, its number as a subscript.
+const named = (name) => {
+  const piece = document.createDocumentFragment();
+  for (const word of name.split(/(\b[a-z]_?\d+\b)/)) {
+    const [, letter, index] = word.match(/^([a-z])_?(\d+)$/) ?? [];
+    if (letter) piece.append(letter, made("sub", {}, index));
+    else piece.append(word);
+  }
+  return piece;
+};
+
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
