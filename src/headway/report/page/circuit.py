@@ -69,7 +69,7 @@ def _switches(findings: Findings) -> str:
     dated = findings.timeline is not None
     rows = []
     for path in discovery.circuit.paths:
-        look, n = looks[path], necessity[path]
+        look, n = looks[path], necessity.get(path)
         name = f"switch off layer {path[0]} head {path[1]} {path[2]}"
         switch = {"type": "checkbox", "checked": "", "aria_label": name, "class_": "switch"}
         cells = [
@@ -78,8 +78,8 @@ def _switches(findings: Findings) -> str:
             str(path[1]),
             f'<i class="dot {look.colour}"></i>{path_tag(path)}',
             ", ".join(map(named, look.carries)) or '<span class="none">nothing new</span>',
-            number(n.loss),
-            number(n.free),
+            number(n and n.loss),
+            number(n and n.free),
         ]
         if dated:
             key = path_key(path)
