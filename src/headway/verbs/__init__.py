@@ -2,6 +2,7 @@
 
 from headway.verbs.circuits import circuit, emergence, report, truth
 from headway.verbs.learning import demo, runs, sweep, train
+from headway.verbs.showing import serve
 from headway.verbs.theory import depths, theory
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "emergence",
     "report",
     "runs",
+    "serve",
     "sweep",
     "theory",
     "train",
