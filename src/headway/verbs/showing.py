@@ -1,5 +1,6 @@
 """The verb that shows runs in the browser."""
 
+import contextlib
 import threading
 import webbrowser
 from pathlib import Path
@@ -22,8 +23,8 @@ def serve(folder: Positional[Path] = Path("runs"), port: int = 8765, open: Flag 
     from headway import terminal
     from headway.report.server import Server
 
-    server = Server(folder, port)
-    terminal.say(f"serving runs on {server.url}  (Ctrl-C stops)")
-    if open:
-        threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
-    server.run()
+    with Server(folder, port) as server, contextlib.suppress(KeyboardInterrupt):
+        terminal.say(f"serving runs on {server.url}  (Ctrl-C stops)")
+        if open:
+            threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
+        server.serve_forever()

@@ -4,9 +4,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from headway.errors import HeadwayError
 from headway.training.files import clear_io_errors
@@ -98,22 +98,22 @@ class Library:
         """
         self._require_inside(folder)
         names = set[str]()
-        with self._scanned(folder) as entries:
-            for entry in entries:
-                if not entry.name.startswith(".") and entry.name.endswith((".json", ".jsonl")):
-                    names.add(entry.name)
-                    yield from self._file(entry)
-        checkpoints = folder / "checkpoints"
-        self._require_inside(checkpoints)
-        if checkpoints.is_dir():
-            with self._scanned(checkpoints) as entries:
-                for entry in entries:
-                    if not entry.name.startswith("."):
-                        self._require_inside(entry)
-                        _require_file(entry.is_file(), entry)
-                        yield _Mark(f"checkpoints/{entry.name}")
-        if "outcome.json" not in names and is_held(folder / ".lock"):
+        for entry in _scanned(folder):
+            names.add(entry.name)
+            if entry.name == "checkpoints":
+                self._require_inside(entry)
+                yield from self._checkpoints(entry)
+            elif not entry.name.startswith(".") and entry.name.endswith((".json", ".jsonl")):
+                yield from self._file(entry)
+        if ".lock" in names and "outcome.json" not in names and is_held(folder / ".lock"):
             yield _Mark("running")
+
+    def _checkpoints(self, folder: os.DirEntry[str]) -> Iterator["_Mark"]:
+        for entry in _scanned(folder):
+            if not entry.name.startswith("."):
+                self._require_inside(entry)
+                _require_file(entry.is_file(), entry)
+                yield _Mark(entry.name)
 
     def _file(self, entry: os.DirEntry[str]) -> Iterator["_Mark"]:
         self._require_inside(entry)
@@ -123,14 +123,6 @@ class Library:
             return
         _require_file(stat.S_ISREG(told.st_mode), entry)
         yield _Mark(entry.name, told.st_mtime_ns, told.st_size, told.st_ino)
-
-    @contextmanager
-    def _scanned(self, folder: Path) -> Iterator[list[os.DirEntry[str]]]:
-        """What lies in a folder, by name."""
-        with clear_io_errors(folder, "read"):
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-            yield entries
 
     def _require_inside(self, path: Path | os.DirEntry[str]) -> None:
         if self._leads_out(path):
@@ -142,14 +134,19 @@ class Library:
         return is_link and not Path(os.path.realpath(path)).is_relative_to(self._root)
 
 
-@dataclass(frozen=True)
-class _Mark:
+class _Mark(NamedTuple):
     """Something in a run's folder, as far as it tells a change. The time is in nanoseconds."""
 
     name: str
     time: int = 0
     size: int = 0
     number: int = 0
+
+
+def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
+    """What lies in a folder, by name."""
+    with clear_io_errors(Path(folder), "read"), os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
 
 
 def _require_file(is_file: bool, entry: os.DirEntry[str]) -> None:

@@ -67,21 +67,17 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where the page of all runs is."""
-        return f"http://{ADDRESS}:{self.server_address[1]}/"
+        return f"http://{ADDRESS}:{self.server_port}/"
 
-    def run(self) -> None:
-        """Serves until Ctrl-C."""
-        try:
-            self.serve_forever()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            self.server_close()
-            self.pages.close()  # a thread that computes while the interpreter ends can crash it
+    def server_close(self) -> None:
+        """Gives the port back."""
+        super().server_close()
+        self.pages.close()  # a thread that computes while the interpreter ends can crash it
 
     def server_bind(self) -> None:
         """Takes the port, without asking for the machine's name, which can take long."""
         TCPServer.server_bind(self)
+        self.server_name, self.server_port = ADDRESS, self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says on one line what went wrong, unless it is only that somebody hung up."""
