@@ -28,6 +28,10 @@ CPU, GPU = 4e10, 1e13
 estimates only."""
 
 
+LEAST = 0.01
+"""Seconds that a step takes at least, however small the model."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """What a group of runs takes, at most.
@@ -36,25 +40,27 @@ class Cost:
         group: its name.
         runs: how many there are.
         done: how many have ended.
-        operations: floating-point operations of all steps of those that have not.
+        steps: of the optimiser, of those that have not.
+        operations: floating-point operations of these steps.
         disk: bytes of all checkpoints of those that have not.
     """
 
     group: str
     runs: int
     done: int
+    steps: int
     operations: float
     disk: float
 
     @property
     def cpu_hours(self) -> float:
         """Hours of one core."""
-        return self.operations / CPU / 3600
+        return (self.operations / CPU + self.steps * LEAST) / 3600
 
     @property
     def gpu_hours(self) -> float:
         """Hours of one GPU."""
-        return self.operations / GPU / 3600
+        return (self.operations / GPU + self.steps * LEAST) / 3600
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
@@ -98,6 +104,7 @@ def cost(group: str, scale: str, folder: Path) -> Cost:
         group,
         len(configs),
         len(configs) - len(left),
+        sum(c.training.steps for c in left.values()),
         sum(PER_WEIGHT * step_cost(c) * c.training.steps for c in left.values()),
         sum(_disk(c) for c in left.values()),
     )

@@ -43,9 +43,9 @@ def print_verdicts(verdicts: Sequence[Verdict], results: dict[str, Result] | Non
     """
     out = console()
     table = Table(box=None, pad_edge=False)
-    table.add_column("claim", ratio=1, overflow="fold")
-    table.add_column("paper", max_width=15, overflow="fold")
-    table.add_column("measured", max_width=22, overflow="fold")
+    table.add_column("claim", ratio=1)
+    table.add_column("paper", width=14)
+    table.add_column("measured, rule", width=21)
     table.add_column("verdict", no_wrap=True)
     figure = None
     for verdict in verdicts:
@@ -53,18 +53,19 @@ def print_verdicts(verdicts: Sequence[Verdict], results: dict[str, Result] | Non
         if claim.figure != figure:
             figure = claim.figure
             result = (results or {}).get(figure)
-            where = f"  {result.date}, {result.machine}" if result else ""
-            table.add_row(Text(f"{figure}, section {claim.section}{where}", style="bold"))
+            where = f"{result.date}, {result.machine}" if result else ""
+            table.add_row(Text(f"\n{figure}, section {claim.section}", style="bold"))
+            if where:
+                table.add_row(Text(where, style="dim"))
+        rule = (claim.rule(verdict.scale).text, "dim")
         table.add_row(
-            f"  {claim.claim}",
+            claim.claim,
             claim.paper,
-            verdict.measured,
+            Text.assemble(verdict.measured, "\n", rule),
             Text(verdict.said, style=LOOKS[verdict.holds]),
         )
-        rule = verdict.claim.rule(verdict.scale)
-        why = claim.why.get(verdict.scale)
-        told = f"  {rule.text}" + (f" ({why})" if why else "")
-        table.add_row(Text(told, style="dim"))
+        if verdict.scale in claim.why:
+            table.add_row(Text(f"({claim.why[verdict.scale]})", style="dim"))
     out.print(table)
     for missing in dict.fromkeys(verdict.missing for verdict in verdicts if verdict.missing):
         out.print(f"Not measured: {missing}", style="yellow")

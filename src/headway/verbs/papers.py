@@ -52,6 +52,8 @@ def reproduce(
             terminal.say(f"drawn in {drawn}")
         paper.write(experiment, scale, found, missing, results or place / "results")
     terminal.print_verdicts(verdicts)
+    if scale == "smoke":
+        terminal.say("smoke shows that everything works; its models are too small to judge by")
 
 
 def claims(
