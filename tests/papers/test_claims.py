@@ -1,0 +1,76 @@
+import pytest
+
+from headway.errors import HeadwayError
+from headway.papers.claims import Claim, Rule, Verdict, claims, read
+from headway.papers.experiments import EXPERIMENTS
+
+CLAIM = """
+[[claim]]
+id = "a"
+figure = "fig4"
+section = "7"
+claim = "losses are small"
+paper = "< 0.01"
+measure = "loss"
+rule = "every < 0.01"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds", "does_not"),
+    [
+        ("every < 0.5", [0.1, 0.4], [0.1, 0.5]),
+        ("any > 0", [0.0, 2.0], [0.0, -1.0]),
+        ("mean in 3.5..4.5", [3.0, 5.0], [3.0, 3.0]),
+        ("median == 4", [4.0, 4.0, 9.0], [4.0, 5.0, 9.0]),
+        ("share == 1", [1.0, 2.0], [1.0, 0.0]),
+        ("share >= 0.5", [1.0, 0.0], [1.0, 0.0, 0.0]),
+        ("mean <= -0.5", [-0.4, -0.6], [-0.4, -0.5]),
+    ],
+)
+def test_a_rule_tells_what_bears_a_claim_out(rule, holds, does_not):
+    assert Rule.of(rule).judge(holds)
+    assert not Rule.of(rule).judge(does_not)
+
+
+@pytest.mark.parametrize("text", ["all < 1", "every << 1", "every < one", "mean in 3-4", ""])
+def test_what_is_no_rule_is_refused(text):
+    with pytest.raises(HeadwayError, match="STATISTIC OP NUMBER"):
+        Rule.of(text)
+
+
+def claim(more: str = "") -> Claim:
+    return read(CLAIM + more)[0]
+
+
+def test_a_scale_may_have_a_rule_of_its_own():
+    adapted = claim('[claim.small]\nrule = "every < 0.05"\nwhy = "shorter runs"')
+    assert adapted.rule("paper").text == adapted.rule("smoke").text == "every < 0.01"
+    assert adapted.rule("small").text == "every < 0.05"
+    assert adapted.why == {"small": "shorter runs"}
+    assert Verdict(adapted, "small", {"a": 0.02}).said == "holds"
+    assert Verdict(adapted, "paper", {"a": 0.02}).said == "does not hold"
+
+
+def test_a_verdict_tells_mean_spread_and_count():
+    assert Verdict(claim(), "paper", {"a": 0.25, "b": 0.75}).measured == "0.5 ± 0.35 (n=2)"
+    assert Verdict(claim(), "paper", {"a": 0.25}).measured == "0.25 (n=1)"
+    assert Verdict(claim(), "paper", {}).measured == "–"
+    assert Verdict(claim(), "paper", {}).said == "not run"
+    share = read(CLAIM.replace("every < 0.01", "share == 1"))[0]
+    assert Verdict(share, "paper", {"a": 1.0, "b": 0.0}).measured == "1 of 2"
+
+
+def test_claims_are_checked_when_they_are_read():
+    with pytest.raises(HeadwayError, match="different for every claim"):
+        read(CLAIM + CLAIM)
+    with pytest.raises(HeadwayError, match=r"claim 'a'.*odd"):
+        read(CLAIM + "odd = 1\n")
+
+
+def test_every_claim_is_of_a_figure_that_can_be_asked_for():
+    found = claims()
+    assert {one.figure for one in found} == set(EXPERIMENTS)
+    for one in found:
+        assert set(one.why) == set(one.rules) - {"paper"}
+    assert [one.id for one in claims("fig3")] == ["shared-information", "at-most-triples"]

@@ -1,0 +1,165 @@
+import json
+
+import pytest
+
+from headway import cli
+from headway.errors import HeadwayError
+from headway.papers import measures, reproduce
+from headway.papers.claims import claims
+from headway.papers.experiments import EXPERIMENTS
+from headway.papers.setups import GROUPS
+from headway.training import Run, to_dict
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """Everything at the smallest scale, run once."""
+    folder = tmp_path_factory.mktemp("paper")
+    cli.main(["reproduce", "all", "--scale", "smoke", "--folder", str(folder)])
+    return folder
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_everything_runs_and_is_drawn(smoke):
+    for name in EXPERIMENTS:
+        assert (smoke / "results" / "smoke" / f"{name}.json").exists()
+    drawn = {path.name for path in (smoke / "figures").glob("*.svg")}
+    assert {"theorem1.svg", "fig3.svg", "fig4.svg", "fig5-seed=1.svg", "fig6-seed=1.svg"} < drawn
+    assert {"fig7-births-seed=1.svg", "appendix-d-seed=1.svg"} < drawn
+    assert {"appendix-c-abc-seed=1.svg", "appendix-c-d-seed=1.svg"} < drawn
+
+
+def test_every_claim_but_those_of_language_models_is_measured(smoke):
+    for claim in claims():
+        result = reproduce.read(claim.figure, "smoke", smoke / "results")
+        if claim.figure == "fig2":
+            assert "language models" in result.missing
+        else:
+            assert claim.measure in result.measures, claim.id
+
+
+def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
+    before = contents(smoke / "figures"), contents(smoke / "abc")
+    cli.main(["reproduce", "fig5", "appendix-e", "--scale", "smoke", "--folder", str(smoke)])
+    after = contents(smoke / "figures"), contents(smoke / "abc")
+    assert before == after
+    assert "2 done before" in capsys.readouterr().out
+
+
+def test_the_numbers_are_those_of_the_run_folders(smoke):
+    found = reproduce.read("fig5", "smoke", smoke / "results").measures
+    for name, loss in found["abc_val_loss"].items():
+        run = Run.open(smoke / "abc" / name)
+        circuit = run.read("circuit.json")
+        assert loss == run.metrics()[-1]["val_loss"]
+        assert found["abc_replaced_loss"][name] == circuit["loss"]["replaced"]
+        assert found["abc_useful_heads"][name] == circuit["useful_heads"]
+    final = reproduce.read("fig4", "smoke", smoke / "results").measures["non_ic_final_loss"]
+    for name, loss in final.items():
+        lines = Run.open(smoke / "non-ic" / name).metrics()
+        last = [m["val_loss"] for m in lines if m["step"] > lines[-1]["step"] - 100]
+        assert loss == pytest.approx(sum(last) / len(last))
+
+
+def test_claims_are_judged_from_the_results(smoke, capsys):
+    cli.main(["claims", "--scale", "smoke", "--results", str(smoke / "results")])
+    told = capsys.readouterr().out
+    assert told.count("not run") >= 1
+    assert "Not measured: language models cannot be asked yet" in told
+    assert told.count("holds") > 5
+
+
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys):
+    cli.main(["reproduce", "all", "--scale", "paper", "--folder", str(tmp_path), "--dry-run"])
+    told = capsys.readouterr().out
+    assert "PFLOP" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_costs_are_about_those_of_the_paper(tmp_path):
+    """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
+    cost = {group: reproduce.cost(group, "paper", tmp_path) for group in GROUPS}
+    assert cost["ic"].operations + cost["non-ic"].operations == pytest.approx(125e15, rel=0.1)
+    assert cost["abc"].operations / 3 == pytest.approx(1.2e15, rel=0.1)
+    assert cost["d"].operations == pytest.approx(0.3e15, rel=0.1)
+    assert [cost[group].runs for group in ("ic", "non-ic", "abc", "d")] == [64, 64, 3, 1]
+
+
+def test_the_paper_scale_is_as_printed():
+    (config,) = GROUPS["d"].plan("paper").values()
+    assert (config.model.n_layers, config.model.d_model, config.model.head_width) == (24, 512, 16)
+    assert (config.model.mlp_width, config.task.depth, config.training.steps) == (0, 4, 6400)
+    for config in GROUPS["non-ic"].plan("paper").values():
+        assert (config.task.depth, config.task.curriculum) == (3, False)
+        assert (config.model.n_heads, config.training.batch_size) == (8, 512)
+
+
+def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
+    fig6 = EXPERIMENTS["fig6"]
+    found, missing = reproduce.measured(fig6, "smoke", tmp_path)
+    assert found == {}
+    assert missing == "1 of 1 runs of d are not done"
+    folder = tmp_path / "d" / "seed=1"
+    folder.mkdir(parents=True)
+    config = Run.open(smoke / "d" / "seed=1").config
+    (folder / "config.json").write_text(json.dumps({"format": 3, **to_dict(config)}))
+    failed = {"status": "failed", "message": "the loss is nan", "step": 3}
+    (folder / "outcome.json").write_text(json.dumps(failed))
+    found, missing = reproduce.measured(fig6, "smoke", tmp_path)
+    assert found == {}
+    assert "d/seed=1 failed: the loss is nan" in missing
+    assert {v.said for v in reproduce.verdicts(fig6, "smoke", found, missing)} == {"not run"}
+
+
+def test_results_of_another_format_are_refused(smoke, tmp_path):
+    data = json.loads((smoke / "results" / "smoke" / "fig3.json").read_text())
+    (tmp_path / "smoke").mkdir()
+    (tmp_path / "smoke" / "fig3.json").write_text(json.dumps({**data, "format": 99}))
+    with pytest.raises(HeadwayError, match="format = 99 is not allowed"):
+        reproduce.read("fig3", "smoke", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reproduce"], "figure = '' is not allowed"),
+        (["reproduce", "fig9"], "figure = 'fig9' is not allowed: it must be one of theorem1"),
+        (["reproduce", "fig4", "--scale", "huge"], "huge"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+
+
+def evaluation(step, partial):
+    loss = sum(partial.values()) / len(partial)
+    return {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
+
+
+def test_later_hops_need_more_layers_only_if_they_do(tmp_path):
+    losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
+    runs = {}
+    for layers, (first, second) in losses.items():
+        folder = tmp_path / f"layers={layers}"
+        folder.mkdir()
+        config = {"format": 3, **to_dict(GROUPS["ic"].plan("small")[f"layers={layers},seed=0"])}
+        (folder / "config.json").write_text(json.dumps(config))
+        runs[folder.name] = Run.open(folder)
+        hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (first, second, 0.9, 0.9), strict=True))
+        runs[folder.name].append_metrics(evaluation(1, hops))
+    found = measures.by_layers(runs, {})
+    assert found["ic_later_need_more"] == {"seed=0": 1.0}
+    assert found["ic_rank_correlation"] == {"seed=0": pytest.approx(-1.0)}
+    later = {"x_1": 0.9, "x_2": 0.1, "x_3": 0.9, "x_4": 0.9}
+    runs["layers=2"].append_metrics(evaluation(200, later))
+    found = measures.by_layers(runs, {})
+    assert found["ic_later_need_more"] == {"seed=0": 0.0}
+    assert found["ic_in_chain_order"]["layers=3"] == 1.0
