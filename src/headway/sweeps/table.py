@@ -3,17 +3,17 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import said, split, types_of_all, values_of
+from headway.sweeps.fields import split, types_of_all, values_of
 from headway.sweeps.sources import PLAN
 from headway.training import Run, find_runs
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, clear_io_errors, is_there, write_whole
+from headway.training.naming import natural, said
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
@@ -126,7 +126,7 @@ def _found(folder: Path) -> list[Run | HeadwayError]:
     if is_there(folder / "config.json"):
         return [Run.open(folder)]
     with clear_io_errors(folder, "read"):
-        paths = sorted(folder.iterdir(), key=lambda path: _natural(path.name))
+        paths = sorted(folder.iterdir(), key=lambda path: natural(path.name))
     for path in paths:
         if path.name.startswith("."):
             continue
@@ -134,7 +134,7 @@ def _found(folder: Path) -> list[Run | HeadwayError]:
             with clear_io_errors(path, "read"):
                 if not path.is_dir():
                     continue
-                inside = sorted(path.iterdir(), key=lambda one: _natural(one.name))
+                inside = sorted(path.iterdir(), key=lambda one: natural(one.name))
             if is_there(path / "config.json") or not (
                 is_there(path / PLAN) or any(is_there(one / "config.json") for one in inside)
             ):
@@ -148,13 +148,7 @@ def _found(folder: Path) -> list[Run | HeadwayError]:
 
 def _place(run: Run | HeadwayError) -> tuple[bool, list[Any]]:
     unreadable = isinstance(run, HeadwayError)
-    return unreadable, [] if unreadable else _natural(run.folder.name)
-
-
-def _natural(name: str) -> list[Any]:
-    """A key by which seed=10 comes after seed=9."""
-    parts = re.split(r"([0-9]+)", name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    return unreadable, [] if unreadable else natural(run.folder.name)
 
 
 def _condition(text: str) -> Callable[[Row], bool]:
