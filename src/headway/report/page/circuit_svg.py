@@ -27,7 +27,9 @@ CHARACTER = 6.6
 Point = tuple[float, float]
 
 
-def circuit_svg(circuit: Circuit, task: Task, discovery: Discovery | None = None) -> str:
+def circuit_svg(
+    circuit: Circuit, task: Task, discovery: Discovery | None = None, bare: bool = False
+) -> str:
     """The drawing of a circuit, as an `<svg>` element.
 
     Args:
@@ -35,15 +37,19 @@ def circuit_svg(circuit: Circuit, task: Task, discovery: Discovery | None = None
         task: that it was found on.
         discovery: what is known of the circuit: the attention along its paths, and of the heads
             without a path the evidence that they do nothing. None draws all paths at full strength.
+        bare: whether to leave out what is written beside the layers and positions, so that the
+            drawing can be read when it is small.
     """
     grid, looks = grid_of(circuit, task), path_looks(task, circuit.paths)
     attention = {}
     if discovery is not None:
         attention = {n.path: n.attention for n in discovery.certificate.necessity}
-    texts = {layer: _layer_texts(circuit, layer, discovery) for layer in range(len(grid.rows) - 1)}
+    layers = range(len(grid.rows) - 1)
+    texts = {i: [] if bare else _layer_texts(circuit, i, discovery) for i in layers}
     longest = max((len(text) for lines in texts.values() for text, *_ in lines), default=0)
     answer = len("answer " + _listed(task.hop_names))
-    width = LEFT + UNIT * grid.right + max(RIGHT + CHARACTER * longest, 18 + CHARACTER * answer)
+    margin = max(RIGHT + CHARACTER * longest, 18 + CHARACTER * answer)
+    width = LEFT + UNIT * grid.right + (LEFT / 2 if bare else margin)
     height = ABOVE + UNIT * grid.top + BELOW
     canvas = _Canvas(grid, height)
     routes = trace(task, circuit.paths)
@@ -56,9 +62,9 @@ def circuit_svg(circuit: Circuit, task: Task, discovery: Discovery | None = None
             _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0))
             for path in circuit.paths
         )
-        + _gains(canvas, task, circuit)
+        + ("" if bare else _gains(canvas, task, circuit))
         + ("" if join is None else _meeting(canvas, circuit, join))
-        + _answer(canvas, task)
+        + ("" if bare else _answer(canvas, task))
     )
     return tag(
         "svg",
