@@ -66,11 +66,12 @@ def circuit_svg(
         + ("" if join is None else _meeting(canvas, circuit, join))
         + ("" if bare else _answer(canvas, task))
     )
+    top, bottom = (ABOVE - 16, height - 28) if bare else (0, height)
     return tag(
         "svg",
         inner,
         class_="circuit",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        viewBox=f"0 {top:.0f} {width:.0f} {bottom - top:.0f}",
         style=f"max-width:{width:.0f}px",
         role="group",
         aria_label=described(circuit),
