@@ -36,7 +36,7 @@ def grid(
         label: what the grid shows, for those who do not see it.
     """
     (rows, row_names), (columns, column_names) = down, across
-    corner = f"{rows} ↓ &nbsp; {columns} →"
+    corner = f"{columns} →<br>{rows} ↓"
     top = tag("th", corner) + "".join(tag("th", name, scope="col") for name in column_names)
     body = "".join(
         tag("tr", tag("th", name, scope="row") + "".join(map(_cell, line)))

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from headway.circuits.emergence import BIRTH
-from headway.report.page.html import figure, named, number, section, table, tag, whole
+from headway.report.page.html import escape, figure, named, number, section, table, tag, whole
 from headway.report.page.looks import symbol_colours
 from headway.report.page.strips import Mark, Strip, shown_until, strips
-from headway.report.sweep.axes import Axis
+from headway.report.sweep.axes import SEED, Axis
 from headway.report.sweep.entries import Entry
 from headway.tasks import make_task
 
@@ -29,19 +29,22 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
         return section("emergence", no, "When the hops were learnt", html)
     known.sort(key=lambda pair: [axis.values.index(axis.of(pair[1])) for axis in axes])
     end = max(1.0, *dated, *(entry.curve[-1][0] for _, entry in known))
-    rows = [_strip(number_, entry) for number_, entry in known]
+    rows = [_strip(number_, entry, axes) for number_, entry in known]
+    order = " · ".join([*(axis.name for axis in axes), SEED])
     caption = (
         f"One row a run: the step at which the partial loss of each hop first falls below {BIRTH:g}"
         " (interpolated between evaluations), with the number of the hop. ✓: no hop was learnt"
         " before one that the chain reaches earlier; ✗: some was."
     )
-    html = figure(strips(rows, end, shown_until(max(dated), end), slim=True), caption, "emergence")
+    drawn = tag("h4", f"steps at which hops were learnt, by {escape(order)}")
+    drawn += strips(rows, end, shown_until(max(dated), end), slim=True)
+    html = figure(drawn, caption, "emergence")
     html += f"<p>{_order([entry for _, entry in known])}</p>"
     html += _table([entry for _, entry in known])
     return section("emergence", no, "When the hops were learnt", html)
 
 
-def _strip(number_: str, entry: Entry) -> Strip:
+def _strip(number_: str, entry: Entry, axes: Sequence[Axis]) -> Strip:
     colours = symbol_colours(make_task(entry.config.task))
     marks, words = [], []
     for hop, step in entry.hops.items():
@@ -51,8 +54,13 @@ def _strip(number_: str, entry: Entry) -> Strip:
             marks.append(Mark(step, colours[hop], "square", hop.rpartition("_")[2][:2], told))
     order = {True: "in chain order", False: "not in chain order", None: ""}[entry.in_chain_order]
     label = f"run {entry.name}: {', '.join(words) or 'no hop was learnt'}; {order}"
-    name = tag("span", tag("span", entry.name), class_="run", data_run=number_, title=entry.name)
-    return Strip(name, label, marks, SIGNS[entry.in_chain_order], {"run": number_})
+    short = " · ".join([*(axis.of(entry) for axis in axes), str(entry.config.seed)])
+    name = tag("span", escape(entry.name), class_="wide")
+    name += tag("span", escape(short), class_="narrow")
+    look = {"class_": "run", "data_run": number_, "title": entry.name}
+    return Strip(
+        tag("span", name, **look), label, marks, SIGNS[entry.in_chain_order], {"run": number_}
+    )
 
 
 def _order(entries: Sequence[Entry]) -> str:
