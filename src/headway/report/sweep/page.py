@@ -93,7 +93,7 @@ def _verdict(found: Gathered) -> str:
         parts += [f"{count} {status}"] if count else []
     parts += [f"{len(found.missing)} not started"] if found.missing else []
     parts += [f"{len(found.unreadable)} cannot be read"] if found.unreadable else []
-    told = f"{came.done} of {counted(found.planned or came.runs, 'run')} are done"
+    told = f"{came.done} of {counted(found.planned or came.runs, 'run')} done"
     told += f"; {listed(parts)}. " if parts else ". "
     if not came.done:
         return told
