@@ -1,6 +1,7 @@
 """Section 1 of the comparison: the runs in a table, and what some of them lack."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from headway.circuits import THRESHOLD
 from headway.report.comparison.members import Member
@@ -32,9 +33,9 @@ def the_runs(members: Sequence[Member]) -> str:
     short = short_names(names)
     rows = []
     for member, config in zip(members, configs, strict=True):
-        others = [escape(said(config[name])) if name in config else "—" for name in names]
-        rows.append([*_setting(member), *others, *_figures(member)])
-    columns = ["run", "task", "model", "seed", *(short[name] for name in names), *FIGURES]
+        others = [escape(_said(config[name])) if name in config else "—" for name in names]
+        rows.append([*_setting(member), *_figures(member), *others])
+    columns = ["run", "task", "model", "seed", *FIGURES, *(short[name] for name in names)]
     html = tag("div", table(columns, rows, "the runs"), class_="sortable")
     html += (
         '<p class="under">Click a column\'s name to sort by it. <b>circuit loss</b>: with every'
@@ -81,6 +82,11 @@ def _figures(member: Member) -> list[str]:
     cells.append("none is enough" if findings.minimum is None else str(findings.minimum))
     cells.append(number(None) if solved is None else whole(solved["step"]))
     return [*cells, yes_or_no(member.in_chain_order)]
+
+
+def _said(value: Any) -> str:
+    """A field's value; numbers that were computed without their last digits."""
+    return f"{value:.6g}" if isinstance(value, float) else said(value)
 
 
 def yes_or_no(holds: bool | None) -> str:

@@ -121,7 +121,11 @@ def _tiles(found: Gathered) -> list[tuple[str, str, str]]:
             "runs of the plan" if found.planned else "runs in the folder",
         ),
         ("Solved", f"{came.solved} <small>of {came.done}</small>", f"loss below {THRESHOLD:g}"),
-        ("Failed", str(_count(entries, "failed")), "see their messages in section 1"),
+        (
+            "Failed",
+            str(_count(entries, "failed")),
+            "messages in section 1" if _count(entries, "failed") else "",
+        ),
         ("Running", str(running), f"{stopped} stopped, {len(found.missing)} not started"),
         ("Median loss", number(came.median), "of the runs that are done"),
         (
