@@ -19,6 +19,7 @@ usage: headway VERB …
   truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
   report RUN           draw the figures and write report.html
+  report RUN RUN …     one page that compares runs; of a FOLDER of runs, of all
   serve [FOLDER]       show the runs in a folder in the browser, live
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
-from headway.sweeps.fields import said, types_of, values_of
+from headway.sweeps.fields import types_of, values_of
 from headway.tasks import ConditionalConfig
 from headway.training import RECIPES, RunConfig, fast
 from headway.training.config import changed, flat
+from headway.training.naming import said
 
 FILE = """
 from headway.training import fast, paper

@@ -69,15 +69,6 @@ def values_of(field: str, text: str, hint: Any) -> list[Any]:
     return values
 
 
-def said(value: Any) -> str:
-    """A value as the grammar writes it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ":".join(map(said, value))
-    return str(value)
-
-
 def split(text: str) -> tuple[str, str]:
     """The two sides of `FIELD=VALUES`.
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import MOST, said, split, types_of, values_of
+from headway.sweeps.fields import MOST, split, types_of, values_of
 from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import FORMAT, changed, flat, upgraded
+from headway.training.naming import said, short_names, varied
 
 LONGEST = 120
 """Characters in a name that we make."""
@@ -179,34 +180,26 @@ def cells(
 
 def combinations(values: dict[str, list[Any]]) -> Iterator[Cell]:
     """Every combination of values; named by what varies, or by all if nothing does."""
-    varied = [field for field, one in values.items() if len(one) > 1] or list(values)
-    short = short_names(varied)
+    several = [field for field, one in values.items() if len(one) > 1] or list(values)
+    short = short_names(several)
     for chosen in itertools.product(*values.values()):
         cell = dict(zip(values, chosen, strict=True))
-        name = ",".join(f"{short[field]}={said(cell[field])}" for field in varied)
+        name = ",".join(f"{short[field]}={said(cell[field])}" for field in several)
         yield Cell(file_name(name), cell)
 
 
 def named_by_what_varies(configs: Sequence[RunConfig]) -> list[tuple[str, RunConfig]]:
     """Every config with a name made of the fields in which the configs differ, or of its seed."""
     fields = [flat(config) for config in configs]
-    every = list(dict.fromkeys(name for one in fields for name in one))
-    varied = [name for name in every if len({said(one.get(name)) for one in fields}) > 1]
-    varied = varied or ["seed"]
-    short = short_names(varied)
+    names = varied(fields) or ["seed"]
+    short = short_names(names)
     return [
         (
-            file_name(",".join(f"{short[n]}={said(one[n])}" for n in varied if n in one)),
+            file_name(",".join(f"{short[n]}={said(one[n])}" for n in names if n in one)),
             config,
         )
         for one, config in zip(fields, configs, strict=True)
     ]
-
-
-def short_names(fields: Sequence[str]) -> dict[str, str]:
-    """The last part of every dotted name, or all of it where two have that part in common."""
-    last = [field.rpartition(".")[2] for field in fields]
-    return {f: part if last.count(part) == 1 else f for f, part in zip(fields, last, strict=True)}
 
 
 def file_name(text: str) -> str:

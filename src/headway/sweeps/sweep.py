@@ -11,7 +11,6 @@ from filelock import FileLock
 from headway.errors import HeadwayError, require
 from headway.sweeps.board import Board
 from headway.sweeps.engine import Engine
-from headway.sweeps.fields import said
 from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
@@ -19,6 +18,7 @@ from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
 from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, write_json
+from headway.training.naming import said
 
 OLD = 3600.0
 """Seconds after which a half-made folder is taken to be left over from a killed process."""

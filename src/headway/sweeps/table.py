@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import said, split, types_of_all, values_of
+from headway.sweeps.fields import split, types_of_all, values_of
 from headway.training import Run
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
+from headway.training.naming import said
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")

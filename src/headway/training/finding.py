@@ -1,12 +1,11 @@
 """Where runs lie: in a folder, and in the sweeps that it holds."""
 
 import os
-import re
 from pathlib import Path
-from typing import Any
 
 from headway.errors import HeadwayError
 from headway.training.files import clear_io_errors, is_there
+from headway.training.naming import natural
 
 PLAN = "plan.json"
 """What a sweep's folder holds beside its runs."""
@@ -59,9 +58,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def natural(name: str) -> list[Any]:
-    """A key by which seed=10 comes after seed=9."""
-    parts = re.split(r"([0-9]+)", name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]

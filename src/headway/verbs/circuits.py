@@ -2,12 +2,15 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
 from headway.arguments import Switch
 from headway.errors import HeadwayError, require
+
+if TYPE_CHECKING:
+    from headway.training import Run
 
 
 def circuit(
@@ -107,22 +110,74 @@ def emergence(run: Positional[Path], sequences: int = 32) -> None:
     terminal.print_timeline(emergence(opened, found, sequences=sequences))
 
 
-def report(run: Positional[Path]) -> None:
+def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> None:
     """Write a run's report.html and, with matplotlib, its figures for papers (SVG and PNG).
 
+    Of several runs, one page that compares them. Of a folder of runs, such as a sweep's, one page
+    about all of them.
+
     Args:
-        run: the run's folder.
+        folders: of one or more runs, or one folder that holds runs.
+        out: the page of several runs; none means comparison.html in the folder that holds them all,
+            and report.html in a folder of runs.
+    """
+    from headway import terminal
+    from headway.report.comparison import write_comparison
+    from headway.report.sweep import write_sweep
+    from headway.training import Run
+    from headway.training.files import is_there
+
+    if not folders:
+        raise HeadwayError("Missing from headway report: FOLDER, of a run or of several")
+    if out is not None:
+        terminal.require_file(out, (".html",))
+    first, *others = folders
+    if others:
+        print(f"report   {write_comparison([_run(folder) for folder in folders], out)}")
+    elif is_there(first / "config.json") or not is_there(first):
+        _report_of(Run.open(first), out)
+    else:
+        print(f"report   {write_sweep(first, out)}")
+
+
+def _run(folder: Path) -> "Run":
+    """One of several runs that are named.
+
+    Raises:
+        HeadwayError: if it is none, with a hint if it holds some.
+    """
+    from headway.training import Run
+    from headway.training.files import clear_io_errors, is_there
+
+    if not is_there(folder / "config.json") and is_there(folder):
+        with clear_io_errors(folder, "read"):
+            holds = any(is_there(inside / "config.json") for inside in folder.iterdir())
+        if holds:
+            raise HeadwayError(
+                f"{folder} is no run but holds some: report it by itself, or name its runs"
+            )
+    return Run.open(folder)
+
+
+def _report_of(run: "Run", out: Path | None) -> None:
+    """Writes a run's page and its figures.
+
+    Raises:
+        HeadwayError: if it is to be written elsewhere, or its folder cannot be read or written.
     """
     from headway import terminal
     from headway.report import write_report
-    from headway.training import Run
 
-    opened = Run.open(run)
-    print(f"report   {write_report(opened)}")
+    if out is not None:
+        raise HeadwayError(
+            "--out is for several runs or a folder of runs: a run's page and its figures are kept"
+            f" in its folder, {run.folder}"
+        )
+    print(f"report   {write_report(run)}")
     if find_spec("matplotlib") is None:
         terminal.say("without figures for papers: they need pip install 'headway[plot]'")
     else:
         from headway.report.figures import save_figures
 
-        save_figures(opened)
-        print(f"figures  {opened.folder / 'figures'}")
+        save_figures(run)
+        print(f"figures  {run.folder / 'figures'}")

@@ -109,21 +109,36 @@ def stacked(groups: Sequence[Group], end: float, cut: float) -> str:
         cut: the last step to show at first.
     """
     html = "".join(_group(group, end, cut, group is groups[-1]) for group in groups)
+    return charted(html, end, cut)
+
+
+def charted(html: str, end: float, cut: float, kind: str = "") -> str:
+    """What lies on one axis of steps, with a button that shows the whole run if it is cut.
+
+    Args:
+        html: plots and their axis.
+        end: the last step of the run.
+        cut: the last step to show at first.
+        kind: a further class.
+    """
     whole = ""
     if cut < end:
         words = f"show the whole run, {end:,.0f} steps"
-        data = {"data_cut": f"{cut:g}", "data_end": f"{end:g}"}
+        data = {"data_cut": f"{cut:.10g}", "data_end": f"{end:.10g}"}
         whole = tag("button", words, type="button", class_="whole", **data)
-    style = f"--shown:{cut:g};--end:{end:g};--now:{end:g}"
-    return tag("div", html + whole, class_="chart", style=style, data_range="cut")
+    style = f"--shown:{cut:.10g};--end:{end:.10g};--now:{end:.10g}"
+    look = {"class_": f"chart {kind}".strip(), "style": style, "data_range": "cut"}
+    return tag("div", html + whole, **look)
 
 
-def thin(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most `MOST_POINTS` of the points, evenly spread, with the first and the last."""
-    if len(points) <= MOST_POINTS:
+def thin(
+    points: Sequence[tuple[float, float]], most: int = MOST_POINTS
+) -> list[tuple[float, float]]:
+    """At most so many of the points, evenly spread, with the first and the last."""
+    if len(points) <= most:
         return list(points)
     last = len(points) - 1
-    return [points[round(i * last / (MOST_POINTS - 1))] for i in range(MOST_POINTS)]
+    return [points[round(i * last / (most - 1))] for i in range(most)]
 
 
 def round_step(least: float) -> float:
@@ -135,19 +150,31 @@ def round_step(least: float) -> float:
 
 
 def _group(group: Group, end: float, cut: float, last: bool) -> str:
-    drawn = "".join(tag("h4", panel.title) + _plot(panel, end) for panel in group.panels)
-    drawn += _steps(end, cut) if last else ""
+    drawn = "".join(tag("h4", panel.title) + plot(panel, end, cut) for panel in group.panels)
+    drawn += steps_axis(end, cut) if last else ""
     return tag("div", tag("div", drawn, class_="drawn") + _names(group), class_="panel")
 
 
-def _plot(panel: Panel, end: float) -> str:
+def plot(panel: Panel, end: float, cut: float, more: str = "") -> str:
+    """A panel's curves over its axis of values.
+
+    Args:
+        panel: what is drawn.
+        end: the last step of the run.
+        cut: the last step to show at first.
+        more: what else stands in the panel, as HTML.
+    """
     curves = "".join(_curve(curve, panel, end) for curve in panel.curves)
     rules = "".join(
         tag("line", "", x1="0", x2="1000", y1=f"{y:.2f}", y2=f"{y:.2f}", class_=kind)
         for kind, values in (("rule", panel.ticks()), ("level", [v for _, v in panel.levels]))
         for y in map(panel.down, values)
     )
-    box = {"viewBox": "0 0 1000 100", "preserveAspectRatio": "none", "aria_hidden": "true"}
+    box = {
+        "viewBox": f"0 0 {1000 * cut / end:.2f} 100",
+        "preserveAspectRatio": "none",
+        "aria_hidden": "true",
+    }
     drawing = tag("svg", rules + curves, **box)
     words = "".join(_word("ytick", f"{tick:g}", panel.down(tick)) for tick in panel.ticks())
     heights = spread([-panel.down(value) for _, value in panel.levels], 1400 / panel.height)
@@ -168,10 +195,11 @@ def _plot(panel: Panel, end: float) -> str:
         if curve.mark is not None
     )
     inner = drawing + words + marks + tag("i", "", class_="cursor")
-    return tag("div", inner, class_="plot", style=f"height:{panel.height}px")
+    return tag("div", inner + more, class_="plot", style=f"height:{panel.height}px")
 
 
-def _steps(end: float, cut: float) -> str:
+def steps_axis(end: float, cut: float) -> str:
+    """The axis of steps, for the whole run and for the part shown at first."""
     ticks = ""
     for shown, last in (("cut", cut), ("end", end)) if cut < end else (("cut", end),):
         step = round_step(last / 6)
@@ -201,6 +229,8 @@ def _curve(curve: Curve, panel: Panel, end: float) -> str:
 
 def _names(group: Group) -> str:
     """The list of curves, with their values where the page stands."""
+    if not group.names:
+        return ""
     rows = []
     for name in group.names:
         line = tag("line", "", x1="0", x2="26", y1="5", y2="5", **_dashes(name.like))

@@ -32,6 +32,7 @@ def circuit_svg(
     task: Task | Cast,
     discovery: Discovery | None = None,
     pressable: bool = True,
+    bare: bool = False,
 ) -> str:
     """The drawing of a circuit, as an `<svg>` element.
 
@@ -41,15 +42,19 @@ def circuit_svg(
         discovery: what is known of the circuit: the attention along its paths, and of the heads
             without a path the evidence that they do nothing. None draws all paths at full strength.
         pressable: whether the arrows are buttons; if not, there is no script to press them for.
+        bare: whether to leave out what is written beside the layers and positions, so that the
+            drawing can be read when it is small.
     """
     grid, looks = grid_of(circuit, task), path_looks(task, circuit.paths)
     attention = {}
     if discovery is not None:
         attention = {n.path: n.attention for n in discovery.certificate.necessity}
-    texts = {layer: _layer_texts(circuit, layer, discovery) for layer in range(len(grid.rows) - 1)}
+    layers = range(len(grid.rows) - 1)
+    texts = {i: [] if bare else _layer_texts(circuit, i, discovery) for i in layers}
     longest = max((len(text) for lines in texts.values() for text, *_ in lines), default=0)
     answer = len("answer " + _listed(task.hop_names))
-    width = LEFT + UNIT * grid.right + max(RIGHT + CHARACTER * longest, 18 + CHARACTER * answer)
+    margin = max(RIGHT + CHARACTER * longest, 18 + CHARACTER * answer)
+    width = LEFT + UNIT * grid.right + (LEFT / 2 if bare else margin)
     height = ABOVE + UNIT * grid.top + BELOW
     canvas = _Canvas(grid, height)
     routes = trace(task, circuit.paths)
@@ -62,15 +67,16 @@ def circuit_svg(
             _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0), pressable)
             for path in circuit.paths
         )
-        + _gains(canvas, task, circuit)
+        + ("" if bare else _gains(canvas, task, circuit))
         + ("" if join is None else _meeting(canvas, circuit, join))
-        + _answer(canvas, task)
+        + ("" if bare else _answer(canvas, task))
     )
+    top, bottom = (ABOVE - 16, height - 28) if bare else (0, height)
     return tag(
         "svg",
         inner,
         class_="circuit",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        viewBox=f"0 {top:.0f} {width:.0f} {bottom - top:.0f}",
         style=f"max-width:{width:.0f}px",
         role="group",
         aria_label=described(circuit),

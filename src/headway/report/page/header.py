@@ -7,6 +7,7 @@ from headway.report.page.html import escape, listed, named, number, tag, whole
 from headway.report.page.verdicts import verdicts
 from headway.report.roles import block_starts, position_labels
 from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
+from headway.training import RunConfig
 
 
 def title(findings: Findings) -> str:
@@ -41,7 +42,12 @@ def header(findings: Findings, links: dict[str, str], drawing: str) -> str:
 
 def setting(findings: Findings) -> str:
     """The task's and the model's size on one line."""
-    config, task = findings.run.config, findings.run.config.task
+    return setting_of(findings.run.config)
+
+
+def setting_of(config: RunConfig) -> str:
+    """The same of a config, whatever came of it."""
+    task = config.task
     size = f"D = {task.depth}" if isinstance(task, RetrievalConfig) else f"M = {task.n_values}"
     layers, heads = config.model.n_layers, config.model.n_heads
     parts = [
@@ -52,7 +58,7 @@ def setting(findings: Findings) -> str:
         f"{layers} {'layer' if layers == 1 else 'layers'} × {heads}"
         f" {'head' if heads == 1 else 'heads'}",
         f"width {config.model.d_model}",
-        "causal mask" if findings.causal else "no mask",
+        "causal mask" if config.model.causal else "no mask",
         f"seed {config.seed}",
     ]
     return " · ".join(f"<span>{escape(part)}</span>" for part in parts)

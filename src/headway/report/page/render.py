@@ -39,6 +39,10 @@ TIME = """\
 </div>
 """
 
+FOOTER = """\
+Every number on this page was read from the run's folder, or recomputed from its
+checkpoints."""
+
 
 def write_report(run: Run) -> Path:
     """Writes the run's `report.html`.
@@ -95,6 +99,8 @@ def document(
     scripts: tuple[str, ...] = ("state.js", "keep.js", "start.js"),
     data: str = "{}",
     live: bool = False,
+    styles: tuple[str, ...] = (),
+    footer: str = FOOTER,
 ) -> str:
     """A whole page.
 
@@ -107,7 +113,10 @@ def document(
         scripts: files of `web/`, which become one script.
         data: JSON that they work on.
         live: whether to follow changes.
+        styles: more files of `web/`, after the one that every page has.
+        footer: where its numbers are from, as HTML.
     """
+    looks = "".join(asset(name) for name in ("page.css", *styles))
     code = "\n".join(map(asset, scripts))
     following = f"\n<script>\n{asset('live.js')}</script>" if live else ""
     return f"""<!DOCTYPE html>
@@ -119,7 +128,7 @@ def document(
 <link rel="icon" href="data:,">
 <title>{escape(about)}</title>
 <style>
-{asset("page.css")}</style>
+{looks}</style>
 </head>
 <body data-name="{escape(name)}">
 <button type="button" id="theme" aria-label="dark or light" title="dark or light">◐</button>
@@ -127,8 +136,7 @@ def document(
 {header}</header>
 <main>
 {main}</main>
-<footer>Every number on this page was read from the run's folder, or recomputed from its
-checkpoints.</footer>
+<footer>{footer}</footer>
 {after}<script type="application/json" id="data">{data}</script>
 <script>
 "use strict";

@@ -53,6 +53,9 @@ document.addEventListener("click", (event) => {
   const whole = chart.dataset.range === "cut";
   chart.dataset.range = whole ? "end" : "cut";
   chart.style.setProperty("--shown", whole ? end : cut);
+  for (const svg of all(".plot > svg", chart)) {
+    svg.setAttribute("viewBox", `0 0 ${whole ? 1000 : (1000 * cut) / end} 100`);
+  }
   const words = (step) => (+step).toLocaleString("en");
   button.textContent = whole ? `show steps up to ${words(cut)}`
     : `show the whole run, ${words(end)} steps`;

@@ -1,0 +1,57 @@
+"""Section 2 of the comparison: the circuits as small drawings beside each other."""
+
+from collections.abc import Sequence
+
+from headway.report.comparison.members import Member
+from headway.report.labels import rounded
+from headway.report.page.circuit_svg import circuit_svg
+from headway.report.page.html import counted, figure, named, section, tag
+from headway.report.page.looks import NOTHING, path_looks
+
+
+def circuits(members: Sequence[Member]) -> str:
+    """Section 2."""
+    drawn = [_small(member) for member in members if member.findings.discovery is not None]
+    if not drawn:
+        html = tag("p", "No run has a circuit yet.")
+        return section("circuits", 2, "The circuits", html)
+    caption = (
+        "An arrow runs from the position attended to, before the layer, to the position that"
+        " attends, after it; its width is the attention along it, its colour the symbol that it"
+        " carries. Point at an arrow: the same relation lights up in every circuit, <b>whatever its"
+        " layer and head</b>, as heads of different models have nothing in common but what they do."
+    )
+    html = figure(tag("div", "".join(drawn), class_="minis") + _legend(members), caption, "all")
+    return section("circuits", 2, "The circuits", html)
+
+
+def _small(member: Member) -> str:
+    discovery = member.findings.discovery
+    assert discovery is not None
+    circuit = discovery.circuit
+    told = (
+        f"{counted(len(circuit.useful_heads), 'head')} in"
+        f" {counted(len(circuit.useful_layers), 'layer')}, loss {rounded(discovery.replaced_loss)},"
+        f" {'' if discovery.faithful else '<b>not</b> '}faithful"
+    )
+    drawing = circuit_svg(circuit, member.findings.run.task, discovery, bare=True)
+    head = tag("h4", member.tag) + tag("p", told)
+    return tag("div", head + drawing, class_="mini", data_run=str(member.number))
+
+
+def _legend(members: Sequence[Member]) -> str:
+    """The symbols' colours; a symbol has the same in all circuits."""
+    carried: dict[str, str] = {}
+    nothing = False
+    for member in members:
+        if (discovery := member.findings.discovery) is not None:
+            looks = path_looks(member.findings.run.task, discovery.circuit.paths).values()
+            carried |= {symbol: look.colour for look in looks for symbol in look.carries[-1:]}
+            nothing = nothing or any(look.colour == NOTHING for look in looks)
+    html = "".join(
+        tag("span", f"<i></i>{named(symbol)}", class_=f"carried {colour}")
+        for symbol, colour in sorted(carried.items())
+    )
+    if nothing:
+        html += tag("span", "<i></i>nothing new", class_=f"carried {NOTHING}")
+    return tag("p", f"arrows carry {html}", class_="legend") if html else ""

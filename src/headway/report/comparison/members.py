@@ -1,0 +1,100 @@
+"""The runs that are compared, each with what its folder says, a number and a name."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+from headway.circuits import PathHistory
+from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.report.findings import Findings
+from headway.report.page.html import escape, tag
+from headway.report.roles import places
+from headway.tasks import task_kind
+from headway.training import Run
+from headway.training.files import clear_content_errors
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the runs.
+
+    Attributes:
+        number: from 1 on, in the order in which they were named.
+        name: its folder's, with those above it as far as they are not common to all.
+        link: the address of its own page, as seen from the comparison; none if there is no page.
+        status: `done`, `failed`, `running` or `stopped`.
+        findings: what its folder says.
+    """
+
+    number: int
+    name: str
+    link: str | None
+    status: str
+    findings: Findings
+
+    @classmethod
+    def of(cls, number: int, run: Run, base: Path, out: Path) -> "Member":
+        """Reads a run's folder.
+
+        Args:
+            number: of the run.
+            run: the run.
+            base: the folder that holds all runs.
+            out: the folder that the comparison will lie in.
+
+        Raises:
+            HeadwayError: if a file in it is corrupted.
+        """
+        name = run.folder.resolve().relative_to(base).as_posix()
+        link = link_to_page(run.folder, out)
+        return cls(number, name, link, run.status, Findings.of(run))
+
+    @property
+    def tag(self) -> str:
+        """Number and name; pointed at, the run lights up wherever it is shown."""
+        inner = f"<b>{self.number}</b> {escape(self.name)}"
+        if self.link is not None:
+            inner = f"<b>{self.number}</b> {tag('a', escape(self.name), href=self.link)}"
+        return tag("span", inner, class_="run", data_run=str(self.number))
+
+    @cached_property
+    def hops(self) -> dict[str, float | None]:
+        """The step at which every hop was learnt, so far as the evaluations tell."""
+        if self.findings.timeline is not None:
+            return self.findings.timeline.hops
+        run = self.findings.run
+        with clear_content_errors(run.folder / "metrics.jsonl"):
+            return hop_steps(self.findings.metrics, run.task.hop_names)
+
+    @property
+    def in_chain_order(self) -> bool | None:
+        """Whether the hops were learnt in the order of the chain; none if that says nothing."""
+        if len(self.hops) < 2:
+            return None
+        return learnt_in_order(self.hops, self.findings.run.task.hop_order)
+
+    @property
+    def births(self) -> list[PathHistory]:
+        """The histories of the circuit's paths, if they were dated."""
+        return [] if self.findings.timeline is None else self.findings.timeline.paths
+
+
+def families(members: Sequence[Member]) -> list[list[Member]]:
+    """The runs whose circuits can be compared, together: those of one task with the same roles."""
+    found: dict[tuple[str, ...], list[Member]] = {}
+    for member in members:
+        run = member.findings.run
+        roles = (place.role for place in places(run.task))
+        found.setdefault((task_kind(run.config.task), *roles), []).append(member)
+    return list(found.values())
+
+
+def link_to_page(folder: Path, out: Path) -> str | None:
+    """The address of a run's own page, as seen from another folder; none if there is no page."""
+    page = folder.resolve() / "report.html"
+    if not page.is_file():
+        return None
+    return quote(Path(os.path.relpath(page, out.resolve())).as_posix())

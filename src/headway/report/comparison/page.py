@@ -1,0 +1,74 @@
+"""The page that compares runs, put together."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from headway.errors import HeadwayError
+from headway.report.comparison.births import births
+from headway.report.comparison.circuits import circuits
+from headway.report.comparison.header import header, title
+from headway.report.comparison.members import Member
+from headway.report.comparison.runs import the_runs
+from headway.report.comparison.shared import shared
+from headway.report.page.render import document
+from headway.training import Run
+from headway.training.files import write_whole
+
+FILE = "comparison.html"
+SCRIPTS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
+FOOTER = "Every number on this page was read from the runs' folders."
+
+
+def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
+    """Writes one page about several runs.
+
+    Args:
+        runs: at least two.
+        out: the page; none means `comparison.html` in the folder that holds all of the runs.
+
+    Returns: the page's path.
+
+    Raises:
+        HeadwayError: if a run is named twice, there are fewer than two, no folder but the root
+            holds them all, a file of a run is corrupted, or the disk does not take the page.
+    """
+    page = out or _shared_folder([run.folder for run in runs]) / FILE
+    write_whole(page, render_comparison(runs, page.parent).encode())
+    return page
+
+
+def render_comparison(runs: Sequence[Run], out: Path) -> str:
+    """The page as text.
+
+    Args:
+        runs: at least two.
+        out: the folder that the page will lie in, from which it links to those of the runs.
+
+    Raises:
+        HeadwayError: if a run is named twice, there are fewer than two, or a file of one is
+            corrupted.
+    """
+    folders = [run.folder.resolve() for run in runs]
+    for number, folder in enumerate(folders):
+        if folder in folders[:number]:
+            raise HeadwayError(f"{runs[number].folder} is named twice: a run is compared to others")
+    if len(runs) < 2:
+        raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
+    base = Path(os.path.commonpath([folder.parent for folder in folders]))
+    members = [Member.of(i, run, base, out) for i, run in enumerate(runs, start=1)]
+    main = the_runs(members) + circuits(members) + shared(members) + births(members)
+    about = f"{title(members)} — {len(members)} runs"
+    look = {"scripts": SCRIPTS, "styles": ("many.css",), "footer": FOOTER}
+    return document(about, header(members, base.name), main, "comparison", **look)
+
+
+def _shared_folder(folders: Sequence[Path]) -> Path:
+    """The folder that holds all of some folders, as the user would write it if they agree."""
+    parents = [folder.parent for folder in folders]
+    if len(set(parents)) == 1:
+        return parents[0]
+    base = Path(os.path.commonpath([parent.resolve() for parent in parents]))
+    if base == Path(base.anchor):
+        raise HeadwayError("no folder holds all of these runs: say where to with --out FILE")
+    return base

@@ -1,0 +1,113 @@
+"""Dot strips: a row a run over one axis of steps, with a mark where something happened in it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headway.report.page.charts import charted, round_step, steps_axis
+from headway.report.page.html import tag
+
+APART = 0.022
+"""Marks closer than this part of the axis stand below each other."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened at a step.
+
+    Attributes:
+        step: at which.
+        colour: its class (see `looks`).
+        shape: `square` or `round`; those of one shape stand together.
+        word: what stands in it, a digit or so.
+        title: what happened, as text.
+        key: data attributes, by which the page's script finds it.
+    """
+
+    step: float
+    colour: str
+    shape: str
+    word: str
+    title: str
+    key: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One row.
+
+    Attributes:
+        name: what stands before it, as HTML.
+        label: the row in words, for those who do not see it.
+        marks: what happened.
+        note: what stands below the name, as HTML.
+        key: data attributes of the row.
+    """
+
+    name: str
+    label: str
+    marks: Sequence[Mark]
+    note: str = ""
+    key: dict[str, str] = field(default_factory=dict)
+
+
+def strips(
+    rows: Sequence[Strip], end: float, cut: float, slim: bool = False, below: str = ""
+) -> str:
+    """The rows above each other, and their axis.
+
+    Args:
+        rows: from top to bottom.
+        end: the last step of the axis.
+        cut: the last step to show at first, after all marks.
+        slim: whether a row is as high as a mark, so that marks may lie on each other.
+        below: plots on the same axis, as HTML.
+    """
+    step = round_step(cut / 6)
+    lines = "".join(tag("i", "", style=f"--s:{i * step:g}") for i in range(1, int(cut / step) + 1))
+    drawn = tag("div", lines, class_="ruled", aria_hidden="true")
+    drawn += "".join(_row(row, cut, slim) for row in rows)
+    drawn = tag("div", drawn, class_="rows") + below + steps_axis(end, cut)
+    return charted(drawn, end, cut, "strips slim" if slim else "strips")
+
+
+def shown_until(latest: float, end: float) -> float:
+    """The last step worth showing: well after the last mark, if much follows it."""
+    if 2 * latest > end:
+        return end
+    size = 10 ** max(0, math.floor(math.log10(max(latest, 1))) - 1)
+    return max(1, min(end, size * math.ceil(1.4 * latest / size)))
+
+
+def lanes(places: Sequence[float], gap: float) -> list[int]:
+    """For every place along a line the first lane in which it is so far from those before it."""
+    free: list[float] = []
+    chosen = [0] * len(places)
+    for index in sorted(range(len(places)), key=lambda i: places[i]):
+        lane = next((i for i, last in enumerate(free) if places[index] - last >= gap), len(free))
+        free[lane : lane + 1] = [places[index]]
+        chosen[index] = lane
+    return chosen
+
+
+def _row(row: Strip, cut: float, slim: bool) -> str:
+    above, marks = 0, []
+    for shape in ("square", "round"):
+        some = [mark for mark in row.marks if mark.shape == shape]
+        in_lanes = lanes([mark.step / cut for mark in some], 0 if slim else APART)
+        marks += [_mark(mark, above + lane) for mark, lane in zip(some, in_lanes, strict=True)]
+        above += max(in_lanes, default=-1) + 1
+    height = {"style": f"--lanes:{max(above, 1)}", "role": "img", "aria_label": row.label}
+    name = tag("div", row.name + (tag("small", row.note) if row.note else ""), class_="stripname")
+    return tag("div", name + tag("div", "".join(marks), class_="track", **height), **_data(row.key))
+
+
+def _mark(mark: Mark, lane: int) -> str:
+    look = {"class_": f"blob {mark.shape} {mark.colour}", "title": mark.title}
+    return tag(
+        "i", mark.word, style=f"--s:{mark.step:.6g};--lane:{lane}", **look, **_data(mark.key)
+    )
+
+
+def _data(key: dict[str, str]) -> dict[str, str]:
+    return {f"data_{name}": value for name, value in key.items()}

@@ -1,0 +1,30 @@
+// Tables that a click on a column's name sorts: numbers by size, words by alphabet, blanks last.
+const cellValue = (row, column) => {
+  const cell = row.children[column];
+  const text = cell.querySelector("data")?.getAttribute("value") ?? cell.textContent.trim();
+  if (text === "" || text === "—") return null;
+  return text !== "" && !Number.isNaN(+text) ? +text : text;
+};
+
+const before = (a, b) => {
+  if (a === null || b === null) return (a === null) - (b === null);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+};
+
+function sortBy(header) {
+  const table = header.closest("table"), column = [...header.parentNode.children].indexOf(header);
+  const down = header.getAttribute("aria-sort") === "ascending";
+  for (const other of all("th", table)) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const rows = [...table.tBodies[0].rows].map((row) => [cellValue(row, column), row]);
+  rows.sort(([a], [b]) => (a === null || b === null || !down ? before(a, b) : before(b, a)));
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+}
+
+for (const header of all(".sortable thead th")) {
+  const button = made("button", { type: "button", class: "sort" });
+  button.append(...header.childNodes);
+  header.append(button);
+  button.addEventListener("click", () => sortBy(header));
+}

@@ -1,0 +1,5 @@
+"""The page of a sweep, or of any folder of runs."""
+
+from headway.report.sweep.page import render_sweep, write_sweep
+
+__all__ = ["render_sweep", "write_sweep"]

@@ -1,0 +1,165 @@
+"""The runs of a folder, each read once, with no more of it than the page shows."""
+
+import functools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.circuits import THRESHOLD
+from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.errors import HeadwayError
+from headway.report.page.charts import thin
+from headway.tasks import TaskConfig
+from headway.theory import proven_minimum
+from headway.training import Run, RunConfig, find_runs
+from headway.training.config import flat
+from headway.training.files import clear_content_errors, is_there, read_json
+from headway.training.naming import natural
+
+MOST_POINTS = 120
+"""Points of a run's curve; of more, evenly many are kept."""
+
+PLAN = "plan.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run.
+
+    Attributes:
+        folder: its folder.
+        config: what decided it.
+        fields: the same, flat.
+        status: `done`, `failed`, `running` or `stopped`.
+        message: why it failed, if it did.
+        loss: the validation loss at the end, or so far.
+        step: that it got to.
+        seconds: that it took.
+        heads: of its circuit, if one was found.
+        curve: validation losses by step.
+        hops: the step at which each hop was learnt.
+        in_chain_order: whether the hops were learnt in that order; none if that says nothing.
+        minimum: the proven least number of layers; none if no number is enough.
+        page: whether it has a report of its own.
+    """
+
+    folder: Path
+    config: RunConfig
+    fields: dict[str, Any]
+    status: str
+    message: str | None
+    loss: float | None
+    step: int
+    seconds: float | None
+    heads: int | None
+    curve: list[tuple[float, float]]
+    hops: dict[str, float | None]
+    in_chain_order: bool | None
+    minimum: int | None
+    page: bool
+
+    @property
+    def name(self) -> str:
+        """Its folder's."""
+        return self.folder.name
+
+    @property
+    def done(self) -> bool:
+        """Whether training came to its end, with a loss that is a number."""
+        return self.status == "done" and self.loss is not None and math.isfinite(self.loss)
+
+    @property
+    def solved(self) -> bool:
+        """Whether it is done and the task counts as solved."""
+        return self.done and self.loss is not None and self.loss < THRESHOLD
+
+    @classmethod
+    def of(cls, run: Run) -> "Entry":
+        """Reads a run's folder.
+
+        Raises:
+            HeadwayError: if a file in it is corrupted.
+        """
+        outcome, metrics, config = run.outcome() or {}, run.metrics(), run.config
+        last, circuit = metrics[-1] if metrics else {}, run.read("circuit.json")
+        with clear_content_errors(run.folder / "circuit.json"):
+            heads = None if circuit is None else int(circuit["useful_heads"])
+        with clear_content_errors(run.folder / "metrics.jsonl"):
+            hops = hop_steps(metrics, run.task.hop_names)
+            order = learnt_in_order(hops, run.task.hop_order) if len(hops) > 1 else None
+        points = [(line["step"], line["val_loss"]) for line in metrics]
+        points = [point for point in points if math.isfinite(point[1])]
+        return cls(
+            folder=run.folder,
+            config=config,
+            fields=flat(config),
+            status=run.status,
+            message=outcome.get("message"),
+            loss=outcome.get("val_loss", last.get("val_loss")),
+            step=outcome.get("step", last.get("step", 0)),
+            seconds=outcome.get("seconds", last.get("seconds")),
+            heads=heads,
+            curve=thin(points, MOST_POINTS),
+            hops=hops,
+            in_chain_order=order,
+            minimum=_minimum(config.task, config.model.causal),
+            page=is_there(run.folder / "report.html"),
+        )
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a folder of runs holds.
+
+    Attributes:
+        folder: the folder.
+        entries: its runs, by name.
+        unreadable: what could not be read, each with the reason.
+        planned: how many runs the sweep's plan has; none if there is no plan.
+        missing: the names of those that have not been started.
+    """
+
+    folder: Path
+    entries: list[Entry]
+    unreadable: list[str]
+    planned: int | None
+    missing: list[str]
+
+
+def gather(folder: Path) -> Gathered:
+    """Reads a folder of runs. Folders that are no runs are passed over.
+
+    Raises:
+        HeadwayError: if there is no run in it, it cannot be read, or its plan cannot.
+    """
+    entries, unreadable = [], []
+    for found in find_runs(folder):
+        try:
+            if isinstance(found, HeadwayError):
+                raise found
+            entries.append(Entry.of(found))
+        except HeadwayError as error:
+            if not str(error).endswith("no config.json"):
+                unreadable.append(str(error))
+    if not entries and not unreadable:
+        raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
+    planned = None
+    if is_there(folder / PLAN):
+        plan = read_json(folder / PLAN)
+        with clear_content_errors(folder / PLAN):
+            planned = list(map(str, plan["runs"].keys()))
+    started = {entry.name for entry in entries}
+    missing = [name for name in planned or [] if not is_there(folder / name)]
+    return Gathered(
+        folder=folder,
+        entries=sorted(entries, key=lambda entry: natural(entry.name)),
+        unreadable=unreadable,
+        planned=None if planned is None else len({*planned} | started),
+        missing=sorted(missing, key=natural),
+    )
+
+
+@functools.cache
+def _minimum(task: TaskConfig, causal: bool) -> int | None:
+    return proven_minimum(task, causal)

@@ -1,0 +1,233 @@
+"""Several runs on one page: the numbers are theirs, and whatever they lack, there is a page."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from test_page import Page
+
+from headway import cli
+from headway.circuits import Discovery, Timeline, compare
+from headway.errors import HeadwayError
+from headway.report.comparison import render_comparison, write_comparison
+from headway.report.labels import rounded
+from headway.training import Run
+
+
+@pytest.fixture
+def pair(finished, tmp_path) -> list[Run]:
+    """Two runs with circuits that differ by one relation, and their own births."""
+    runs = [Run.open(shutil.copytree(finished.folder, tmp_path / name)) for name in ("a", "b")]
+    circuit = runs[1].read("circuit.json")
+    gone = circuit["heads"][1]["relations"].pop()
+    necessity = circuit["certificate"]["necessity"]
+    circuit["certificate"]["replaced"] = {"x_1": 0.0123}
+    circuit["threshold"] = 0.01
+    circuit["certificate"]["necessity"] = [n for n in necessity if n["path"] != [1, 0, gone]]
+    runs[1].write("circuit.json", circuit)
+    timeline = runs[1].read("emergence.json")
+    timeline["paths"] = [p for p in timeline["paths"] if p["relation"] != gone or not p["layer"]]
+    timeline["paths"][0]["born"], timeline["hops"] = 4.25, {"x_1": 3.5}
+    runs[1].write("emergence.json", timeline)
+    return runs
+
+
+def page_of(runs: list[Run]) -> tuple[str, Page]:
+    path = write_comparison(runs)
+    assert path == runs[0].folder.parent / "comparison.html"
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert not page.open
+    assert len(page.ids) == len(set(page.ids))
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    return text, page
+
+
+def table(text: str, label: str) -> list[list[str]]:
+    """The cells of a table as words, its head first."""
+    inner = text[text.index(f'aria-label="{label}"') :]
+    rows = re.findall("<tr>(.*?)</tr>", inner[: inner.index("</table>")], re.DOTALL)
+    cells = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+    return [[re.sub("<[^>]*>", "", cell) for cell in row] for row in cells]
+
+
+def test_the_numbers_are_those_of_the_folders(pair):
+    text, _ = page_of(pair)
+    rows = table(text, "the runs")
+    for run, cells in zip(pair, rows[1:], strict=True):
+        found = Discovery.from_json(run.read("circuit.json"))
+        named = dict(zip(rows[0], cells, strict=True))
+        assert named["run"].split()[1] == run.folder.name
+        assert named["task"] == "retrieval D=1 N=2 K=4"
+        assert named["status"] == "done"
+        assert named["validation loss"] == rounded(run.metrics()[-1]["val_loss"])
+        assert named["circuit loss"] == rounded(found.replaced_loss)
+        assert named["faithful"] == ("✓ yes" if found.faithful else "✗ no")
+        assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
+        assert named["layers used"] == str(len(found.circuit.useful_layers))
+        assert named["proven minimum"] == "2"
+        for value in (found.replaced_loss, run.metrics()[-1]["val_loss"]):
+            assert f'value="{value!r}"' in text
+
+    assert [row[rows[0].index("circuit loss")] for row in rows[2:]] == ["0.0123"]
+
+
+def test_births_stand_at_their_steps(pair):
+    text, _ = page_of(pair)
+    for run in pair:
+        timeline = Timeline.from_json(run.read("emergence.json"))
+        for history in timeline.paths:
+            if history.born is not None:
+                key = ".".join(map(str, history.path))
+                assert re.search(f'--s:{history.born:.6g};[^>]*data-path="{key}"', text)
+    assert "x_1 learnt at step 4" in text  # 3.5, rounded to even
+    learnt = table(text, "when hops were learnt, run by run")
+    assert learnt[2][1] == "4"
+    timeline = Timeline.from_json(pair[1].read("emergence.json"))
+    born = sum(history.born is not None for history in timeline.paths)
+    assert learnt[2][-1] == f"{born} of {len(timeline.paths)}"
+    assert born > 0
+
+
+def test_what_is_shared_is_what_compare_says(pair):
+    text, page = page_of(pair)
+    circuits = [Discovery.from_json(run.read("circuit.json")).circuit for run in pair]
+    found = compare(circuits)
+    assert 0 < found.likeness < 1
+    assert f'value="{found.likeness!r}"' in text
+    rows = table(text, "the heads that attend along each relation, by run")
+    assert rows[0][-2:] == ["1", "2"]
+    assert len(rows) == 1 + len(found.heads)
+    for (relation, by), cells in zip(found.heads.items(), rows[1:], strict=True):
+        assert cells[0].replace("→", "") == relation.replace("→", "")
+        assert cells[1] == f"{sum(map(bool, by))} of 2"
+        for heads, cell in zip(by, cells[-2:], strict=True):
+            for layer, head in heads:
+                assert f"{layer}.{head}" in cell
+            assert heads or cell == "—"
+    words = "".join(page.words)
+    assert f"of {len(found.heads)} relations in any of them" in words
+
+
+def test_every_circuit_is_drawn_and_every_path_can_be_pointed_at(pair):
+    text, _ = page_of(pair)
+    assert text.count('class="mini"') == 2
+    for run in pair:
+        for path in Discovery.from_json(run.read("circuit.json")).circuit.paths:
+            key = ".".join(map(str, path))
+            assert re.search(f'class="arrow [^"]*" data-path="{key}"', text)
+
+
+def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
+    for name in ("bare", "failed", "running"):
+        shutil.copytree(unfinished.folder, tmp_path / name)
+    for name in ("metrics.jsonl", "outcome.json"):
+        (tmp_path / "bare" / name).unlink()
+    shutil.rmtree(tmp_path / "bare" / "checkpoints")
+    outcome = {"status": "failed", "message": "the loss is nan", "step": 3}
+    Run.open(tmp_path / "failed").write("outcome.json", outcome)
+    (tmp_path / "running" / "outcome.json").unlink()
+    running = Run.open(tmp_path / "running")
+    with running.writing():
+        runs = [pair[0], Run.open(tmp_path / "bare"), Run.open(tmp_path / "failed"), running]
+        _, page = page_of(runs)
+    words = " ".join("".join(page.words).split())
+    assert "1 failed: 3 failed." in words
+    assert "1 still training: 4 running." in words
+    assert "1 not finished: 2 bare." in words
+    assert "3 runs without a circuit" in words
+    assert "training failed: the loss is nan" in words
+    assert "There is no evaluation yet. There are no checkpoints." in words
+    assert "Fewer than two runs have a circuit" in words
+
+
+def test_runs_of_nothing_at_all(unfinished, tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(unfinished.folder, tmp_path / name)
+        (tmp_path / name / "metrics.jsonl").unlink()
+    _, page = page_of([Run.open(tmp_path / "a"), Run.open(tmp_path / "b")])
+    words = "".join(page.words)
+    assert "No run has a circuit yet." in words
+    assert "nothing to date" in words
+
+
+def test_runs_of_different_tasks_are_compared_task_by_task(pair, other, tmp_path):
+    third = Run.open(shutil.copytree(other.folder, tmp_path / "c"))
+    text, page = page_of([*pair, third])
+    words = "".join(page.words)
+    same = third.task.role_names == pair[0].task.role_names
+    assert ("compared task by task" in words) != same
+    assert ("alone has a circuit of this task" in words) != same
+    assert text.count('class="mini"') == 3
+    assert ("Runs of different tasks" in words) == (third.config.task != pair[0].config.task) or (
+        third.config.task.depth == 1
+    )
+
+
+def test_names_are_escaped_and_told_apart(pair, tmp_path):
+    evil = "<b>&'x\""
+    odd = shutil.copytree(pair[0].folder, tmp_path / evil)
+    (odd / "report.html").write_text("its own")
+    inner = shutil.copytree(pair[0].folder, tmp_path / "inner" / "a")
+    text, page = page_of([pair[0], Run.open(odd), Run.open(inner)])
+    assert evil not in text
+    assert "&lt;b&gt;&amp;&#x27;x&quot;" in text
+    assert "inner/a" in map(str.strip, page.words)
+    assert "%3Cb%3E%26%27x%22/report.html" in page.resources
+
+
+def test_the_same_folders_give_the_same_bytes(pair, tmp_path):
+    text, _ = page_of(pair)
+    again, _ = page_of([Run.open(run.folder) for run in pair])
+    assert text == again
+    shown = render_comparison(pair, tmp_path)
+    assert shown == text
+
+
+def test_what_cannot_be_compared_is_one_clear_line(pair):
+    with pytest.raises(HeadwayError, match="is named twice"):
+        write_comparison([pair[0], Run.open(pair[0].folder / ".." / "a")])
+    with pytest.raises(HeadwayError, match="name at least two"):
+        write_comparison(pair[:1])
+    (pair[1].folder / "circuit.json").write_text("{")
+    with pytest.raises(HeadwayError, match=r"circuit\.json is not valid JSON"):
+        write_comparison(pair)
+    assert not (pair[0].folder.parent / "comparison.html").exists()
+
+
+def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["report", "a", "b"])
+    assert capsys.readouterr().out.split() == ["report", "comparison.html"]
+    (tmp_path / "there").mkdir()
+    cli.main(["report", "a", "b", "--out", "there/page.html"])
+    text = Path("there/page.html").read_text()
+    assert "2 runs in" in text
+    assert not (tmp_path / "a" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ([], "Missing from headway report: FOLDER"),
+        (["a", "./a"], "a is named twice"),
+        (["a", "nowhere"], "nowhere: there is no run folder here"),
+        (["a", "."], ". is no run but holds some: report it by itself"),
+        (["a", "b", "--out", "no/page.html"], "in a folder that there is"),
+        (["a", "b", "--out", "page.txt"], "one that ends in .html"),
+        (["a", "--out", "page.html"], "--out is for several runs or a folder of runs"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    pair, tmp_path, capsys, monkeypatch, args, complaint
+):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["report", *args])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert complaint in said
+    assert sorted(tmp_path.rglob("*")) == before

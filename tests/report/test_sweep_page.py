@@ -1,0 +1,291 @@
+"""The page of a folder of runs: what it says is what the folders say, seed by seed."""
+
+import json
+import re
+import shutil
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from test_comparison import table
+from test_page import Page
+
+from headway import cli
+from headway.errors import HeadwayError
+from headway.models import TransformerConfig
+from headway.report.labels import rounded
+from headway.report.sweep import write_sweep
+from headway.report.sweep.axes import axes_of
+from headway.report.sweep.entries import gather
+from headway.tasks import ConditionalConfig, RetrievalConfig
+from headway.training import Run, RunConfig, to_dict
+
+LOSSES = {(1, 1): (0.9, 0.8), (1, 2): (0.01, 0.02), (2, 1): (0.7, 0.6), (2, 2): (0.5, 0.04)}
+"""Of two seeds each, by depth and layers."""
+
+
+def made(folder: Path, config: RunConfig, losses: list[dict[str, float]], **outcome) -> Run:
+    """A run that was evaluated every 10 steps with these partial losses, and ended so."""
+    run = Run.create(folder, config)
+    lines = []
+    for number, partial in enumerate(losses, start=1):
+        loss = statistics.mean(partial.values())
+        line = {"step": 10 * number, "train_loss": loss, "val_loss": loss, "partial": partial}
+        lines.append(json.dumps({**line, "seconds": 1.5 * number}) + "\n")
+    (folder / "metrics.jsonl").write_text("".join(lines))
+    if outcome:
+        last = {"step": 10 * len(losses), "seconds": 1.5 * len(losses), "message": None}
+        run.write("outcome.json", {**last, **outcome})
+    return run
+
+
+def config_of(depth: int, layers: int, seed: int) -> RunConfig:
+    model = TransformerConfig(n_layers=layers, d_model=16)
+    return RunConfig(RetrievalConfig(depth=depth, n_chains=2), model, seed=seed)
+
+
+@pytest.fixture
+def sweep(tmp_path) -> Path:
+    """Depths 1 and 2 with one and two layers, two seeds each, all done; hops learnt at step 15."""
+    folder, plan = tmp_path / "both", {}
+    for (depth, layers), losses in LOSSES.items():
+        for seed, loss in enumerate(losses):
+            name = f"depth={depth},n_layers={layers},seed={seed}"
+            config = config_of(depth, layers, seed)
+            hops = [f"x_{i}" for i in range(1, depth + 1)]
+            partial = [dict.fromkeys(hops, 0.75), dict.fromkeys(hops, 0.25)]
+            partial += [dict.fromkeys(hops, loss)]
+            made(folder / name, config, partial, status="done", val_loss=loss)
+            plan[name] = to_dict(config)
+    (folder / "plan.json").write_text(json.dumps({"format": 3, "name": "both", "runs": plan}))
+    return folder
+
+
+def page_of(folder: Path) -> tuple[str, str]:
+    """The page, and its words in one line."""
+    path = write_sweep(folder)
+    assert path == folder / "report.html"
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    assert not page.open
+    assert len(page.ids) == len(set(page.ids))
+    for resource in page.resources:
+        assert resource.startswith(("#", "data:")) or (folder / unquote(resource)).is_file()
+        assert resource[0] != "#" or resource[1:] in page.ids
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    return text, " ".join("".join(page.words).split())
+
+
+def test_every_run_has_its_row(sweep):
+    text, words = page_of(sweep)
+    assert "8 of 8 runs done." in words
+    assert "3 of 8 solved the task" in words
+    assert "depth (2 values) × n_layers (2 values) × seed (2)" in words
+    head, *rows = table(text, "the runs")
+    assert head[:5] == ["run", "status", "depth", "n_layers", "seed"]
+    expected = [
+        [f"depth={d},n_layers={n},seed={s}", "done", str(d), str(n), str(s), rounded(loss), "30"]
+        for (d, n), losses in LOSSES.items()
+        for s, loss in enumerate(losses)
+    ]
+    assert [row[:7] for row in rows] == expected
+    assert all(f'value="{loss!r}"' in text for losses in LOSSES.values() for loss in losses)
+
+
+def test_seeds_are_not_averaged_away(sweep):
+    text, _ = page_of(sweep)
+    head, *rows = table(text, "validation loss at the end, by n_layers")
+    for row, layers in zip(rows, (1, 2), strict=True):
+        losses = [x for (_, n), both in LOSSES.items() for x in both if n == layers]
+        named = dict(zip(head, row, strict=True))
+        assert named["n_layers"] == str(layers)
+        assert named["done"] == "4 of 4"
+        assert named["solved"] == f"{sum(x < 0.05 for x in losses)} of 4"
+        assert named["median loss"] == rounded(statistics.median(losses))
+        spread = f"{rounded(statistics.mean(losses))} ± {rounded(statistics.stdev(losses))}"
+        assert named["mean ± st. dev."] == spread
+        assert (named["n"], named["least"]) == ("4", rounded(min(losses)))
+    dots = re.findall(r'class="rundot( full)?" [^>]*title="([^"]*)"', text)
+    assert len(dots) == 2 * 8
+    full = {title for look, title in dots if look}
+    assert full == {
+        "depth=1,n_layers=2,seed=0: 0.0100",
+        "depth=1,n_layers=2,seed=1: 0.0200",
+        "depth=2,n_layers=2,seed=1: 0.0400",
+    }
+
+
+def test_the_grid_counts_and_marks_the_proven_minimum(sweep):
+    text, words = page_of(sweep)
+    grid = text[text.index('class="cellgrid"') :]
+    cells = re.findall(r"<td([^>]*)>(.*?)</td>", grid[: grid.index("</table>")])
+    shown = [re.sub("<[^>]*>", " ", inner).split() for _, inner in cells]
+    assert [" ".join(one[:3]) for one in shown] == ["0 of 2", "2 of 2", "0 of 2", "1 of 2"]
+    assert [one[-1] for one in shown] == ["0.850", "0.0150", "0.650", "0.270"]
+    # one fact takes two layers, two take three: everything else is below
+    assert [re.findall('class="([^"]*)"', look) for look, _ in cells] == [
+        ["below"],
+        ["least"],
+        ["below"],
+        ["below some"],
+    ]
+    assert "Solved with too few layers by the theory: depth=2,n_layers=2,seed=1." in words
+    assert "With just enough, 2 of 2 did." in words
+
+
+def test_hops_are_dated_as_emergence_dates_them(sweep):
+    text, words = page_of(sweep)
+    marks = re.findall('style="--s:15;[^>]*class="blob square', text)
+    assert len(marks) == 4 * 1 + 4 * 2
+    head, *rows = table(text, "when every hop was learnt, over all runs")
+    assert head[1:3] == ["learnt in runs", "median step"]
+    assert rows == [["x1", "8 of 8", "15", "15", "15"], ["x2", "4 of 4", "15", "15", "15"]]
+    assert "In chain order: 4 of 4 runs" in words
+
+
+def test_a_hop_before_its_time_is_told(sweep):
+    run = Run.open(sweep / "depth=2,n_layers=2,seed=0")
+    (run.folder / "metrics.jsonl").unlink()
+    for step, first, second in ((10, 0.9, 0.4), (20, 0.3, 0.3)):
+        partial = {"x_1": first, "x_2": second}
+        line = {"step": step, "train_loss": 1.0, "val_loss": 0.5, "partial": partial}
+        run.append_metrics({**line, "seconds": 1.0})
+    text, words = page_of(sweep)
+    assert "In chain order: 3 of 4 runs" in words
+    assert "not in chain order" in text
+
+
+def test_what_is_not_done_is_counted_and_says_why(sweep):
+    failed = Run.open(sweep / "depth=1,n_layers=1,seed=0")
+    failed.write("outcome.json", {"status": "failed", "message": "<i>nan</i> & so", "step": 7})
+    running = Run.open(sweep / "depth=1,n_layers=1,seed=1")
+    (running.folder / "outcome.json").unlink()
+    stopped = Run.open(sweep / "depth=1,n_layers=2,seed=0")
+    (stopped.folder / "outcome.json").unlink()
+    (stopped.folder / "metrics.jsonl").unlink()
+    broken = sweep / "depth=1,n_layers=2,seed=1" / "outcome.json"
+    broken.write_text("{")
+    (sweep / "figures").mkdir()
+    plan = json.loads((sweep / "plan.json").read_text())
+    plan["runs"]["later"] = plan["runs"]["depth=1,n_layers=1,seed=0"]
+    (sweep / "plan.json").write_text(json.dumps(plan))
+    with running.writing():
+        text, words = page_of(sweep)
+    assert "4 of 9 runs done; 1 failed, 1 running, 1 stopped, 1 not started and 1 cannot" in words
+    assert "<i>nan" not in text
+    assert "&lt;i&gt;nan&lt;/i&gt; &amp; so" in text
+    assert "outcome.json is not valid JSON" in words
+    assert "not started yet (1)" in words
+    assert "figures: not a run" not in words
+    head, *rows = table(text, "the runs")
+    seen = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    assert seen["depth=1,n_layers=1,seed=1"]["status"] == "running"
+    assert seen["depth=1,n_layers=2,seed=0"]["validation loss"] == "—"
+
+
+def test_nothing_done_still_gives_a_page(tmp_path):
+    made(tmp_path / "some" / "a", config_of(1, 2, 0), [])
+    text, words = page_of(tmp_path / "some")
+    assert "0 of 1 run done; 1 stopped." in words
+    assert "No run is done yet." in words
+    assert "No run has been evaluated yet." in words
+    assert "No run has learnt a hop yet." in words
+    assert 'class="cellgrid"' not in text
+
+
+def test_only_seeds_vary(tmp_path):
+    for seed in range(3):
+        partial = [{"x_1": 0.3}]
+        made(tmp_path / f"s{seed}", config_of(1, 2, seed), partial, status="done", val_loss=0.3)
+    text, words = page_of(tmp_path)
+    assert "what varies: seed (3)" in words
+    _, row = table(text, "validation loss at the end")
+    assert row[:2] == ["all runs", "3 of 3"]
+    assert text.count('class="rundot"') == 3
+
+
+def test_tasks_may_be_mixed(tmp_path):
+    done = {"status": "done", "val_loss": 0.3}
+    made(tmp_path / "r", config_of(1, 2, 0), [{"x_1": 0.3}], **done)
+    conditional = replace(config_of(1, 2, 0), task=ConditionalConfig(n_chains=2))
+    run = Run.create(tmp_path / "c", conditional)
+    partial = dict.fromkeys(run.task.hop_names, 0.3)
+    line = {"step": 10, "train_loss": 1.0, "val_loss": 0.3, "partial": partial, "seconds": 1.0}
+    run.append_metrics(line)
+    run.write("outcome.json", {**line, **done})
+    text, words = page_of(tmp_path)
+    assert "kind (2 values)" in words
+    rows = table(text, "the runs")[1:]
+    assert {cell for row in rows for cell in row} >= {"retrieval", "conditional"}
+
+
+def test_fields_that_follow_from_others_are_no_axes_of_their_own(tmp_path):
+    for depth in (1, 2):
+        config = config_of(depth, depth + 1, 0)
+        made(tmp_path / f"d{depth}", config, [])
+    (axis,) = axes_of(gather(tmp_path).entries)
+    assert (axis.field, axis.values, axis.along) == ("task.depth", ["1", "2"], ["model.n_layers"])
+    assert "With depth goes: model.n_layers." in page_of(tmp_path)[1]
+
+
+def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
+    name = "depth=1,n_layers=1,seed=0"
+    (sweep / name / "report.html").write_text("its own")
+    text, _ = page_of(sweep)
+    assert re.findall('<a href="([^#][^"]*)"', text) == [
+        "depth%3D1%2Cn_layers%3D1%2Cseed%3D0/report.html"
+    ]
+    (tmp_path / "there").mkdir()
+    write_sweep(sweep, tmp_path / "there" / "page.html")
+    assert '="../both/depth%3D1' in (tmp_path / "there" / "page.html").read_text()
+
+
+def test_the_same_folder_gives_the_same_bytes(sweep):
+    assert page_of(sweep) == page_of(sweep)
+
+
+def test_two_hundred_runs_are_quick_and_small(tmp_path):
+    def partial(i: int) -> dict[str, float]:
+        return {"x_1": 1 / (1 + i), "x_2": 1 / (1 + i)}
+
+    one = made(
+        tmp_path / "n1,s0",
+        config_of(2, 1, 0),
+        [partial(i) for i in range(300)],
+        status="done",
+        val_loss=0.1,
+    )
+    for i in range(1, 200):
+        folder = shutil.copytree(one.folder, tmp_path / f"n{1 + i % 4},s{i // 4}")
+        config = to_dict(config_of(2, 1 + i % 4, i // 4))
+        (folder / "config.json").write_text(json.dumps({"format": 3, **config}))
+    start = time.perf_counter()
+    path = write_sweep(tmp_path)
+    assert time.perf_counter() - start < 10  # 5 at most where nothing else goes on
+    text = path.read_text()
+    assert "200 of 200 runs done." in text
+    assert len(text.encode()) < 3_000_000
+
+
+def test_the_verb_takes_a_folder_of_runs(sweep, capsys, monkeypatch):
+    monkeypatch.chdir(sweep.parent)
+    cli.main(["report", "both"])
+    assert capsys.readouterr().out.split() == ["report", "both/report.html"]
+    cli.main(["report", "both", "--out", "page.html"])
+    assert "8 of 8 runs" in Path("page.html").read_text()
+
+
+def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
+    (tmp_path / "empty" / "inner").mkdir(parents=True)
+    with pytest.raises(HeadwayError, match="there is no run here, and no folder of a run in it"):
+        write_sweep(tmp_path / "empty")
+    (sweep / "plan.json").write_text('{"runs": 3}')
+    with pytest.raises(HeadwayError, match=r"plan\.json is corrupted"):
+        write_sweep(sweep)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["report", str(tmp_path / "file")])
+    assert stop.value.code == 2
