@@ -2,7 +2,7 @@
 
 The drawing stretches with the page: curves are SVG in a box of 1000 × 100 units, and all words are
 HTML, so that they keep their size. Where the whole run is much longer than what happens in it, the
-page starts with the part in which things happen (`cut`) and can show the rest.
+page starts with the part in which things happen (`cut`), the left of the box, and can show the rest.
 """
 
 import math
@@ -135,19 +135,20 @@ def round_step(least: float) -> float:
 
 
 def _group(group: Group, end: float, cut: float, last: bool) -> str:
-    drawn = "".join(tag("h4", panel.title) + _plot(panel, end) for panel in group.panels)
+    drawn = "".join(tag("h4", panel.title) + _plot(panel, end, cut) for panel in group.panels)
     drawn += _steps(end, cut) if last else ""
     return tag("div", tag("div", drawn, class_="drawn") + _names(group), class_="panel")
 
 
-def _plot(panel: Panel, end: float) -> str:
+def _plot(panel: Panel, end: float, cut: float) -> str:
     curves = "".join(_curve(curve, panel, end) for curve in panel.curves)
     rules = "".join(
         tag("line", "", x1="0", x2="1000", y1=f"{y:.2f}", y2=f"{y:.2f}", class_=kind)
         for kind, values in (("rule", panel.ticks()), ("level", [v for _, v in panel.levels]))
         for y in map(panel.down, values)
     )
-    box = {"viewBox": "0 0 1000 100", "preserveAspectRatio": "none", "aria_hidden": "true"}
+    shown = f"0 0 {1000 * cut / end:g} 100"
+    box = {"viewBox": shown, "preserveAspectRatio": "none", "aria_hidden": "true"}
     drawing = tag("svg", rules + curves, **box)
     words = "".join(_word("ytick", f"{tick:g}", panel.down(tick)) for tick in panel.ticks())
     heights = spread([-panel.down(value) for _, value in panel.levels], 1400 / panel.height)

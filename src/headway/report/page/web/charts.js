@@ -53,6 +53,8 @@ document.addEventListener("click", (event) => {
   const whole = chart.dataset.range === "cut";
   chart.dataset.range = whole ? "end" : "cut";
   chart.style.setProperty("--shown", whole ? end : cut);
+  const box = `0 0 ${whole ? 1000 : (1000 * cut) / end} 100`;
+  for (const drawing of all(".plot > svg", chart)) drawing.setAttribute("viewBox", box);
   const words = (step) => (+step).toLocaleString("en");
   button.textContent = whole ? `show steps up to ${words(cut)}`
     : `show the whole run, ${words(end)} steps`;
