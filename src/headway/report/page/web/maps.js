@@ -80,7 +80,7 @@ maps.lay = () => {
     map.side.replaceChildren(...(words ? rows.map(label) : []));
     const crowded = rows.some((row) => row.label.length > 2) || rows.length > 16;
     map.top.classList.toggle("upright", crowded);
-    map.box.style.setProperty("--edge", edge / map.canvas.width);
+    map.box.style.setProperty("--edge", edge);
     maps.frame(map);
   }
   refresh();
