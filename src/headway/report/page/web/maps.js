@@ -83,6 +83,7 @@ maps.lay = () => {
     map.box.style.setProperty("--edge", edge);
     maps.frame(map);
   }
+  light();
   refresh();
 };
 

@@ -42,6 +42,10 @@ function goToStep(step) {
 function point(path, pin = false) {
   if (pin) page.pinned = page.pinned === path ? null : path;
   page.pointed = path;
+  light();
+}
+
+function light() {
   for (const part of parts) part.light?.(page.pointed ?? page.pinned);
 }
 
