@@ -6,7 +6,7 @@ maps.start = () => {
   maps.heads = [];
   if (!box || !data.heads) return;
   maps.between = bytes(data.betweenRoles);
-  maps.onExample = null;
+  maps.onExample = maps.last = null;
   box.style.setProperty("--least", data.heads.length <= 9 ? "230px" : "150px");
   maps.heads = data.heads.map((head, number) => maps.make(head, number));
   box.replaceChildren(...maps.heads.map((map) => map.box));
@@ -129,7 +129,7 @@ maps.show = () => {
     if (page.view === "roles") map.canvas.setAttribute("aria-label", maps.described(map, value));
     else map.canvas.setAttribute("aria-label", `${map.name}: attention on one sequence`);
   }
-  if (maps.last) maps.tell(...maps.last);
+  if (maps.last) maps.read(...maps.last);
 };
 
 // Attention in hundredths of a head at this step, by row and column.
@@ -208,14 +208,19 @@ maps.pathAt = (map, cell) => cell && map.paths.find((path) => page.view === "rol
     && cell.row.chain === cell.column.chain);
 
 maps.tell = (map, event) => {
-  maps.last = [map, { clientX: event.clientX, clientY: event.clientY }];
   const cell = maps.cellAt(map, event);
   if (!cell) return;
+  maps.last = [map, cell];
+  maps.read(map, cell);
+  const path = maps.pathAt(map, cell)?.key ?? null;
+  if (path !== page.pointed) point(path);
+};
+
+// The words of the cell that was pointed at last, which time changes wherever the pointer is now.
+maps.read = (map, cell) => {
   const share = maps.reader(map)(cell.row.at, cell.column.at) / 100;
   byId("readout").replaceChildren(`${map.name}: `, named(cell.row.name), " attends to ",
     named(cell.column.name), ` with ${share.toFixed(2)}`);
-  const path = maps.pathAt(map, cell)?.key ?? null;
-  if (path !== page.pointed) point(path);
 };
 
 document.addEventListener("click", (event) => {
