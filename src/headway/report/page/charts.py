@@ -212,7 +212,8 @@ def _names(group: Group) -> str:
         rows.append(tag("tr", row, class_=name.like.colour, **_data(name.like.key)))
     head = tag("tr", "".join(tag("th", word, scope="col") for word in group.head))
     inner = tag("thead", head) + tag("tbody", "".join(rows))
-    return tag("div", tag("table", inner), class_="curves scroll")
+    box = {"tabindex": "0", "role": "group", "aria_label": "curves and their values"}
+    return tag("div", tag("table", inner), class_="curves scroll", **box)
 
 
 def _data(key: dict[str, str]) -> dict[str, str]:
