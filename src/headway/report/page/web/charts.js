@@ -24,7 +24,11 @@ charts.show = () => {
     chart.style.setProperty("--now", step);
     chart.classList.toggle("beyond", step > +getComputedStyle(chart).getPropertyValue("--shown"));
   }
-  for (const [output, value] of charts.outputs) output.textContent = number(value());
+  for (const [output, value] of charts.outputs) {
+    const exact = value();
+    output.textContent = number(exact);
+    output.dataset.exact = exact ?? "";
+  }
 };
 
 charts.drag = (plot, event) => {

@@ -77,8 +77,10 @@ function save(text, type, name) {
 
 function asCsv(table) {
   const cell = (element) => {
-    const exact = element.querySelector("data")?.getAttribute("value");
-    const text = exact ?? element.textContent.replace(/\s+/g, " ").trim();
+    const exact = element.querySelector("data")?.getAttribute("value")
+      ?? element.querySelector("output")?.dataset.exact;
+    const box = element.querySelector("input"), switched = box && (box.checked ? "on" : "off");
+    const text = switched || exact || element.textContent.replace(/\s+/g, " ").trim();
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return all("tr", table).map((row) => [...row.children].map(cell).join(",")).join("\n") + "\n";
