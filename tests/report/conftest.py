@@ -1,13 +1,13 @@
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from altered import certified
+from pages import Written, written
 
 from headway.circuits import Discovery, Paths, Trial, discover, emergence
 from headway.models import TransformerConfig
-from headway.report import Findings, render
 from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
 from headway.training import Run, RunConfig, TrainingConfig, train
 
@@ -81,21 +81,6 @@ def other(request, tmp_path_factory) -> Run:
         "several heads": tiny_config(RetrievalConfig(depth=1, n_chains=3), n_heads=2),
     }[request.param]
     return trained(tmp_path_factory.mktemp("other") / "run", config)
-
-
-@dataclass(frozen=True)
-class Written:
-    """A run and its page."""
-
-    run: Run
-    file: Path
-
-
-def written(run: Run, folder: Path) -> Written:
-    """Writes a run's page into another folder than its own."""
-    file = folder / f"{run.folder.name}.html"
-    file.write_text(render(Findings.of(run)), encoding="utf-8")
-    return Written(run, file)
 
 
 @pytest.fixture(scope="session")
