@@ -21,8 +21,11 @@ charts.show = () => {
   const step = page.data.steps?.[page.at];
   if (step === undefined) return;
   for (const chart of all(".chart")) {
-    chart.style.setProperty("--now", step);
-    chart.classList.toggle("beyond", step > +getComputedStyle(chart).getPropertyValue("--shown"));
+    const shown = +chart.style.getPropertyValue("--shown");
+    for (const cursor of all(".cursor", chart)) { // on the chart, it would restyle all curves
+      cursor.style.setProperty("--now", step);
+      cursor.hidden = step > shown;
+    }
   }
   for (const [output, value] of charts.outputs) {
     const exact = value();
