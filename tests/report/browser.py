@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -22,8 +22,8 @@ SHOWN = """() => ({
     output.textContent]),
   arrows: Object.fromEntries([...document.querySelectorAll('.arrow')].map((arrow) =>
     [arrow.dataset.path, +arrow.style.getPropertyValue('--a')])),
-  cursor: [...document.querySelectorAll('.chart')].map((chart) =>
-    +chart.style.getPropertyValue('--now')),
+  cursor: [...new Set([...document.querySelectorAll('.cursor')].map((cursor) =>
+    +cursor.style.getPropertyValue('--now')))],
 })"""
 
 LIT = """() => ({
@@ -69,13 +69,20 @@ class Visit:
         self.context = browser.new_context(**context)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
-        note, url = self.complaints.append, file.as_uri()
-        quiet = ("log", "info", "debug")
-        self.page.on("console", lambda said: said.type in quiet or note(f"console: {said.text}"))
-        self.page.on("pageerror", lambda error: note(f"error: {error}"))
-        self.page.on("request", lambda asked: asked.url == url or note(f"asks for {asked.url}"))
-        self.page.goto(url)
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("request", self._asked)
+        self.url = file.as_uri()
+        self.page.goto(self.url)
         self.settle()
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type not in ("log", "info", "debug"):
+            self.complaints.append(f"console: {message.text}")
+
+    def _asked(self, request: Request) -> None:
+        if request.url != self.url:
+            self.complaints.append(f"asks for {request.url}")
 
     def settle(self) -> None:
         """Waits until what was asked of the page is drawn."""
@@ -97,7 +104,7 @@ class Visit:
 
     def words(self, selector: str) -> str:
         """The text of the one element that there is of a kind, spaces made one."""
-        return " ".join(self.page.locator(selector).text_content().split())
+        return " ".join((self.page.locator(selector).text_content() or "").split())
 
     def on_arrow(self, path: str) -> tuple[float, float]:
         """A point in the window on an arrow of the circuit."""

@@ -59,6 +59,7 @@ def test_the_page_of_a_run_that_lacks_something_says_so(
     assert seen.page.locator("#time").is_visible() == (followed > 1)
     assert bool(seen.page.locator("#maps canvas").count()) == (followed > 0)
     assert bool(seen.page.locator(".arrow").count()) == (state == "without dates")
+    assert bool(seen.page.locator(".map.idle").count()) == (state == "without paths")
     use_everything(seen)
 
 
