@@ -10,6 +10,7 @@ some places on the page. Times are medians; the worst frame is that of all.
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -185,7 +186,8 @@ def main() -> None:
         result = measured(Path(folder) / "run")
     print_table(result)
     if options.out:
-        data = {"environment": describe_environment("cpu", 1), "bars": BARS, "result": result}
+        environment = describe_environment("cpu", 1) | {"load_average": os.getloadavg()[0]}
+        data = {"environment": environment, "bars": BARS, "result": result}
         options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 

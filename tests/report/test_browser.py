@@ -67,13 +67,15 @@ def use_everything(seen):
     """Presses every key and button that there is."""
     for key in ("ArrowLeft", "ArrowRight", "Space", "Space", "Escape"):
         seen.page.keyboard.press(key)
-    for button in seen.page.locator("button:visible").all():
-        if button.is_enabled():
-            button.click()
+    seen.page.evaluate(
+        """() => {
+          for (const it of all('button:enabled, .switch, .arrow, #maps canvas')) {
+            it.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}));
+          }
+        }"""
+    )
     for plot in seen.page.locator(".plot").all():
         plot.click()
-    for switch in seen.page.locator(".switch").all():
-        switch.click()
     seen.settle()
 
 
