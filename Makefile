@@ -7,7 +7,7 @@ LENS := .venv-lens
 LENS_READY := $(LENS)/ready
 SEED ?= 0
 
-.PHONY: demo test test-slow test-lens bench lint format clean
+.PHONY: demo test test-slow test-lens notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about three minutes
 	$(BIN)/headway demo --seed $(SEED)
@@ -23,6 +23,9 @@ test-slow: $(TESTS_READY)  ## the tests that take minutes
 
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
+
+notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what they show
+	OMP_NUM_THREADS=1 $(BIN)/python docs/notebooks/execute.py
 
 bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens among them
 	$(LENS)/bin/python benchmarks/training_step.py

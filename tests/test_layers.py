@@ -15,7 +15,10 @@ ROOMS = [
     {"training"},
     {"circuits"},
     {"sweeps", "language", "report"},
-    {"papers", "terminal", "demo", "arguments", "verbs", "cli", "__init__", "__main__"},
+    {
+        *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
+        *("__init__", "__main__"),
+    },
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 

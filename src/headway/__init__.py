@@ -19,6 +19,7 @@ from headway.circuits import (
 )
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
+from headway.notebook import show_in_notebooks
 from headway.tasks import (
     Conditional,
     ConditionalConfig,
@@ -51,3 +52,5 @@ __all__ = [
     "resume",
     "train",
 ]
+
+show_in_notebooks()

@@ -19,10 +19,13 @@ usage: headway VERB …
   truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
   report RUN           draw the figures and write report.html
+  serve [FOLDER]       show the runs in a folder in the browser, live
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
   theory [RUN]         how few layers could do; what a circuit brings where
   depths               train every depth with every number of layers
+  reproduce FIGURE …   run what a figure of the paper takes, and judge its claims
+  claims               every claim of the paper, with its verdict
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -33,10 +36,13 @@ VERBS: dict[str, Callable[..., None]] = {
     "truth": verbs.truth,
     "emergence": verbs.emergence,
     "report": verbs.report,
+    "serve": verbs.serve,
     "runs": verbs.runs,
     "sweep": verbs.sweep,
     "theory": verbs.theory,
     "depths": verbs.depths,
+    "reproduce": verbs.reproduce,
+    "claims": verbs.claims,
 }
 
 

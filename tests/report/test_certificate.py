@@ -106,7 +106,7 @@ def test_a_path_that_is_not_missed_is_marked(found, finished):
     spare = certified(found, necessity=without_path(found, relation, loss=0.04, free=0.045))
     assert holds(spare)["necessary"] is False
     assert holds(spare)["minimal"] is False
-    assert f'data-path="{relation}"' in words(spare, "necessary")
+    assert f'data-path="0.0.{relation}"' in words(spare, "necessary")
     html = shown(finished, spare)
     assert html.count("<b>✗ no</b>") == 1
     assert html.count("✓ yes") == 2
@@ -170,7 +170,7 @@ def test_an_impossible_path_is_named(found):
     path = found.circuit.paths[-1]
     odd = certified(found, infeasible=[path])
     assert holds(odd)["feasible"] is False
-    assert f'data-path="{path[2]}"' in words(odd, "feasible")
+    assert f'data-path="1.0.{path[2]}"' in words(odd, "feasible")
 
 
 def test_a_task_without_theory_is_told(found):

@@ -1,6 +1,7 @@
 """The run folder: whole files, one writer, clear refusals."""
 
 import errno
+import fcntl
 import json
 import multiprocessing
 import os
@@ -203,6 +204,15 @@ def test_looking_at_a_run_does_not_change_it(tiny, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
     assert run.status == "stopped"
     assert not (run.folder / ".lock").exists()
+
+
+def test_who_looks_at_a_run_is_no_writer(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", tiny)
+    with run.writing():
+        pass
+    with open(run.folder / ".lock") as another_look:
+        fcntl.flock(another_look, fcntl.LOCK_SH)
+        assert run.status == "stopped"
 
 
 def test_other_files_are_no_checkpoints(tiny, tmp_path):

@@ -11,7 +11,7 @@ from headway.circuits.discovery import (
     read_circuit,
     saved_discovery,
 )
-from headway.circuits.emergence import PathHistory, Timeline, emergence
+from headway.circuits.emergence import PathHistory, Timeline, emergence, saved_timeline
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -57,6 +57,7 @@ __all__ = [
     "jaccard",
     "read_circuit",
     "saved_discovery",
+    "saved_timeline",
     "score",
     "score_compiled",
     "score_planted",

@@ -190,6 +190,21 @@ def emergence(
     return timeline
 
 
+def saved_timeline(run: Run) -> Timeline:
+    """The timeline that was left in a run's `emergence.json`.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    data = run.read("emergence.json")
+    if data is None:
+        raise HeadwayError(
+            f"{run.folder}: its circuit has not been dated; do it with: headway emergence"
+            f" {run.folder}"
+        )
+    return Timeline.from_json(data)
+
+
 def needed_from(
     steps: Sequence[int], whole: Sequence[float], without: Sequence[float]
 ) -> float | None:

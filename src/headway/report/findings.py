@@ -54,6 +54,13 @@ class Findings:
         circuit, dated = run.read("circuit.json"), run.read("emergence.json")
         discovery = None if circuit is None else Discovery.from_json(circuit)
         timeline = None if dated is None else Timeline.from_json(dated)
+        model = run.config.model
+        heads = {(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)}
+        if discovery and set(discovery.circuit.mechanisms) != heads:
+            raise HeadwayError(
+                f"{run.folder}: circuit.json is of another model than config.json;"
+                f" find this one's with: headway circuit {run.folder}"
+            )
         if discovery and timeline:
             paths = [history.path for history in timeline.paths]
             if paths != discovery.circuit.paths:

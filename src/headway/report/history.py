@@ -10,6 +10,7 @@ from torch import Tensor
 from headway.models import attention_patterns
 from headway.report.findings import Findings
 from headway.report.roles import role_attention
+from headway.training.files import is_there
 
 MOST_BETWEEN_ROLES = 600_000
 MOST_ON_EXAMPLE = 6_000_000
@@ -55,7 +56,7 @@ def history(findings: Findings, memory: Memory | None = None) -> History:
     between, on_example = [], []
     for step in steps:
         file = findings.run.checkpoint_path(step)
-        name = step, file.stat().st_mtime_ns if file.exists() else 0
+        name = step, file.stat().st_mtime_ns if is_there(file) else 0
         if name not in memory:
             memory[name] = snapshot(findings, step)
         roles, example = memory[name]

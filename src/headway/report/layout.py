@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headway.circuits import Circuit, Path
-from headway.report.roles import Place, places
+from headway.report.roles import Cast, Place, places
 from headway.report.routes import ends
 from headway.tasks import Task
 
@@ -32,7 +32,7 @@ class Grid:
         return self.rows[-1]
 
 
-def grid_of(circuit: Circuit, task: Task) -> Grid:
+def grid_of(circuit: Circuit, task: Task | Cast) -> Grid:
     """The grid of a circuit; layers without a useful head are low."""
     standing = places(task)
     columns: dict[str, float] = {}

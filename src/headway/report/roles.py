@@ -26,8 +26,23 @@ class Place:
     group: str
 
 
-def places(task: Task) -> list[Place]:
+@dataclass(frozen=True)
+class Cast:
+    """What a drawing needs to know of a task, where the task itself is not at hand (see `casting`).
+
+    Attributes:
+        places: the roles of one chain in the order in which they stand in a sequence.
+        hop_names: what is asked for, in chain order; empty if that is not known.
+    """
+
+    places: tuple[Place, ...]
+    hop_names: tuple[str, ...] = ()
+
+
+def places(task: Task | Cast) -> list[Place]:
     """The roles of one chain in the order in which they stand in a sequence, the query last."""
+    if isinstance(task, Cast):
+        return list(task.places)
     if not isinstance(task, Retrieval | Conditional):
         return [Place(role, "", role) for role in reversed(task.role_names)]
     flow = flow_of(task.config)
@@ -76,7 +91,7 @@ def role_attention(
 
 
 def gained(
-    task: Task, paths: Sequence[tuple[int, int, str]]
+    task: Task | Cast, paths: Sequence[tuple[int, int, str]]
 ) -> dict[tuple[int, str], tuple[str, ...]]:
     """The symbols that a role comes by in a layer, if heads copy all that stands where they look.
 
@@ -98,7 +113,7 @@ def gained(
     return gains
 
 
-def symbol_order(task: Task) -> list[str]:
+def symbol_order(task: Task | Cast) -> list[str]:
     """All symbols, those nearest to the query first."""
     return list(dict.fromkeys(place.symbol for place in reversed(places(task))))
 

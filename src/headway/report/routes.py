@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.circuits import Path
-from headway.report.roles import places, symbol_order
+from headway.report.roles import Cast, places, symbol_order
 from headway.tasks import Task
 
 
@@ -74,7 +74,7 @@ class Routes:
         return max(self.joins, key=lambda join: join.path) if self.joins else None
 
 
-def trace(task: Task, paths: Sequence[Path]) -> Routes | None:
+def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
     """Traces every symbol asked for back through a circuit; none if the task names no symbols."""
     standing = places(task)
     if not all(place.symbol for place in standing):

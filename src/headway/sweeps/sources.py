@@ -11,8 +11,7 @@ from headway.errors import HeadwayError
 from headway.sweeps.plan import Axes, Plan, axes_of, cells, file_name, grid, named_by_what_varies
 from headway.training import RECIPES, RunConfig
 from headway.training.files import first_line, is_there, read_json
-
-PLAN = "plan.json"
+from headway.training.finding import PLAN
 
 
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:

@@ -3,17 +3,16 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
 from headway.sweeps.fields import said, split, types_of_all, values_of
-from headway.sweeps.sources import PLAN
-from headway.training import Run, find_runs
+from headway.training import Run
 from headway.training.config import flat
-from headway.training.files import clear_content_errors, clear_io_errors, is_there, write_whole
+from headway.training.files import clear_content_errors, write_whole
+from headway.training.finding import run_folders
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
@@ -116,45 +115,14 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 
 def _found(folder: Path) -> list[Run | HeadwayError]:
-    """The runs in a folder and in the folders of runs that it holds, or the run that it is itself.
-
-    For what cannot be read, why.
-    """
+    """The runs in a folder and in the sweeps in it; for what cannot be read, why."""
     found: list[Run | HeadwayError] = []
-    if not is_there(folder):
-        return find_runs(folder)
-    if is_there(folder / "config.json"):
-        return [Run.open(folder)]
-    with clear_io_errors(folder, "read"):
-        paths = sorted(folder.iterdir(), key=lambda path: _natural(path.name))
-    for path in paths:
-        if path.name.startswith("."):
-            continue
+    for path in run_folders(folder):
         try:
-            with clear_io_errors(path, "read"):
-                if not path.is_dir():
-                    continue
-                inside = sorted(path.iterdir(), key=lambda one: _natural(one.name))
-            if is_there(path / "config.json") or not (
-                is_there(path / PLAN) or any(is_there(one / "config.json") for one in inside)
-            ):
-                found.append(Run.open(path))
-            else:
-                found += sorted(find_runs(path), key=_place)
+            found.append(Run.open(path))
         except HeadwayError as error:
             found.append(error)
     return found
-
-
-def _place(run: Run | HeadwayError) -> tuple[bool, list[Any]]:
-    unreadable = isinstance(run, HeadwayError)
-    return unreadable, [] if unreadable else _natural(run.folder.name)
-
-
-def _natural(name: str) -> list[Any]:
-    """A key by which seed=10 comes after seed=9."""
-    parts = re.split(r"([0-9]+)", name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def _condition(text: str) -> Callable[[Row], bool]:

@@ -4,6 +4,7 @@ from headway.terminal.base import require_file
 from headway.terminal.circuit import drawing, print_circuit, print_comparison
 from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.progress import print_outcome, watching
+from headway.terminal.reproduce import print_costs, print_verdicts
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
@@ -19,6 +20,7 @@ __all__ = [
     "print_bounds",
     "print_circuit",
     "print_comparison",
+    "print_costs",
     "print_depths",
     "print_flow",
     "print_hops",
@@ -30,6 +32,7 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_timeline",
+    "print_verdicts",
     "require_file",
     "say",
     "watching",

@@ -2,15 +2,20 @@
 
 from headway.verbs.circuits import circuit, emergence, report, truth
 from headway.verbs.learning import demo, runs, sweep, train
+from headway.verbs.papers import claims, reproduce
+from headway.verbs.showing import serve
 from headway.verbs.theory import depths, theory
 
 __all__ = [
     "circuit",
+    "claims",
     "demo",
     "depths",
     "emergence",
     "report",
+    "reproduce",
     "runs",
+    "serve",
     "sweep",
     "theory",
     "train",

@@ -1,5 +1,7 @@
 """Section 2 of the page: losses and every path's attention through training, on one axis."""
 
+from collections.abc import Mapping
+
 from headway.circuits import THRESHOLD, PathHistory, Timeline
 from headway.circuits.emergence import BIRTH, MATTERS, crossing
 from headway.report.findings import Findings
@@ -18,7 +20,9 @@ from headway.report.page.html import (
     whole,
 )
 from headway.report.page.looks import DASHES, path_looks, symbol_colours
+from headway.report.roles import Cast
 from headway.report.span import shown_until
+from headway.tasks import Task
 
 
 def births(findings: Findings) -> str:
@@ -29,9 +33,10 @@ def births(findings: Findings) -> str:
         return section("births", 2, "How it was born", html)
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
-    groups = [_losses(findings)] if metrics else []
+    dated = {} if timeline is None else timeline.hops
+    groups = [loss_group(findings, dated)] if metrics else []
     if timeline is not None:
-        groups.append(_paths(findings, timeline))
+        groups.append(path_group(timeline, findings.run.task, findings.several_heads))
     html = figure(stacked(groups, end, cut), _caption(findings), "birth")
     if timeline is None:
         first = "" if findings.discovery else f" (after {command(findings.run.folder, 'circuit')})"
@@ -44,9 +49,9 @@ def births(findings: Findings) -> str:
     return section("births", 2, "How it was born", html)
 
 
-def _losses(findings: Findings) -> Group:
+def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
+    """The curves of the losses, of a run that was evaluated; `dated`: when hops were learnt."""
     metrics, task = findings.metrics, findings.run.task
-    dated = {} if findings.timeline is None else findings.timeline.hops
     colours = symbol_colours(task)
 
     def points(values: list[float]) -> list[tuple[float, float]]:
@@ -82,8 +87,9 @@ def _losses(findings: Findings) -> Group:
     return Group([panel], ["loss", "learnt", "now"], names)
 
 
-def _paths(findings: Findings, timeline: Timeline) -> Group:
-    looks = path_looks(findings.run.task, [h.path for h in timeline.paths])
+def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Group:
+    """The curves of every path: attention along it, and what the model loses without."""
+    looks = path_looks(task, [h.path for h in timeline.paths])
     attention, cut, names = [], [], []
     for history in timeline.paths:
         look, key = looks[history.path], {"path": path_key(history.path)}
@@ -97,7 +103,7 @@ def _paths(findings: Findings, timeline: Timeline) -> Group:
             mark = (needed, height, f"needed from step {needed:,.0f}")
         points = list(zip(timeline.steps, history.loss_without, strict=True))
         cut.append(Curve(points, look.colour, look.dashes, key, mark))
-        where = f"L{history.path[0]}" + (f".{history.path[1]}" if findings.several_heads else "")
+        where = f"L{history.path[0]}" + (f".{history.path[1]}" if several_heads else "")
         cells = [whole(born), whole(needed) if needed is not None else "never"]
         name = f"{where} {path_tag(history.path)}"
         names.append(Name(name, cut[-1], cells, ["attention", "without"]))

@@ -1,5 +1,8 @@
 """Section 1 of the page: the circuit path by path, with the loss that cutting each one costs."""
 
+from collections.abc import Sequence
+
+from headway.circuits import Path
 from headway.report.findings import Findings
 from headway.report.labels import rounded
 from headway.report.page.html import (
@@ -17,22 +20,14 @@ from headway.report.page.html import (
 )
 from headway.report.page.looks import NOTHING, path_looks
 from headway.report.page.story import branch_caption, the_way
+from headway.report.roles import Cast
+from headway.tasks import Task
 
 
 def circuit_figure(findings: Findings, drawing: str) -> str:
     """The drawing, with its caption and the symbols' colours."""
     discovery, task = findings.discovery, findings.run.task
     assert discovery is not None
-    looks = path_looks(task, discovery.circuit.paths)
-    carried = {symbol: look.colour for look in looks.values() for symbol in look.carries[-1:]}
-    legend = "".join(
-        tag("span", f"<i></i>{named(symbol)}", class_=f"carried {colour}")
-        for symbol, colour in sorted(carried.items())
-    )
-    if any(look.colour == NOTHING for look in looks.values()):
-        legend += tag("span", "<i></i>nothing new", class_=f"carried {NOTHING}")
-    if legend:
-        legend = tag("p", f"arrows carry {legend}", class_="legend")
     caption = (
         "One chain, its positions in the order of the sequence. An arrow runs from the position"
         " attended to, before the layer, to the position that attends, after it; its width is the"
@@ -40,7 +35,20 @@ def circuit_figure(findings: Findings, drawing: str) -> str:
         " position comes by if the heads copy all that stands where they look."
         + branch_caption(task, discovery.circuit.paths)
     )
-    return figure(drawing + legend, caption, "circuit")
+    return figure(drawing + legend(task, discovery.circuit.paths), caption, "circuit")
+
+
+def legend(task: Task | Cast, paths: Sequence[Path]) -> str:
+    """Which symbol every colour of the drawing stands for; empty if the task names no symbols."""
+    looks = path_looks(task, paths)
+    carried = {symbol: look.colour for look in looks.values() for symbol in look.carries[-1:]}
+    html = "".join(
+        tag("span", f"<i></i>{named(symbol)}", class_=f"carried {colour}")
+        for symbol, colour in sorted(carried.items())
+    )
+    if any(look.colour == NOTHING for look in looks.values()):
+        html += tag("span", "<i></i>nothing new", class_=f"carried {NOTHING}")
+    return tag("p", f"arrows carry {html}", class_="legend") if html else ""
 
 
 def the_circuit(findings: Findings) -> str:
@@ -69,7 +77,7 @@ def _switches(findings: Findings) -> str:
     dated = findings.timeline is not None
     rows = []
     for path in discovery.circuit.paths:
-        look, n = looks[path], necessity[path]
+        look, n = looks[path], necessity.get(path)
         name = f"switch off layer {path[0]} head {path[1]} {path[2]}"
         switch = {"type": "checkbox", "checked": "", "aria_label": name, "class_": "switch"}
         cells = [
@@ -78,8 +86,8 @@ def _switches(findings: Findings) -> str:
             str(path[1]),
             f'<i class="dot {look.colour}"></i>{path_tag(path)}',
             ", ".join(map(named, look.carries)) or '<span class="none">nothing new</span>',
-            number(n.loss),
-            number(n.free),
+            number(n and n.loss),
+            number(n and n.free),
         ]
         if dated:
             key = path_key(path)

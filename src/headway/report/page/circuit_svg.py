@@ -13,7 +13,7 @@ from headway.report.labels import rounded, typeset
 from headway.report.layout import GROUPS, Grid, arrow_ends, grid_of, point_on
 from headway.report.page.html import escape, path_key, tag
 from headway.report.page.looks import Look, path_looks
-from headway.report.roles import gained
+from headway.report.roles import Cast, gained
 from headway.report.routes import Join, ends, trace
 from headway.tasks import Task
 
@@ -27,14 +27,20 @@ CHARACTER = 6.6
 Point = tuple[float, float]
 
 
-def circuit_svg(circuit: Circuit, task: Task, discovery: Discovery | None = None) -> str:
+def circuit_svg(
+    circuit: Circuit,
+    task: Task | Cast,
+    discovery: Discovery | None = None,
+    pressable: bool = True,
+) -> str:
     """The drawing of a circuit, as an `<svg>` element.
 
     Args:
         circuit: a mechanism for every head.
-        task: that it was found on.
+        task: that it was found on, or its cast.
         discovery: what is known of the circuit: the attention along its paths, and of the heads
             without a path the evidence that they do nothing. None draws all paths at full strength.
+        pressable: whether the arrows are buttons; if not, there is no script to press them for.
     """
     grid, looks = grid_of(circuit, task), path_looks(task, circuit.paths)
     attention = {}
@@ -53,7 +59,7 @@ def circuit_svg(circuit: Circuit, task: Task, discovery: Discovery | None = None
         + _columns(canvas, circuit)
         + ("" if join is None else _branches(canvas, circuit, join))
         + "".join(
-            _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0))
+            _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0), pressable)
             for path in circuit.paths
         )
         + _gains(canvas, task, circuit)
@@ -173,7 +179,9 @@ def alone_told(heads: Sequence[Head], discovery: Discovery | None) -> str:
     return f"loss of the model with this head alone replaced: {told} (as it is: {intact})"
 
 
-def _arrow(canvas: _Canvas, circuit: Circuit, path: Path, look: Look, attention: float) -> str:
+def _arrow(
+    canvas: _Canvas, circuit: Circuit, path: Path, look: Look, attention: float, pressable: bool
+) -> str:
     start, end = (canvas.point(p) for p in arrow_ends(canvas.grid, path))
     middle = canvas.point(point_on(canvas.grid, circuit, path, 0.5))
     control = (
@@ -192,6 +200,7 @@ def _arrow(canvas: _Canvas, circuit: Circuit, path: Path, look: Look, attention:
     name = f"layer {layer} head {head} {relation}{carries}"
     several = sum(at == layer for at, _ in circuit.useful_heads) > 1
     label = text(middle[0], middle[1] + 3, f"h{head}", class_="small onarrow") if several else ""
+    button = {"tabindex": "0", "role": "button", "aria_pressed": "false", "aria_label": name}
     return tag(
         "g",
         tag("title", escape(name))
@@ -201,15 +210,12 @@ def _arrow(canvas: _Canvas, circuit: Circuit, path: Path, look: Look, attention:
         + label,
         class_=f"arrow {look.colour}",
         data_path=path_key(path),
-        tabindex="0",
-        role="button",
-        aria_pressed="false",
-        aria_label=name,
+        **(button if pressable else {}),
         style=f"--a:{attention:.3f}",
     )
 
 
-def _gains(canvas: _Canvas, task: Task, circuit: Circuit) -> str:
+def _gains(canvas: _Canvas, task: Task | Cast, circuit: Circuit) -> str:
     parts = []
     for (layer, role), symbols in gained(task, circuit.paths).items():
         x, y = canvas.x(canvas.grid.columns[role]), canvas.y(canvas.grid.rows[layer + 1])
@@ -250,7 +256,7 @@ def _meeting(canvas: _Canvas, circuit: Circuit, join: Join) -> str:
     return "".join(parts)
 
 
-def _answer(canvas: _Canvas, task: Task) -> str:
+def _answer(canvas: _Canvas, task: Task | Cast) -> str:
     x = canvas.x(canvas.grid.columns[canvas.grid.places[-1].role])
     y = canvas.y(canvas.grid.top)
     stem = f"M{x:.1f},{y - 4:.1f}v-14m-4,5l4,-6l4,6"

@@ -94,6 +94,13 @@ def listed(parts: Iterable[str], word: str = "and") -> str:
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
+def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table and nothing around it: the columns' names as text, the cells as HTML."""
+    top = "".join(tag("th", escape(name), scope="col") for name in head)
+    body = "".join("<tr>" + "".join(tag("td", cell) for cell in row) + "</tr>\n" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody></table>"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
     """A table that scrolls sideways by itself where it is too wide.
 
@@ -102,9 +109,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str
         rows: cells, as HTML.
         label: what the table shows, for those who do not see it.
     """
-    top = "".join(tag("th", escape(name), scope="col") for name in head)
-    body = "".join("<tr>" + "".join(tag("td", cell) for cell in row) + "</tr>\n" for row in rows)
-    inner = f"<table><thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody></table>"
+    inner = plain_table(head, rows)
     box = tag("div", inner, class_="scroll", tabindex="0", role="group", aria_label=label)
     keep = tag("button", "CSV", type="button", class_="keep", title="copy this table as CSV")
     return tag("div", keep + box, class_="tabled")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.circuits import Path
-from headway.report.roles import symbol_order
+from headway.report.roles import Cast, symbol_order
 from headway.report.routes import trace
 from headway.tasks import Task
 
@@ -34,7 +34,7 @@ class Look:
     carries: tuple[str, ...]
 
 
-def symbol_colours(task: Task) -> dict[str, str]:
+def symbol_colours(task: Task | Cast) -> dict[str, str]:
     """The colour class of every symbol, and of every hop, which is a symbol that is asked for."""
     asked = {hop: i for i, hop in enumerate(task.hop_names)}
     order = [symbol for symbol in symbol_order(task) if symbol]
@@ -44,7 +44,7 @@ def symbol_colours(task: Task) -> dict[str, str]:
     return {symbol: _colour(number) for symbol, number in numbers.items()}
 
 
-def path_looks(task: Task, paths: Sequence[Path]) -> dict[Path, Look]:
+def path_looks(task: Task | Cast, paths: Sequence[Path]) -> dict[Path, Look]:
     """The look of every path; by head where the task names no symbols."""
     routes, colours = trace(task, paths), symbol_colours(task)
     heads = {head: i for i, head in enumerate(sorted({path[:2] for path in paths}))}

@@ -108,7 +108,8 @@ def document(
         data: JSON that they work on.
         live: whether to follow changes.
     """
-    code = "\n".join(asset(name) for name in (*scripts, *(("live.js",) if live else ())))
+    code = "\n".join(map(asset, scripts))
+    following = f"\n<script>\n{asset('live.js')}</script>" if live else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -131,7 +132,7 @@ checkpoints.</footer>
 {after}<script type="application/json" id="data">{data}</script>
 <script>
 "use strict";
-{code}</script>
+{code}</script>{following}
 </body>
 </html>
 """

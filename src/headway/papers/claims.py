@@ -1,0 +1,175 @@
+"""What the papers report, claim by claim, and the rule by which a measurement bears it out."""
+
+import functools
+import operator
+import re
+import statistics
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from headway.errors import HeadwayError, require
+
+SCALES = ("smoke", "small", "paper")
+
+STATISTICS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
+    "every": lambda values: values,
+    "any": lambda values: values,
+    "mean": lambda values: [statistics.mean(values)],
+    "median": lambda values: [statistics.median(values)],
+    "share": lambda values: [sum(value != 0 for value in values) / len(values)],
+}
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+NUMBER = r"-?\d+(?:\.\d+)?"
+
+Measures = dict[str, dict[str, float]]
+"""Numbers by what was measured, and by the run, or whatever else, that they are of."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When numbers bear a claim out.
+
+    Attributes:
+        text: as it is written.
+        statistic: of the numbers: `every` and `any` compare each of them, the others one value.
+        holds: whether a single value is as it should be.
+    """
+
+    text: str
+    statistic: str
+    holds: Callable[[float], bool]
+
+    @classmethod
+    def of(cls, text: str) -> "Rule":
+        """Reads `STATISTIC OP NUMBER` or `STATISTIC in LOW..HIGH`.
+
+        Raises:
+            HeadwayError: if it is neither.
+        """
+        words = "|".join(STATISTICS)
+        if found := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", text):
+            compare, bound = COMPARISONS[found[2]], float(found[3])
+            return cls(text, found[1], lambda value: compare(value, bound))
+        if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", text):
+            low, high = float(found[2]), float(found[3])
+            return cls(text, found[1], lambda value: low <= value <= high)
+        allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
+        raise HeadwayError(f"rule = {text!r} is not allowed: it must be {allowed}")
+
+    def judge(self, values: Sequence[float]) -> bool:
+        """Whether the numbers, at least one, bear it out."""
+        verdicts = [self.holds(value) for value in STATISTICS[self.statistic](values)]
+        return any(verdicts) if self.statistic == "any" else all(verdicts)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing that a paper reports.
+
+    Attributes:
+        id: its name.
+        figure: of the paper, or appendix: what `headway reproduce` is asked for.
+        section: of the paper.
+        claim: in words.
+        paper: the published value, in words.
+        measure: the name of the numbers that it is judged by.
+        rules: by scale; where a scale has none of its own, the paper's words, under `paper`.
+        why: by scale, why its rule differs.
+    """
+
+    id: str
+    figure: str
+    section: str
+    claim: str
+    paper: str
+    measure: str
+    rules: Mapping[str, Rule]
+    why: Mapping[str, str]
+
+    def rule(self, scale: str) -> Rule:
+        """The rule that a scale judges by."""
+        return self.rules.get(scale, self.rules["paper"])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, and what was measured.
+
+    Attributes:
+        claim: the claim.
+        scale: at which it was put to the test.
+        values: what was measured, by run; empty if nothing was.
+        missing: why some or all of it could not be measured; empty if all was.
+    """
+
+    claim: Claim
+    scale: str
+    values: Mapping[str, float]
+    missing: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the claim holds; none if nothing was measured."""
+        values = list(self.values.values())
+        return self.claim.rule(self.scale).judge(values) if values else None
+
+    @property
+    def said(self) -> str:
+        """`holds`, `does not hold` or `not run`."""
+        return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
+
+    @property
+    def measured(self) -> str:
+        """Mean ± standard deviation and count; of yes and no, how many."""
+        values = list(self.values.values())
+        if not values:
+            return "–"
+        if self.claim.rule(self.scale).statistic == "share":
+            return f"{sum(value != 0 for value in values)} of {len(values)}"
+        spread = f" ± {statistics.stdev(values):.2g}" if len(values) > 1 else ""
+        return f"{statistics.mean(values):.3g}{spread} (n={len(values)})"
+
+
+def claims(figure: str | None = None) -> list[Claim]:
+    """All claims in the order of the paper, or those of one figure."""
+    return [claim for claim in _all() if figure in (None, claim.figure)]
+
+
+@functools.cache
+def _all() -> tuple[Claim, ...]:
+    text = resources.files("headway.papers").joinpath("claims.toml").read_text(encoding="utf-8")
+    return tuple(read(text))
+
+
+def read(text: str) -> list[Claim]:
+    """The claims in a TOML text.
+
+    Raises:
+        HeadwayError: if one lacks a field, has an unknown one or a rule that is none, or two have
+            one name.
+    """
+    found = []
+    for entry in tomllib.loads(text)["claim"]:
+        scales: dict[str, Any] = {
+            scale: entry.pop(scale) for scale in SCALES[:-1] if scale in entry
+        }
+        rules = {"paper": Rule.of(entry.pop("rule"))}
+        rules |= {scale: Rule.of(data["rule"]) for scale, data in scales.items()}
+        why = {scale: data["why"] for scale, data in scales.items()}
+        try:
+            found.append(Claim(**entry, rules=rules, why=why))
+        except TypeError as error:
+            raise HeadwayError(f"claim {entry.get('id')!r}: {error}") from None
+    names = [claim.id for claim in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    require(not twice, "claims: id", twice, "different for every claim")
+    return found

@@ -1,0 +1,243 @@
+"""What is measured for the paper's claims (claims.toml), from the run folders alone."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from headway.circuits import Circuit, Discovery, Path, Timeline, saved_discovery, saved_timeline
+from headway.circuits.comparison import jaccard
+from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.papers.claims import Measures
+from headway.report.routes import Routes, trace
+from headway.theory import minimum_layers, proven_minimum, retrieval_flow, theorem_1_bound, witness
+from headway.training import Run
+
+LEARNT = 0.5
+"""The partial loss below which a hop counts as learnt (section 7.2)."""
+
+LAST = 100
+"""Steps over which the final loss is averaged (section 7.1)."""
+
+Runs = Mapping[str, Run]
+"""The runs of one group that are done, by name."""
+
+
+def theorem_1() -> Measures:
+    """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
+    depths = [*range(1, 65)]
+    found = witness(retrieval_flow(3))
+    layers = {layer for layer, _, _ in found.paths}
+    return {
+        "minimum_minus_bound": {
+            f"D={depth}, {mask}": float(
+                minimum_layers(depth, causal=mask == "causal") - theorem_1_bound(depth)
+            )
+            for depth in depths
+            for mask in ("causal", "no mask")
+        },
+        "witness_layers_d3": {"D=3": float(len(layers))},
+    }
+
+
+def shared_information() -> Measures:
+    """Who shares a piece before any layer, and how what can be reached grows, for D = 5."""
+    depth = 5
+    flow = retrieval_flow(depth)
+    starts = dict(zip(flow.roles, flow.starts, strict=True))
+    names = [f"s{i}" for i in range(2 * depth + 1)]
+    neighbours = {
+        f"{a}, {b}": float(bool(starts[a] & starts[b]) == (abs(i - j) == 1))
+        for (i, a), (j, b) in combinations(enumerate(names), 2)
+    }
+    held = flow.holdings(4, causal=False)
+    reached = [[len(pieces) for pieces in stage.values()] for stage in held]
+    growth = {
+        f"layer {layer}": max(after / before for before, after in zip(low, high, strict=True))
+        for layer, (low, high) in enumerate(pairwise(reached))
+    }
+    return {"neighbours_share": neighbours, "reach_growth": growth}
+
+
+def by_layers(with_ic: Runs, without: Runs) -> Measures:
+    """Section 7: final losses, and which hops are learnt when, by the number of layers."""
+    final = {name: final_loss(run) for name, run in with_ic.items()}
+    seeds: dict[int, dict[int, Run]] = {}
+    for run in with_ic.values():
+        seeds.setdefault(run.config.seed, {})[run.config.model.n_layers] = run
+    correlation, later = {}, {}
+    for seed, runs in sorted(seeds.items()):
+        layers = sorted(runs)
+        if len(layers) > 1:
+            losses = [final_loss(runs[n]) for n in layers]
+            correlation[f"seed={seed}"] = _rank_correlation(layers, losses)
+            least = [_least_layers(runs, hop) for hop in runs[layers[0]].task.hop_names]
+            later[f"seed={seed}"] = float(least == sorted(least) and least[0] < least[-1])
+    order = {name: _in_order(run) for name, run in with_ic.items()}
+    return {
+        "ic_final_loss": final,
+        "non_ic_final_loss": {name: final_loss(run) for name, run in without.items()},
+        "ic_rank_correlation": correlation,
+        "ic_later_need_more": later,
+        "ic_in_chain_order": {name: value for name, value in order.items() if value is not None},
+    }
+
+
+def circuits(runs: Runs) -> Measures:
+    """Section 8 and appendices C and E: Transformers A, B and C."""
+    found = {name: saved_discovery(run) for name, run in runs.items() if _taken_apart(run)}
+    measured: Measures = {
+        "abc_val_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs.items()},
+        "abc_idle_share": {},
+        "abc_useful_heads": {},
+        "abc_heads_above_minimum": {},
+        "abc_first_joins_pairs": {},
+        "abc_replaced_loss": {},
+        "abc_path_cut": {},
+        "abc_first_uniform": {},
+        "abc_path_attention": {},
+    }
+    for name, discovery in found.items():
+        circuit, config = discovery.circuit, runs[name].config
+        least = proven_minimum(config.task, config.model.causal)
+        useful = len(circuit.useful_heads)
+        measured["abc_idle_share"][name] = 1 - useful / len(circuit.mechanisms)
+        measured["abc_useful_heads"][name] = float(useful)
+        if least is not None:
+            measured["abc_heads_above_minimum"][name] = float(useful - least)
+        measured["abc_first_joins_pairs"][name] = float(_first_joins_pairs(circuit))
+        measured["abc_replaced_loss"][name] = discovery.replaced_loss
+        first = circuit.useful_heads[0] if circuit.useful_heads else None
+        for n in discovery.certificate.necessity:
+            path = f"{name} {n.path[0]}.{n.path[1]} {n.path[2]}"
+            measured["abc_path_attention"][path] = n.attention
+            if n.path[:2] != first:
+                measured["abc_path_cut"][path] = n.worst
+            else:
+                measured["abc_first_uniform"][name] = n.uniform
+    measured["abc_likeness"] = {
+        f"{a} and {b}": jaccard(_beyond_first(found[a].circuit), _beyond_first(found[b].circuit))
+        for a, b in combinations(found, 2)
+    }
+    return measured
+
+
+def emergence(runs: Runs) -> Measures:
+    """Section 9 and appendix D: Transformer D."""
+    measured: Measures = {
+        "d_val_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs.items()},
+        "d_fall_over_plateau": {},
+        "d_in_chain_order": {},
+        "d_replaced_loss": {},
+        "d_twin_paths": {},
+        "d_induction_first": {},
+        "d_arrivals_in_order": {},
+        "d_reuse": {},
+        "d_last_over_first": {},
+    }
+    for name, run in runs.items():
+        if (ratio := _fall_over_plateau(run)) is not None:
+            measured["d_fall_over_plateau"][name] = ratio
+        if (order := _in_order(run)) is not None:
+            measured["d_in_chain_order"][name] = order
+        if not _taken_apart(run):
+            continue
+        _circuit_of_d(measured, name, run, saved_discovery(run), saved_timeline(run))
+    return measured
+
+
+def _circuit_of_d(
+    measured: Measures, name: str, run: Run, discovery: Discovery, timeline: Timeline
+) -> None:
+    measured["d_replaced_loss"][name] = discovery.replaced_loss
+    paths = discovery.circuit.paths
+    relations = [relation for _, _, relation in paths]
+    twins = {relation for relation in relations if relations.count(relation) > 1}
+    measured["d_twin_paths"][name] = float(len(twins))
+    born = {history.path: history.born for history in timeline.paths}
+    dated = sorted(step for step in born.values() if step is not None)
+    if dated and dated[0] > 0:
+        measured["d_last_over_first"][name] = dated[-1] / dated[0]
+    routes = trace(run.task, paths)
+    if routes is None:
+        return
+    arrivals = [_first_arrival(routes, born, hop) for hop in run.task.hop_names]
+    known = [step for step in arrivals if step is not None]
+    if len(known) > 1:
+        measured["d_arrivals_in_order"][name] = float(known == sorted(known))
+        measured["d_induction_first"][name] = float(known[0] <= min(known[1:]))
+    for early, late in pairwise(hop for hop in run.task.hop_names if hop in routes.needs):
+        shared = set(routes.needs[early]) & set(routes.needs[late])
+        measured["d_reuse"][f"{name} {early}, {late}"] = float(len(shared))
+
+
+def final_loss(run: Run) -> float:
+    """The validation loss, averaged over the evaluations in the last 100 steps."""
+    metrics = run.metrics()
+    since = metrics[-1]["step"] - LAST
+    return statistics.mean(line["val_loss"] for line in metrics if line["step"] > since)
+
+
+def _first_arrival(routes: Routes, born: Mapping[Path, float | None], hop: str) -> float | None:
+    """The step at which the first path was born that brings a hop's symbol to the query."""
+    steps = [born.get(path) for path in routes.arrivals.get(hop, ())]
+    return min((step for step in steps if step is not None), default=None)
+
+
+def _taken_apart(run: Run) -> bool:
+    return run.read("circuit.json") is not None and run.read("emergence.json") is not None
+
+
+def _in_order(run: Run) -> float | None:
+    """Whether the hops were learnt in the order of the chain; none if that cannot be said."""
+    hops = hop_steps(run.metrics(), run.task.hop_names)
+    order = learnt_in_order(hops, run.task.hop_order)
+    return None if order is None else float(order)
+
+
+def _least_layers(runs: Mapping[int, Run], hop: str) -> float:
+    """The least layers with which a hop is learnt in the end; infinity if it never is."""
+    for layers in sorted(runs):
+        if runs[layers].metrics()[-1]["partial"][hop] < LEARNT:
+            return layers
+    return float("inf")
+
+
+def _fall_over_plateau(run: Run) -> float | None:
+    """How long x_1's partial loss takes from 90 % of its plateau to 0.25, against how long it
+    stayed above; none if it never falls."""
+    metrics, hop = run.metrics(), run.task.hop_names[0]
+    plateau = run.task.reference_losses()["mean of the candidates"]
+    left = next((m["step"] for m in metrics if m["partial"][hop] < 0.9 * plateau), None)
+    down = next((m["step"] for m in metrics if m["partial"][hop] < plateau / 3), None)
+    if left is None or down is None:
+        return None
+    return (down - left) / left
+
+
+def _first_joins_pairs(circuit: Circuit) -> bool:
+    """Whether the first useful head only joins the second token of pairs to the first."""
+    if not circuit.useful_heads:
+        return False
+    layer, head = circuit.useful_heads[0]
+    relations = [name for at, h, name in circuit.paths if (at, h) == (layer, head)]
+    return all(_joins_a_pair(name) for name in relations)
+
+
+def _joins_a_pair(relation: str) -> bool:
+    query, _, key = relation.partition("→")
+    return int(query[1:]) % 2 == 0 and int(key[1:]) == int(query[1:]) - 1
+
+
+def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
+    """What the heads above the first useful one do: rank of the layer, and relation."""
+    layers = circuit.useful_layers
+    first = circuit.useful_heads[0]
+    return [(layers.index(p[0]), p[2]) for p in circuit.paths if p[:2] != first]
+
+
+def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's, of numbers among which there are no ties."""
+    ranks = [np.argsort(np.argsort(values)).tolist() for values in (first, second)]
+    return statistics.correlation(*ranks)

@@ -1,0 +1,161 @@
+"""Which runs a folder holds, and whether they changed: told by names, times and sizes alone."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from headway.errors import HeadwayError
+from headway.training.files import clear_io_errors
+from headway.training.finding import run_folders
+from headway.training.folder import is_held
+
+Name = tuple[str, ...]
+"""Where a run lies in the folder: its own name, in a sweep after the sweep's."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run's folder as it is now, unread.
+
+    Attributes:
+        name: that it is known by.
+        folder: where it lies.
+        version: a short text, another one whenever something changed that a page shows.
+        changed: when it was last written to, in seconds since 1970; none if nothing is in it.
+        refused: why it must not be read, if so.
+    """
+
+    name: Name
+    folder: Path
+    version: str
+    changed: float | None = None
+    refused: str | None = None
+
+
+class Library:
+    """The runs in a folder and in the sweeps in it.
+
+    What is not in the folder itself is not looked at: links that lead out of it are refused.
+
+    Args:
+        folder: that holds runs' folders, or sweeps' folders, or a run's own.
+
+    Raises:
+        HeadwayError: if there is no such folder, or it cannot be read.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._root = Path(os.path.realpath(folder))
+        self._folders()
+
+    def entries(self) -> list[Entry]:
+        """All runs, in natural order of their names.
+
+        Raises:
+            HeadwayError: if the folder is gone or cannot be read any more.
+        """
+        return [self._entry(name, path) for name, path in self._folders().items()]
+
+    def find(self, name: Name) -> Entry | None:
+        """The run of a name, if there is one.
+
+        Raises:
+            HeadwayError: if the folder is gone or cannot be read any more.
+        """
+        path = self._folders().get(name)
+        return None if path is None else self._entry(name, path)
+
+    def _folders(self) -> dict[Name, Path]:
+        folders: dict[Name, Path] = {}
+        for path in run_folders(self.folder):
+            if path == self.folder:
+                folders[(self._root.name,)] = path
+            elif path.parent != self.folder and self._leads_out(path.parent):
+                folders[(path.parent.name,)] = path.parent
+            else:
+                folders[path.relative_to(self.folder).parts] = path
+        return folders
+
+    def _entry(self, name: Name, folder: Path) -> Entry:
+        try:
+            marks = list(self._marks(folder))
+        except HeadwayError as error:
+            return Entry(name, folder, digest([str(error)]), refused=str(error))
+        changed = max((mark.time for mark in marks if mark.time), default=None)
+        seconds = None if changed is None else changed / 1e9
+        return Entry(name, folder, digest(map(repr, marks)), seconds)
+
+    def _marks(self, folder: Path) -> Iterator["_Mark"]:
+        """What tells that a run changed, from its folder.
+
+        Raises:
+            HeadwayError: if it cannot be read, or something in it must not be.
+        """
+        self._require_inside(folder)
+        names = set[str]()
+        for entry in _scanned(folder):
+            names.add(entry.name)
+            if entry.name == "checkpoints":
+                self._require_inside(entry)
+                yield from self._checkpoints(entry)
+            elif not entry.name.startswith(".") and entry.name.endswith((".json", ".jsonl")):
+                yield from self._file(entry)
+        if ".lock" in names and "outcome.json" not in names and is_held(folder / ".lock"):
+            yield _Mark("running")
+
+    def _checkpoints(self, folder: os.DirEntry[str]) -> Iterator["_Mark"]:
+        for entry in _scanned(folder):
+            if not entry.name.startswith("."):
+                self._require_inside(entry)
+                _require_file(entry.is_file(), entry)
+                yield _Mark(entry.name)
+
+    def _file(self, entry: os.DirEntry[str]) -> Iterator["_Mark"]:
+        self._require_inside(entry)
+        try:
+            told = entry.stat()
+        except FileNotFoundError:  # gone in the meantime
+            return
+        _require_file(stat.S_ISREG(told.st_mode), entry)
+        yield _Mark(entry.name, told.st_mtime_ns, told.st_size, told.st_ino)
+
+    def _require_inside(self, path: Path | os.DirEntry[str]) -> None:
+        if self._leads_out(path):
+            where = os.fspath(path)
+            raise HeadwayError(f"{where} is a link that leads out of {self.folder}")
+
+    def _leads_out(self, path: Path | os.DirEntry[str]) -> bool:
+        is_link = os.path.islink(path) if isinstance(path, Path) else path.is_symlink()
+        return is_link and not Path(os.path.realpath(path)).is_relative_to(self._root)
+
+
+class _Mark(NamedTuple):
+    """Something in a run's folder, as far as it tells a change. The time is in nanoseconds."""
+
+    name: str
+    time: int = 0
+    size: int = 0
+    number: int = 0
+
+
+def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
+    """What lies in a folder, by name."""
+    with clear_io_errors(Path(folder), "read"), os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def _require_file(is_file: bool, entry: os.DirEntry[str]) -> None:
+    """Refuses what only looks like a file: to read from a pipe is to wait for ever."""
+    if not is_file:
+        raise HeadwayError(f"{entry.path} is not a file")
+
+
+def digest(texts: Iterable[str]) -> str:
+    """A short text that is another one for other texts."""
+    joined = "\0".join(texts).encode("utf-8", "backslashreplace")
+    return hashlib.blake2b(joined, digest_size=12).hexdigest()

@@ -1,0 +1,90 @@
+"""The page of a run, made from its folder when it is asked for."""
+
+import threading
+from collections import OrderedDict
+
+from headway.errors import HeadwayError
+from headway.report.findings import Findings
+from headway.report.history import Memory
+from headway.report.page.html import tag
+from headway.report.page.render import render
+from headway.report.server.document import document, plain, version_tag
+from headway.report.server.library import Entry, Library, Name
+from headway.training import Run
+from headway.training.files import first_line
+
+KEPT = 32
+"""Pages that are kept for the next who asks."""
+
+TRIES = 3
+
+
+class RunPages:
+    """The pages of the runs in a library; one is made at a time, and kept until its run changes."""
+
+    def __init__(self, library: Library):
+        self._library = library
+        self._kept: OrderedDict[Name, tuple[str, str]] = OrderedDict()
+        self._seen: dict[Name, Memory] = {}
+        self._lock = threading.Lock()
+
+    def page(self, entry: Entry) -> tuple[bool, str]:
+        """The page of a run as HTML, and whether it could be made or there is a reason why not.
+
+        A page that cannot be made tells why. What is written while it is read can make a run look
+        spoilt: it is read again then.
+        """
+        made, why = True, ""
+        with self._lock:
+            for _ in range(TRIES):
+                kept = self._kept.get(entry.name)
+                if kept is not None and kept[0] == entry.version:
+                    return True, kept[1]
+                try:
+                    return True, self._keep(entry, self._made(entry))
+                except HeadwayError as error:
+                    made, why = True, str(error)
+                except Exception as error:
+                    made, why = False, f"{type(error).__name__}: {first_line(error)}"
+                now = self._library.find(entry.name)
+                if now is None or now.version == entry.version:
+                    break
+                entry = now
+        return made, _reason_page(entry, why)
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Lets no page be begun any more, and waits a while for the one that is being made."""
+        self._lock.acquire(timeout=seconds)
+
+    def _keep(self, entry: Entry, text: str) -> str:
+        self._kept[entry.name] = entry.version, text
+        self._kept.move_to_end(entry.name)
+        if len(self._kept) > KEPT:
+            oldest, _ = self._kept.popitem(last=False)
+            self._seen.pop(oldest, None)
+        return text
+
+    def _made(self, entry: Entry) -> str:
+        """The page of a run, with its version; of checkpoints seen before nothing is computed.
+
+        Raises:
+            HeadwayError: if its folder cannot be read, or a file in it is corrupted.
+        """
+        if entry.refused is not None:
+            raise HeadwayError(entry.refused)
+        run, seen = Run.open(entry.folder), self._seen.setdefault(entry.name, {})
+        with run.computing():
+            text = render(Findings.of(run), live=True, memory=seen)
+        return text.replace("<head>", f"<head>\n{version_tag(entry.version)}", 1)
+
+
+def _reason_page(entry: Entry, why: str) -> str:
+    name = "/".join(entry.name)
+    header = (
+        '<p class="kicker">headway · run</p>'
+        f"<h1><bdi>{plain(name)}</bdi></h1>\n"
+        '<p class="setting">There is nothing to show of this run as it is now. This page looks'
+        " again whenever something changes.</p>\n"
+    )
+    main = tag("p", plain(why), class_="missing") + '<p><a href="/">all runs</a></p>\n'
+    return document(f"{name} · headway", entry.version, header, main)

@@ -1,0 +1,169 @@
+"""The server: pages over HTTP, to this machine alone, without writing anything anywhere."""
+
+import errno
+import os
+import re
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socketserver import TCPServer
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from headway.errors import HeadwayError, require
+from headway.report.server.index import Index
+from headway.report.server.library import Library, Name
+from headway.report.server.pages import RunPages
+from headway.report.server.rows import link
+
+ADDRESS = "127.0.0.1"
+
+HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
+"""Who a browser may think it talks to: a page from elsewhere that has a name of its own lead here
+is refused. The port may be another, of a tunnel from another machine."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline';"
+        " img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
+
+
+class Server(ThreadingHTTPServer):
+    """Shows the runs in a folder, on this machine alone, until it is stopped.
+
+    Args:
+        folder: that holds runs, or sweeps, or a run's own.
+        port: where to listen; 0 takes a free one.
+
+    Raises:
+        HeadwayError: if there is no such folder, or the port cannot be taken.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, port: int):
+        require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
+        self.library = Library(folder)
+        self.index, self.pages = Index(self.library), RunPages(self.library)
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                reason = "in use already: choose another, or 0 for any that is free"
+            else:
+                reason = f"not to be had ({error.strerror})"
+            raise HeadwayError(f"port {port} is {reason}") from None
+
+    @property
+    def url(self) -> str:
+        """Where the page of all runs is."""
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+    def server_close(self) -> None:
+        """Gives the port back."""
+        super().server_close()
+        self.pages.close()  # a thread that computes while the interpreter ends can crash it
+
+    def server_bind(self) -> None:
+        """Takes the port, without asking for the machine's name, which can take long."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = ADDRESS, self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says on one line what went wrong, unless it is only that somebody hung up."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            print(f"headway: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    timeout = 10.0
+
+    def do_GET(self) -> None:
+        """Answers with a page, or with a version."""
+        hosts = self.headers.get_all("Host") or []
+        if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
+            self._say(HTTPStatus.FORBIDDEN, "this server answers to 127.0.0.1 and localhost only")
+            return
+        try:
+            self._route()
+        except HeadwayError as error:
+            self._say(HTTPStatus.NOT_FOUND, str(error))
+
+    do_HEAD = do_GET  # noqa: N815
+
+    @property
+    def _site(self) -> Server:
+        assert isinstance(self.server, Server)
+        return self.server
+
+    def _route(self) -> None:
+        site = self._site
+        match urlsplit(self.path).path.split("/"):
+            case ["", ""]:
+                self._answer(HTTPStatus.OK, HTML, site.index.page())
+            case ["", "version"]:
+                self._say(HTTPStatus.OK, site.index.version())
+            case ["", "run", *parts, last]:
+                self._route_run(parts, last)
+            case _:
+                self._say(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    def _route_run(self, parts: list[str], last: str) -> None:
+        """Answers what begins with /run/; the last part is empty in the address of a page."""
+        library = self._site.library
+        entry = library.find(decoded(parts)) if last in ("", "version") else None
+        if entry is not None and last == "version":
+            self._say(HTTPStatus.OK, entry.version)
+        elif entry is not None:
+            fine, page = self._site.pages.page(entry)
+            status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
+            self._answer(status, HTML, page)
+        elif last and (found := library.find(decoded([*parts, last]))) is not None:
+            self._answer(HTTPStatus.MOVED_PERMANENTLY, TEXT, "", {"Location": link(found.name)})
+        else:
+            self._say(HTTPStatus.NOT_FOUND, "there is no such run")
+
+    def _say(self, status: int, line: str, more: dict[str, str] | None = None) -> None:
+        self._answer(status, TEXT, f"{line}\n", more)
+
+    def _answer(
+        self, status: int, kind: str, text: str, more: dict[str, str] | None = None
+    ) -> None:
+        content = text.encode("utf-8", "backslashreplace")
+        self.send_response_only(status)
+        about = {"Content-Type": kind, "Content-Length": str(len(content))}
+        for name, value in {**HEADERS, **about, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answers what is no request that can be understood."""
+        self.close_connection = True
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            more = {"Allow": "GET, HEAD"}
+            self._say(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered", more)
+        else:
+            self._say(code, "this request cannot be understood")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keeps quiet: the terminal shows one line."""
+
+
+def decoded(parts: list[str]) -> Name:
+    """A run's name from the parts of an address."""
+    return tuple(os.fsdecode(unquote_to_bytes(part)) for part in parts)

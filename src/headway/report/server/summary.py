@@ -1,0 +1,85 @@
+"""A run on one line: what the list of runs says of it."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from headway.report.history import thinned
+from headway.report.page.html import counted
+from headway.report.server.library import Entry
+from headway.tasks import RetrievalConfig, TaskConfig, task_kind
+from headway.theory import proven_minimum
+from headway.training import Run
+from headway.training.files import clear_content_errors
+
+POINTS = 48
+"""Evaluations in a small curve at most."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the list says of a run.
+
+    Attributes:
+        task: its kind and size.
+        model: its size.
+        seed: of the run.
+        status: `done`, `failed`, `running` or `stopped`.
+        message: why it failed, if so.
+        step: of the last evaluation.
+        steps: that its config allows.
+        loss: the validation loss at the last evaluation, if there was one.
+        curve: steps and validation losses, at most `POINTS`.
+        heads: useful heads and the layers they are in, if its circuit is known.
+        minimum: the proven least number of layers; none if no number is enough.
+    """
+
+    task: str
+    model: str
+    seed: int
+    status: str
+    message: str | None
+    step: int
+    steps: int
+    loss: float | None
+    curve: list[tuple[int, float]]
+    heads: tuple[int, int] | None
+    minimum: int | None
+
+
+def summary_of(entry: Entry) -> Summary:
+    """Reads what the list says of a run.
+
+    Raises:
+        HeadwayError: if its folder cannot be read, or a file in it is corrupted.
+    """
+    run = Run.open(entry.folder)
+    config, task = run.config, run.config.task
+    outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
+    size = f"D={task.depth}" if isinstance(task, RetrievalConfig) else f"M={task.n_values}"
+    mask = "" if config.model.causal else ", no mask"
+    layers, heads_each = config.model.n_layers, config.model.n_heads
+    last = metrics[-1] if metrics else {}
+    kept = thinned(list(range(len(metrics))), POINTS)
+    curve = [(metrics[i]["step"], metrics[i]["val_loss"]) for i in kept]
+    message = outcome.get("message")
+    with clear_content_errors(entry.folder / "circuit.json"):
+        heads = None if found is None else (int(found["useful_heads"]), int(found["useful_layers"]))
+    return Summary(
+        task=f"{task_kind(task)} {size}{mask}",
+        model=f"{counted(layers, 'layer')} × {counted(heads_each, 'head')}",
+        seed=config.seed,
+        status=run.status,
+        message=None if message is None else str(message),
+        step=last.get("step", 0),
+        steps=config.training.steps,
+        loss=last.get("val_loss"),
+        curve=[(step, loss) for step, loss in curve if math.isfinite(loss)],
+        heads=heads,
+        minimum=_minimum(task, config.model.causal),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _minimum(task: TaskConfig, causal: bool) -> int | None:
+    return proven_minimum(task, causal)

@@ -1,0 +1,81 @@
+"""Verbs that reproduce what the papers report."""
+
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from headway.arguments import Flag
+from headway.errors import require
+
+
+def reproduce(
+    figures: Positional[tuple[str, ...]] = (),
+    scale: Literal["smoke", "small", "paper"] = "small",
+    folder: Path | None = None,
+    workers: int | None = None,
+    results: Path | None = None,
+    dry_run: Flag = False,
+) -> None:
+    """Run what a figure of the paper takes, draw it, and judge every claim that it makes.
+
+    What is done is kept: the command goes on where it was.
+
+    Args:
+        figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e, or all.
+        scale: seconds, minutes a run on two cores, or as printed.
+        folder: of all runs; none means runs/paper-SCALE.
+        workers: runs side by side; none means as many as there are cores for.
+        results: where to write the measures; none means results/ in the folder.
+        dry_run: only say what it would cost.
+    """
+    from headway import sweeps, terminal
+    from headway.papers import reproduce as paper
+
+    require(len(figures) > 0, "figure", "", paper.listed())
+    experiments = paper.chosen(figures)
+    place = folder or Path("runs") / f"paper-{scale}"
+    groups = paper.groups_of(experiments)
+    terminal.print_costs([paper.cost(group, scale, place) for group in groups])
+    if dry_run:
+        return
+    for group in groups:
+        planned = paper.plan(group, scale)
+        with terminal.following() as watch:
+            sweeps.sweep(planned, place / group, sweeps.LocalEngine(workers), watch=watch)
+        paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
+    verdicts = []
+    for experiment in experiments:
+        found, missing = paper.measured(experiment, scale, place)
+        verdicts += paper.verdicts(experiment, scale, found, missing)
+        for drawn in paper.draw(experiment, scale, place):
+            terminal.say(f"drawn in {drawn}")
+        paper.write(experiment, scale, found, missing, results or place / "results")
+    terminal.print_verdicts(verdicts)
+    if scale == "smoke":
+        terminal.say("smoke shows that everything works; its models are too small to judge by")
+
+
+def claims(
+    scale: Literal["smoke", "small", "paper"] = "small", results: Path | None = None
+) -> None:
+    """Every claim of the paper, with the verdict of the results that were measured last.
+
+    Args:
+        scale: of the results.
+        results: where they lie; none means those that come with headway.
+    """
+    from headway import terminal
+    from headway.papers import reproduce as paper
+    from headway.papers.experiments import EXPERIMENTS
+
+    place = results or paper.shipped_results()
+    known, verdicts = {}, []
+    for name, experiment in EXPERIMENTS.items():
+        result = paper.read(name, scale, place)
+        if result is not None:
+            known[name] = result
+        measures = result.measures if result else {}
+        missing = (result.missing if result else "") or experiment.missing
+        verdicts += paper.verdicts(experiment, scale, measures, missing)
+    terminal.print_verdicts(verdicts, known)

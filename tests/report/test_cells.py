@@ -1,0 +1,249 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from headway.circuits import (
+    Circuit,
+    Discovery,
+    Identity,
+    Paths,
+    Timeline,
+    Uniform,
+    discover,
+    saved_discovery,
+)
+from headway.models import TransformerConfig, compiled
+from headway.report.casting import cast_of
+from headway.report.cells import cell
+from headway.report.labels import rounded
+from headway.report.page.scoped import scoped_style
+from headway.report.roles import Cast, Place, places
+from headway.tasks import ConditionalConfig, Labelled, Retrieval, RetrievalConfig
+from headway.training import Run, RunConfig, TrainingConfig, train
+
+ODD = "<i>&\"'</i>"
+
+
+class Fragment(HTMLParser):
+    """Checks that tags match, and gathers words, classes and values."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.tags, self.classes, self.values = [], "", [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag != "br":
+            self.open.append(tag)
+        attributes = dict(attrs)
+        assert "id" not in attributes
+        assert not any(name.startswith("on") for name in attributes)
+        self.classes += (attributes.get("class") or "").split()
+        if tag == "data":
+            self.values.append(float(attributes["value"]))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words += data
+
+
+def shown(thing):
+    text = cell(thing)
+    assert text.startswith('<div class="headway">')
+    fragment = Fragment(text)
+    assert not {"script", "button", "link", "img", "a"} & set(fragment.tags)
+    assert fragment.tags[0] == "div"
+    assert fragment.tags.count("style") == 1
+    assert not re.search(r"https?:|url\(|@import", text)
+    return fragment
+
+
+def timeline_of(run) -> Timeline:
+    return Timeline.from_json(run.read("emergence.json"))
+
+
+def everything(run):
+    found = saved_discovery(run)
+    return run, found, found.circuit, timeline_of(run)
+
+
+def test_a_run_shows_its_losses(finished):
+    fragment, last = shown(finished), finished.metrics()[-1]
+    assert finished.folder.name in fragment.words
+    assert "done" in fragment.words
+    assert "retrieval problem" in fragment.words
+    assert {last["val_loss"], last["train_loss"], *last["partial"].values()} <= {*fragment.values}
+    assert fragment.classes.count("plot") == 1
+
+
+def test_a_discovery_shows_the_numbers_of_its_certificate(finished):
+    found = saved_discovery(finished)
+    fragment = shown(found)
+    useful, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
+    assert f"{useful} of {every} heads" in fragment.words
+    assert f"proven minimum: {found.certificate.minimum}" in fragment.words
+    assert f"below the threshold of {found.threshold:g}" in fragment.words
+    values = {found.replaced_loss, found.intact_loss}
+    for n in found.certificate.necessity:
+        values |= {n.attention, n.loss, n.free}
+    assert values <= {*fragment.values}
+    assert fragment.classes.count("arrow") == len(found.circuit.paths)
+    assert "67%" not in fragment.words
+    assert "50%" in fragment.words
+
+
+def test_a_circuit_above_the_threshold_is_not_called_faithful(finished):
+    found = replace(saved_discovery(finished), threshold=0.001)
+    words = shown(found).words
+    assert "not below the threshold" in words
+    assert "not faithful" in words
+    assert "necessary" not in words
+
+
+def test_a_circuit_shows_its_drawing_alone(finished):
+    circuit = saved_discovery(finished).circuit
+    fragment = shown(circuit)
+    assert fragment.classes.count("arrow") == len(circuit.paths)
+    assert "table" not in fragment.tags
+
+
+def test_a_timeline_shows_every_birth(finished):
+    timeline = timeline_of(finished)
+    fragment = shown(timeline)
+    values = {timeline.loss[-1], *(h.attention[-1] for h in timeline.paths)}
+    values |= {h.loss_without[-1] for h in timeline.paths}
+    values |= {step for h in timeline.paths for step in (h.born, h.needed) if step is not None}
+    assert values <= {*fragment.values}
+    assert fragment.classes.count("plot") == 2
+
+
+def test_other_tasks_and_models_show_themselves(other):
+    for thing in everything(other):
+        shown(thing)
+
+
+def test_the_drawing_is_the_one_that_the_task_gives(other):
+    found, task = saved_discovery(other), other.task
+    cast = cast_of(found)
+    assert cast is not None
+    assert list(cast.places) == places(task)
+    assert cast.hop_names == task.hop_names
+
+
+@pytest.mark.parametrize("order", ["deep-first", "shallow-first"])
+@pytest.mark.parametrize("kind", [RetrievalConfig, ConditionalConfig])
+def test_the_order_of_the_facts_is_told_from_where_heads_look(kind, order, tmp_path):
+    config = RunConfig(
+        task=kind(n_chains=2, order=order, curriculum=False),
+        model=TransformerConfig(n_layers=1, d_model=16),
+        training=TrainingConfig(steps=1, batch_size=8, train_examples=None, eval_examples=8),
+    )
+    run = train(config, tmp_path / "run")
+    cast = cast_of(discover(run, threshold=100.0, sequences=8, trials=False, workers=1))
+    assert cast == Cast(tuple(places(run.task)), run.task.hop_names)
+
+
+def test_a_circuit_alone_is_enough_for_its_symbols():
+    known = compiled(3)
+    cast = cast_of(Circuit.of(known.required))
+    assert cast == Cast(tuple(places(Retrieval(RetrievalConfig(depth=3)))))
+    assert cast_of(Circuit.of([(0, 0, "a→ax.x")])) is not None
+    assert places(Labelled(RetrievalConfig(depth=3))) == list(cast.places)
+
+
+def test_roles_of_a_task_of_ones_own_are_shown_by_their_names(finished):
+    assert cast_of(Circuit.of([(0, 0, "end→begin")])) == Cast(
+        (Place("begin", "", "begin"), Place("end", "", "end"))
+    )
+    found = saved_discovery(finished)
+    rows = found.attention["s0→s1"]
+    names = [f"{query}→{key}" for query in ("end", "begin") for key in ("end", "begin")]
+    renamed = replace(
+        found,
+        circuit=Circuit.of([(0, 0, "end→begin")]),
+        attention=dict.fromkeys([*names, "end→end (other chains)", "previous token"], rows),
+        certificate=replace(found.certificate, necessity=[]),
+    )
+    assert cast_of(renamed) == Cast(
+        (Place("begin", "", "begin"), Place("end", "", "end")), ("x_1",)
+    )
+    assert "begin" in shown(renamed).words
+
+
+def test_circuits_without_anything_to_draw_are_told_in_words():
+    assert "uniform" in shown(Circuit({(0, 0): Uniform(), (1, 0): Identity()})).words
+    assert "no heads" in shown(Circuit({})).words
+    assert "no relation" in shown(Circuit({(0, 0): Paths(frozenset({"no relation"}))})).words
+
+
+def test_a_run_that_was_not_evaluated_or_failed_says_so(run):
+    run.write("outcome.json", {"status": "failed", "message": f"lost {ODD}"})
+    assert f"failed: lost {ODD}" in shown(run).words
+    (run.folder / "metrics.jsonl").unlink()
+    assert "no evaluation yet" in shown(run).words
+    run.remove("outcome.json")
+    assert "stopped" in shown(run).words
+
+
+def test_a_run_that_cannot_be_read_says_why(run):
+    (run.folder / "metrics.jsonl").write_text(f"{ODD}\n")
+    assert "metrics.jsonl, line 1 is not valid JSON" in shown(run).words
+
+
+def test_names_are_escaped(finished, tmp_path):
+    config = finished.config
+    run = Run(tmp_path / ODD.replace("/", ""), config)
+    run.folder.mkdir()
+    assert ODD.replace("/", "") in shown(run).words
+    circuit = Circuit.of([(0, 0, f"{ODD}→{ODD}2")])
+    assert ODD in shown(circuit).words
+    found, timeline = saved_discovery(finished), timeline_of(finished)
+    certificate = found.certificate
+    odd = replace(certificate.necessity[0], path=(0, 0, f"{ODD}→s1"))
+    certificate = replace(certificate, necessity=[odd], intact={ODD: 1.0})
+    attention = {f"{ODD}→{ODD}": found.attention["s0→s1"], f"s1→{ODD}": found.attention["s0→s1"]}
+    odd_circuit = Circuit.of([odd.path])
+    discovery = replace(found, circuit=odd_circuit, certificate=certificate, attention=attention)
+    assert ODD in shown(discovery).words
+    history = replace(timeline.paths[0], path=odd.path)
+    words = shown(replace(timeline, paths=[history], hops={ODD: 1.0})).words
+    assert words.count(ODD) >= 2
+
+
+def test_numbers_are_shown_as_everywhere(finished):
+    found = saved_discovery(finished)
+    assert rounded(found.replaced_loss) in shown(found).words
+
+
+def test_rules_stay_inside(finished):
+    for thing in everything(finished):
+        sheet = re.findall(r"<style>(.*?)</style>", cell(thing), re.DOTALL)[0]
+        assert sheet.startswith(".headway:not(#_) {")
+        assert sheet.count("{") == sheet.count("}")
+        depth = 0
+        for i, letter in enumerate(sheet):
+            depth += {"{": 1, "}": -1}.get(letter, 0)
+            assert depth > 0 or i < len(".headway:not(#_) ") or i == len(sheet) - 1
+        assert ":root {" not in sheet
+        assert "/*" not in sheet
+
+
+def test_a_part_of_the_style_sheet_that_is_gone_is_missed():
+    with pytest.raises(ValueError, match="0 parts called Fashion"):
+        scoped_style(("Fashion",))
+    with pytest.raises(ValueError, match="parts called"):
+        scoped_style(("The ",))
+
+
+def test_everything_that_can_be_shown_is_a_kind_of_its_own(finished):
+    run, found, circuit, timeline = everything(finished)
+    assert isinstance(found, Discovery)
+    assert len({cell(run), cell(found), cell(circuit), cell(timeline)}) == 4

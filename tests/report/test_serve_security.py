@@ -1,0 +1,224 @@
+"""What the server refuses, and what cannot harm it."""
+
+import os
+import shutil
+import socket
+
+import pytest
+from serving import add_line, main_of, serving
+
+from conftest import tiny_config
+from headway.tasks import RetrievalConfig
+from headway.training import Run
+
+CONFIG = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+SECRET = 0.98765
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A run that is not in the folder that is served."""
+    run = Run.create(tmp_path / "outside" / "secret", CONFIG)
+    add_line(run, SECRET)
+    return run.folder
+
+
+@pytest.fixture
+def site(tmp_path, outside):
+    for name in ("plain", "sweep/one", "sweep/version"):
+        run = Run.create(tmp_path / "runs" / name, CONFIG)
+        add_line(run, 0.5)
+    with serving(tmp_path / "runs") as site:
+        yield site
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "/run/",
+            "/run//",
+            "/run/./",
+            "/run/../",
+            "/run/sweep/",
+            "/run/no/",
+            "/no",
+            "/runs/plain/",
+        ),
+        *("/run/../outside/secret/", "/run/%2e%2e/outside/secret/", "/run/%2E%2E/outside/"),
+        *("/run/..%2foutside%2fsecret/", "/run/%2e%2e%2foutside/secret/", "/../outside/secret/"),
+        *("/run/plain/../plain/", "/run/plain/./", "/run/sweep%2fone/", "/run/sweep%2Fone/version"),
+        *("/run/plain/checkpoints/", "/run/plain/config.json", "/run/plain/metrics.jsonl"),
+        *("/run/plain%00/", "/run/%00/", "/run/plain%0a/", "/run/plain\\..\\..\\outside\\secret/"),
+        *("/run/..%5coutside%5csecret/", "/etc/passwd", "//etc/passwd", "/run//etc/passwd"),
+        *("/run/{outside}/", "/run/%2f{outside}/", "/run/%252e%252e/outside/secret/"),
+        *("/run/plain%c0%af/", "/run/%ff%fe/", "/run/plain/version/version", "/version/", "*", "x"),
+    ],
+)
+def test_no_path_leads_anywhere_but_to_a_listed_run(site, outside, path):
+    answer = site.ask(path.replace("{outside}", str(outside)))
+    assert answer.status in (400, 404)
+    assert str(SECRET) not in answer.text
+    assert "root:" not in answer.text
+
+
+def test_a_run_may_be_called_version(site):
+    assert "one" not in site.ask("/run/sweep/version").headers.get("Location", "")
+    assert site.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
+    assert site.version("/run/sweep/version/") in site.page("/run/sweep/version/")
+    assert "0.5" in site.page("/run/plain/?x=/../../#y")
+
+
+@pytest.mark.parametrize(
+    "part", [".", "metrics.jsonl", "config.json", "checkpoints", "checkpoints/x"]
+)
+def test_links_that_lead_out_are_refused(site, outside, part):
+    link, target = site.folder / "plain" / part, outside / part
+    if part == "." or part == "checkpoints":
+        shutil.rmtree(link)
+    elif part == "checkpoints/x":
+        target.write_text("")
+    else:
+        link.unlink()
+    (site.folder / "plain" if part == "." else link).symlink_to(target)
+    page, listed = site.page("/run/plain/"), site.page()
+    for text in (page, listed):
+        assert f"is a link that leads out of {site.folder}" in main_of(text)
+        assert str(SECRET) not in text
+
+
+def test_a_sweep_that_is_a_link_out_is_one_refused_line(site, outside):
+    (site.folder / "linked").symlink_to(outside.parent)
+    assert "/run/linked/" in site.links()
+    assert "secret" not in site.page()
+    assert "leads out" in site.page("/run/linked/")
+    assert site.ask("/run/linked/secret/").status == 404
+
+
+def test_links_inside_the_folder_and_to_it_are_followed(site, tmp_path):
+    (site.folder / "again").symlink_to("plain")
+    (site.folder / "loop").symlink_to("loop")
+    (site.folder / "nowhere").symlink_to("missing")
+    (tmp_path / "link").symlink_to(site.folder)
+    with serving(tmp_path / "link") as linked:
+        for one in (site, linked):
+            assert "<data" in one.page("/run/again/")
+            assert len(one.links()) == 4
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(site):
+    (site.folder / "plain" / "metrics.jsonl").unlink()
+    os.mkfifo(site.folder / "plain" / "metrics.jsonl")
+    os.mkfifo(site.folder / "sweep" / "one" / "checkpoints" / "step_0000001.safetensors")
+    os.mkfifo(site.folder / "sweep" / "version" / ".lock")
+    assert site.page().count("is not a file") == 4  # told, and looked at by the filter
+    assert "is not a file" in site.page("/run/plain/")
+    assert "is not a file" in site.page("/run/sweep/one/")
+
+
+ODD = [
+    *("a b", 'it\'s "quoted"', "a#b?c=d&e", "100%", "%2e%2e", "%", "x..", "a;b", "a\\b"),
+    *("ünïcode ✓", "\u202ertl", "עברית", "two\nlines", "tab\t\r", "version", "run", "-", "~", ":"),
+    *('<img src=x onerror="alert(1)">', "<script>alert(1)<", "&lt;b&gt;", "{x}", "\\x00"),
+    *("a" * 200, b"\xff\xfe".decode("utf-8", "surrogateescape"), "<!--", "'-alert(1)-'", "$&"),
+]
+
+
+@pytest.mark.parametrize("name", ODD, ids=range(len(ODD)))
+def test_odd_names_are_only_names(tmp_path, name):
+    for place in (tmp_path / "runs" / name, tmp_path / "runs" / "in a #sweep" / name):
+        add_line(Run.create(place, CONFIG), 0.24681)
+    with serving(tmp_path / "runs") as site:
+        links = site.links()
+        assert len(links) == 2
+        for link in links:
+            page = site.page(link)
+            assert "0.24681" in page
+            assert f'content="{site.version(link)}"' in page
+            assert site.ask(link.rstrip("/")).headers["Location"] == link
+        spoilt = tmp_path / "runs" / name / "config.json"
+        spoilt.write_text("{")
+        listed, reason = site.page(), site.page(links[0])
+        assert "config.json is not valid JSON" in reason
+        for text in (page, listed, reason):
+            for markup in ("<img", "<script>alert", "<!--"):
+                assert markup not in text
+        assert "\u202e" not in listed + reason
+
+
+def test_messages_are_only_text(site):
+    run = Run.open(site.folder / "plain")
+    run.fail("</p><script>alert(1)</script>\u202eevil")
+    for page in (site.page(), site.page("/run/plain/")):
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+
+def test_every_answer_forbids_what_the_pages_do_not_need(site):
+    for path in ("/", "/version", "/run/plain/", "/run/plain", "/run/plain/version", "/no"):
+        headers = site.ask(path).headers
+        policy = headers["Content-Security-Policy"].split("; ")
+        assert {
+            *("default-src 'none'", "script-src 'unsafe-inline'", "style-src 'unsafe-inline'"),
+            *("img-src data: blob:", "connect-src 'self'", "base-uri 'none'"),
+            *("form-action 'none'", "frame-ancestors 'none'"),
+        } == set(policy)
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+        assert "charset=utf-8" in headers["Content-Type"]
+        assert "Server" not in headers
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        *(
+            ("evil.example",),
+            ("evil.example:80",),
+            ("127.0.0.1.evil.example",),
+            ("localhost.evil",),
+        ),
+        *(("0.0.0.0",), ("127.0.0.2",), ("",), (), ("localhost:x",), ("x@localhost",), ("[::1]",)),
+        *(("localhost:1:2",), ("localhost", "evil.example"), ("localhost, evil.example",)),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/run/plain/", "/run/plain/version"])
+def test_a_name_that_was_made_to_lead_here_is_refused(site, hosts, path):
+    answer = site.ask(path, hosts=hosts)
+    assert answer.status == 403
+    assert "plain" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost:9", "127.0.0.1:8765"])
+def test_this_machine_and_a_tunnel_to_it_are_answered(site, host):
+    assert site.ask("/", hosts=(host,)).status == 200
+
+
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW", "get"]
+)
+def test_other_methods_are_refused(site, method):
+    answer = site.ask("/run/plain/", method)
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_head_is_get_without_the_page(site):
+    for path in ("/", "/version", "/run/plain/", "/no"):
+        head, get = site.ask(path, "HEAD"), site.ask(path)
+        assert (head.status, head.headers) == (get.status, get.headers)
+        assert (head.text, int(head.headers["Content-Length"])) == ("", len(get.text.encode()))
+
+
+def test_only_this_machine_is_listened_to(site):
+    assert site.server.server_address[0] == "127.0.0.1"
+    assert site.server.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_who_sends_nonsense_or_hangs_up_does_not_stop_it(site, capsys):
+    for nonsense in (b"\0\0\0\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"x" * 70000, b""):
+        with socket.create_connection(site.server.server_address[:2]) as line:
+            line.sendall(nonsense)
+    with socket.create_connection(site.server.server_address[:2]) as line:
+        line.sendall(b"GET /run/plain/ HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    assert site.page()
+    assert capsys.readouterr().err == ""

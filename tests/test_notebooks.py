@@ -1,0 +1,109 @@
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.formatters import HTMLFormatter
+
+from headway import Circuit
+from headway.notebook import register
+from headway.report.cells import cell
+
+FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
+SHOWN = {
+    "a-circuit-is-born": (
+        "validation loss",
+        "heads</b> useful",
+        'class="circuit"',
+        "paths; x<sub>",
+    ),
+    "is-the-search-right": ("heads</b> useful", 'class="circuit"'),
+}
+"""Of every notebook, words of what it must show: of a run, a discovery, a circuit, a timeline."""
+
+
+def outputs(notebook):
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def drawings(notebook):
+    html = [output.get("data", {}).get("text/html", "") for output in outputs(notebook)]
+    return [text for text in html if text.startswith('<div class="headway">')]
+
+
+def check(notebook, name):
+    """That every cell ran, none failed, and everything shows itself."""
+    assert not any(output.output_type == "error" for output in outputs(notebook))
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert all(cell.outputs for cell in cells)
+    for words in SHOWN[name]:
+        assert any(words in text for text in drawings(notebook)), words
+
+
+def loaded():
+    spec = importlib.util.spec_from_file_location("execute", FOLDER / "execute.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_every_notebook_is_known():
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == SHOWN.keys()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_notebooks_run_from_top_to_bottom(name):
+    check(loaded().executed(FOLDER / f"{name}.ipynb"), name)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_notebooks_are_stored_with_what_they_show(name):
+    path = FOLDER / f"{name}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    check(notebook, name)
+    assert path.stat().st_size < 400_000
+    assert notebook.metadata.kernelspec.name == "python3"
+    text = path.read_text(encoding="utf-8")
+    for private in ("/home/", "/root/", "/tmp/", "/work/", "seconds="):
+        assert private not in text
+
+
+def test_a_formatter_learns_to_show_things():
+    formatter = HTMLFormatter()
+    register(formatter)
+    circuit = Circuit.of([(0, 0, "s0→s2")])
+    assert formatter(circuit) == cell(circuit)
+    assert formatter("something else") is None
+
+
+def test_a_session_shows_things_and_keeps_their_plain_text():
+    code = (
+        "from IPython.core.interactiveshell import InteractiveShell;"
+        "shell = InteractiveShell.instance();"
+        "import headway;"
+        "shown = headway.Circuit.of([(0, 0, 's0→s2')]);"
+        "data, _ = shell.display_formatter.format(shown);"
+        "print(data['text/html'].startswith('<div class=\"headway\">'));"
+        "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"
+    )
+    assert python(code).split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("before", ["", "import IPython;"])
+def test_elsewhere_nothing_is_loaded(before):
+    code = (
+        f"import sys; {before} import headway;"
+        "print([name for name in ('IPython', 'headway.report') if name in sys.modules])"
+    )
+    assert python(code) == ("['IPython']" if before else "[]")
