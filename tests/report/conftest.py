@@ -1,8 +1,10 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from altered import certified
+from pages import Written, written
 
 from headway.circuits import Discovery, Paths, Trial, discover, emergence
 from headway.models import TransformerConfig
@@ -79,3 +81,51 @@ def other(request, tmp_path_factory) -> Run:
         "several heads": tiny_config(RetrievalConfig(depth=1, n_chains=3), n_heads=2),
     }[request.param]
     return trained(tmp_path_factory.mktemp("other") / "run", config)
+
+
+@pytest.fixture(scope="session")
+def learnt(solved, tmp_path_factory) -> Written:
+    """A run that learnt a hop by the circuit that is expected, and its page."""
+    folder = tmp_path_factory.mktemp("learnt")
+    run = Run.open(shutil.copytree(solved.folder, folder / "run"))
+    emergence(run, discover(run, sequences=64, trials=False), sequences=16)
+    return written(run, folder)
+
+
+@pytest.fixture(scope="session")
+def two_hops(tmp_path_factory) -> Written:
+    """A run that learnt nothing, evaluated at other steps than its checkpoints', and its page."""
+    folder = tmp_path_factory.mktemp("two-hops")
+    config = tiny_config(RetrievalConfig(depth=2, n_chains=3))
+    training = replace(config.training, steps=12, eval_every=4, checkpoint_every=3)
+    return written(trained(folder / "run", replace(config, training=training)), folder)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One browser a file of tests: an open one would be in the way of others' event loops."""
+    from browser import browsing
+
+    with browsing() as found:
+        if found is None:
+            pytest.skip("there is no browser: install chromium, or `playwright install chromium`")
+        yield found
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens a page's file; at the end of the test, no page may have complained of anything."""
+    from browser import Visit
+
+    visits: list[Visit] = []
+
+    def opened(page: Written | Path, **context) -> Visit:
+        file = page if isinstance(page, Path) else page.file
+        visits.append(Visit(browser, file, **context))
+        return visits[-1]
+
+    yield opened
+    for one in visits:
+        one.settle()
+        one.context.close()
+        assert not one.complaints

@@ -2,7 +2,7 @@
 
 The drawing stretches with the page: curves are SVG in a box of 1000 × 100 units, and all words are
 HTML, so that they keep their size. Where the whole run is much longer than what happens in it, the
-page starts with the part in which things happen (`cut`) and can show the rest.
+page starts with the part in which things happen (`cut`), the left of the box, and can show the rest.
 """
 
 import math
@@ -241,7 +241,8 @@ def _names(group: Group) -> str:
         rows.append(tag("tr", row, class_=name.like.colour, **_data(name.like.key)))
     head = tag("tr", "".join(tag("th", word, scope="col") for word in group.head))
     inner = tag("thead", head) + tag("tbody", "".join(rows))
-    return tag("div", tag("table", inner), class_="curves scroll")
+    box = {"tabindex": "0", "role": "group", "aria_label": "curves and their values"}
+    return tag("div", tag("table", inner), class_="curves scroll", **box)
 
 
 def _data(key: dict[str, str]) -> dict[str, str]:

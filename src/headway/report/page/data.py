@@ -109,7 +109,7 @@ def _attention(findings: Findings, seen: History) -> dict[str, Any]:
             {
                 "layer": layer,
                 "head": head,
-                "useful": (layer, head) in useful,
+                "useful": findings.discovery is None or (layer, head) in useful,
                 "does": str(mechanisms.get((layer, head), "")),
             }
             for layer, head in findings.followed_heads

@@ -21,10 +21,17 @@ charts.show = () => {
   const step = page.data.steps?.[page.at];
   if (step === undefined) return;
   for (const chart of all(".chart")) {
-    chart.style.setProperty("--now", step);
-    chart.classList.toggle("beyond", step > +getComputedStyle(chart).getPropertyValue("--shown"));
+    const shown = +chart.style.getPropertyValue("--shown");
+    for (const cursor of all(".cursor", chart)) { // on the chart, it would restyle all curves
+      cursor.style.setProperty("--now", step);
+      cursor.hidden = step > shown;
+    }
   }
-  for (const [output, value] of charts.outputs) output.textContent = number(value());
+  for (const [output, value] of charts.outputs) {
+    const exact = value();
+    output.textContent = number(exact);
+    output.dataset.exact = exact ?? "";
+  }
 };
 
 charts.drag = (plot, event) => {
@@ -53,9 +60,8 @@ document.addEventListener("click", (event) => {
   const whole = chart.dataset.range === "cut";
   chart.dataset.range = whole ? "end" : "cut";
   chart.style.setProperty("--shown", whole ? end : cut);
-  for (const svg of all(".plot > svg", chart)) {
-    svg.setAttribute("viewBox", `0 0 ${whole ? 1000 : (1000 * cut) / end} 100`);
-  }
+  const box = `0 0 ${whole ? 1000 : (1000 * cut) / end} 100`;
+  for (const drawing of all(".plot > svg", chart)) drawing.setAttribute("viewBox", box);
   const words = (step) => (+step).toLocaleString("en");
   button.textContent = whole ? `show steps up to ${words(cut)}`
     : `show the whole run, ${words(end)} steps`;

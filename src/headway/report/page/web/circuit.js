@@ -55,7 +55,7 @@ document.addEventListener("pointerover", (event) => {
   if (pathOf(event) !== page.pointed) point(pathOf(event));
 });
 document.addEventListener("focusin", (event) => {
-  if (pathOf(event)) point(pathOf(event));
+  if (pathOf(event) !== page.pointed) point(pathOf(event));
 });
 document.addEventListener("click", (event) => {
   if (pathOf(event) && !event.target.matches(".switch")) point(pathOf(event), true);

@@ -24,18 +24,33 @@ function frozen(svg) {
   return copy;
 }
 
-// Anything on the page as one SVG: drawings and canvases where they stand, words as text.
+// The lines of a text as the page breaks them, each where it stands.
+function linesOf(text) {
+  const range = document.createRange(), lines = [];
+  for (const { 0: word, index } of text.data.matchAll(/\S+/g)) {
+    range.setStart(text, index);
+    range.setEnd(text, index + word.length);
+    const at = range.getBoundingClientRect(), line = lines.at(-1);
+    if (line && Math.abs(line.at.bottom - at.bottom) < 1) line.words += ` ${word}`;
+    else lines.push({ words: word, at });
+  }
+  return lines;
+}
+
+// Anything on the page as one SVG: drawings and canvases where they stand, words as text. What is
+// scrolled out of sight is there too.
 function asSvg(root) {
-  const frame = root.getBoundingClientRect();
-  const out = svgElement("svg", { xmlns: SVG, width: frame.width.toFixed(0),
-    height: frame.height.toFixed(0), viewBox: `0 0 ${frame.width.toFixed(1)} ${frame.height.toFixed(1)}` });
+  const { left, top } = root.getBoundingClientRect();
+  const frame = { left: left - root.scrollLeft, top: top - root.scrollTop };
+  const [width, height] = [root.scrollWidth, root.scrollHeight];
+  const out = svgElement("svg", { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}` });
   const paper = getComputedStyle(root).backgroundColor;
   svgElement("rect", { width: "100%", height: "100%", fill: paper }, out);
   const place = (box) => ({ x: (box.left - frame.left).toFixed(1), y: (box.top - frame.top).toFixed(1),
     width: box.width.toFixed(1), height: box.height.toFixed(1) });
   const visit = (element) => {
     const style = getComputedStyle(element), box = element.getBoundingClientRect();
-    if (style.display === "none" || style.visibility === "hidden" || element.matches("button")) return;
+    if (style.display === "none" || style.visibility === "hidden" || element.matches("button, .controls")) return;
     if (element.matches("svg")) {
       const copy = frozen(element);
       for (const [key, value] of Object.entries(place(box))) copy.setAttribute(key, value);
@@ -47,22 +62,26 @@ function asSvg(root) {
     if (element.matches("canvas")) {
       svgElement("image", { ...place(box), href: element.toDataURL(), preserveAspectRatio: "none",
         style: "image-rendering:pixelated" }, out);
+      const edge = getComputedStyle(element.parentElement).outlineColor;
+      svgElement("rect", { ...place(box), fill: "none", stroke: edge }, out);
       return;
     }
     const filled = style.backgroundColor;
-    if (element !== root && !/, 0\)$|transparent/.test(filled) && box.width) {
+    if (element !== root && !/^rgba.*, 0\)$|transparent/.test(filled) && box.width) {
       svgElement("rect", { ...place(box), fill: filled, rx: parseFloat(style.borderRadius) || 0 }, out);
     }
     for (const child of element.childNodes) {
       if (child.nodeType === Node.ELEMENT_NODE) visit(child);
-      if (child.nodeType !== Node.TEXT_NODE || !child.textContent.trim()) continue;
-      const range = document.createRange();
-      range.selectNodeContents(child);
-      const at = range.getBoundingClientRect();
-      svgElement("text", { x: (at.left - frame.left).toFixed(1),
-        y: (at.bottom - frame.top - 0.22 * at.height).toFixed(1), fill: style.color,
-        style: `font:${style.fontWeight} ${style.fontSize} ${style.fontFamily.replaceAll('"', "'")}` },
-      out).textContent = child.textContent.replace(/\s+/g, " ").trim();
+      if (child.nodeType !== Node.TEXT_NODE) continue;
+      const upwards = style.writingMode !== "horizontal-tb";
+      for (const { words, at } of linesOf(child)) {
+        const x = (upwards ? at.right - 0.22 * at.width : at.left) - frame.left;
+        const y = at.bottom - (upwards ? 0 : 0.22 * at.height) - frame.top;
+        svgElement("text", { x: x.toFixed(1), y: y.toFixed(1), fill: style.color,
+          ...(upwards ? { transform: `rotate(-90 ${x.toFixed(1)} ${y.toFixed(1)})` } : {}),
+          style: `font:${style.fontStyle} ${style.fontWeight} ${style.fontSize}`
+            + ` ${style.fontFamily.replaceAll('"', "'")}` }, out).textContent = words;
+      }
     }
   };
   visit(root);
@@ -77,8 +96,10 @@ function save(text, type, name) {
 
 function asCsv(table) {
   const cell = (element) => {
-    const exact = element.querySelector("data")?.getAttribute("value");
-    const text = exact ?? element.textContent.replace(/\s+/g, " ").trim();
+    const exact = element.querySelector("data")?.getAttribute("value")
+      ?? element.querySelector("output")?.dataset.exact;
+    const box = element.querySelector("input"), switched = box && (box.checked ? "on" : "off");
+    const text = switched || exact || element.textContent.replace(/\s+/g, " ").trim();
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return all("tr", table).map((row) => [...row.children].map(cell).join(",")).join("\n") + "\n";

@@ -6,7 +6,7 @@ maps.start = () => {
   maps.heads = [];
   if (!box || !data.heads) return;
   maps.between = bytes(data.betweenRoles);
-  maps.onExample = null;
+  maps.onExample = maps.last = null;
   box.style.setProperty("--least", data.heads.length <= 9 ? "230px" : "150px");
   maps.heads = data.heads.map((head, number) => maps.make(head, number));
   box.replaceChildren(...maps.heads.map((map) => map.box));
@@ -72,6 +72,7 @@ maps.lay = () => {
     const big = maps.big.has(map.name), words = big || page.view === "roles";
     map.box.classList.toggle("big", big);
     map.enlarge.setAttribute("aria-pressed", String(big));
+    map.image = null;
     map.canvas.width = columns.length + edge;
     map.canvas.height = rows.length + edge;
     map.frames.setAttribute("viewBox", `0 0 ${map.canvas.width} ${map.canvas.height}`);
@@ -80,9 +81,10 @@ maps.lay = () => {
     map.side.replaceChildren(...(words ? rows.map(label) : []));
     const crowded = rows.some((row) => row.label.length > 2) || rows.length > 16;
     map.top.classList.toggle("upright", crowded);
-    map.box.style.setProperty("--edge", edge / map.canvas.width);
+    map.box.style.setProperty("--edge", edge);
     maps.frame(map);
   }
+  light();
   refresh();
 };
 
@@ -109,44 +111,40 @@ maps.show = () => {
   if (!maps.heads.length) return;
   maps.shades ??= maps.mix();
   if (page.view === "example" && !maps.onExample) return maps.unpack();
-  const { rows, columns } = maps.plan, { edge } = maps;
+  const { rows, columns } = maps.plan, { edge } = maps, across = columns.map(({ at }) => at);
   for (const map of maps.heads) {
     const { width, height } = map.canvas, context = map.canvas.getContext("2d");
-    const image = context.createImageData(width, height);
+    const image = map.image ??= context.createImageData(width, height);
     const cells = new Uint32Array(image.data.buffer), value = maps.reader(map);
     if (edge) {
       rows.forEach((row, i) => { cells[(i + edge) * width] = maps.shades.roles[row.colour] ?? 0; });
       columns.forEach((row, i) => { cells[i + edge] = maps.shades.roles[row.colour] ?? 0; });
     }
+    const shades = map.head.useful ? maps.shades.attention : maps.shades.idle;
     for (let i = 0; i < rows.length; i++) {
-      for (let j = 0; j < columns.length; j++) {
-        cells[(i + edge) * width + j + edge] =
-          maps.shades.attention[value(rows[i].at, columns[j].at)];
-      }
+      const row = rows[i].at, from = (i + edge) * width + edge;
+      for (let j = 0; j < across.length; j++) cells[from + j] = shades[value(row, across[j])];
     }
     context.putImageData(image, 0, 0);
     if (page.view === "roles") map.canvas.setAttribute("aria-label", maps.described(map, value));
     else map.canvas.setAttribute("aria-label", `${map.name}: attention on one sequence`);
   }
-  if (maps.last) maps.tell(...maps.last);
+  if (maps.last) maps.read(...maps.last);
 };
 
 // Attention in hundredths of a head at this step, by row and column.
 maps.reader = (map) => {
-  const { steps, heads, roles, example } = page.data, count = heads.length;
-  if (page.view === "roles") {
-    const n = roles.length, from = (page.at * count + map.number) * n * n;
-    return (i, j) => {
-      if (j !== null) return maps.between[from + i * n + j];
-      let rest = 100;
-      for (let k = 0; k < n; k++) rest -= maps.between[from + i * n + k];
-      return Math.max(0, rest);
-    };
-  }
+  const { steps, heads, roles, example } = page.data;
   const off = example.kept.map((at) => Math.abs(steps[at] - steps[page.at]));
-  const n = example.labels.length, kept = off.indexOf(Math.min(...off));
-  const from = (kept * count + map.number) * n * n;
-  return (i, j) => maps.onExample[from + i * n + j];
+  const [values, at, n] = page.view === "roles" ? [maps.between, page.at, roles.length]
+    : [maps.onExample, off.indexOf(Math.min(...off)), example.labels.length];
+  const from = (at * heads.length + map.number) * n * n;
+  return (i, j) => { // one function for both views, so that the browser makes it fast
+    if (j !== null) return values[from + i * n + j];
+    let rest = 100;
+    for (let k = 0; k < n; k++) rest -= values[from + i * n + k];
+    return Math.max(0, rest);
+  };
 };
 
 maps.unpack = async () => {
@@ -185,8 +183,12 @@ maps.mix = () => {
   const pixel = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
   const none = resolve("--card"), full = resolve("--full");
   const between = (share) => none.map((c, i) => Math.round(c + (full[i] - c) * share));
+  const grey = ([r, g, b]) => none.map((c) => c / 4 + 0.75 * (0.21 * r + 0.72 * g + 0.07 * b));
+  const shades = (look) => Uint32Array.from({ length: 101 }, (_, i) =>
+    pixel(look(between((i / 100) ** 0.8))));
   return {
-    attention: Array.from({ length: 101 }, (_, i) => pixel(between((i / 100) ** 0.8)) >>> 0),
+    attention: shades((colour) => colour),
+    idle: shades(grey), // as a filter of the canvas it would take longer than all the rest
     roles: Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`c${i}`,
       pixel(resolve(`--c${i}`)) >>> 0])),
     style,
@@ -207,14 +209,19 @@ maps.pathAt = (map, cell) => cell && map.paths.find((path) => page.view === "rol
     && cell.row.chain === cell.column.chain);
 
 maps.tell = (map, event) => {
-  maps.last = [map, { clientX: event.clientX, clientY: event.clientY }];
   const cell = maps.cellAt(map, event);
   if (!cell) return;
+  maps.last = [map, cell];
+  maps.read(map, cell);
+  const path = maps.pathAt(map, cell)?.key ?? null;
+  if (path !== page.pointed) point(path);
+};
+
+// The words of the cell that was pointed at last, which time changes wherever the pointer is now.
+maps.read = (map, cell) => {
   const share = maps.reader(map)(cell.row.at, cell.column.at) / 100;
   byId("readout").replaceChildren(`${map.name}: `, named(cell.row.name), " attends to ",
     named(cell.column.name), ` with ${share.toFixed(2)}`);
-  const path = maps.pathAt(map, cell)?.key ?? null;
-  if (path !== page.pointed) point(path);
 };
 
 document.addEventListener("click", (event) => {

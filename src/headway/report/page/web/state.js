@@ -42,13 +42,21 @@ function goToStep(step) {
 function point(path, pin = false) {
   if (pin) page.pinned = page.pinned === path ? null : path;
   page.pointed = path;
+  light();
+}
+
+function light() {
   for (const part of parts) part.light?.(page.pointed ?? page.pinned);
 }
 
 // Three digits, zeros at the end included, as everywhere in headway.
-const number = (value) =>
-  value === null || value === undefined ? "—" : (+value.toPrecision(3) >= 1000
-    ? Math.round(value).toLocaleString("en") : value.toPrecision(3).replace(/\.$/, ""));
+const number = (value) => {
+  if (value === null || value === undefined) return "—";
+  const size = Math.abs(+value.toPrecision(3));
+  if (size >= 1000) return Math.round(value).toLocaleString("en");
+  if (size > 0 && size < 1e-4) return value.toExponential(2).replace(/-(\d)$/, "-0$1");
+  return value.toPrecision(3).replace(/\.$/, "");
+};
 
 // A name such as s2 or x_1, its number as a subscript.
 const named = (name) => {

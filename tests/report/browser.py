@@ -1,0 +1,172 @@
+"""A page in a real browser, watched: what it complains of, and what it asks the network for."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+SHOWN = """() => ({
+  step: document.querySelector('#now').textContent,
+  losses: [...document.querySelectorAll('#losses span')].map((span) => span.textContent),
+  slider: +document.querySelector('#when').value,
+  outputs: [...document.querySelectorAll('output[data-now]')].map((output) => [
+    output.dataset.now,
+    output.closest('[data-path]')?.dataset.path ?? output.closest('[data-hop]')?.dataset.hop ?? '',
+    output.textContent]),
+  arrows: Object.fromEntries([...document.querySelectorAll('.arrow')].map((arrow) =>
+    [arrow.dataset.path, +arrow.style.getPropertyValue('--a')])),
+  cursor: [...new Set([...document.querySelectorAll('.cursor')].map((cursor) =>
+    +cursor.style.getPropertyValue('--now')))],
+})"""
+
+LIT = """() => ({
+  picking: document.body.classList.contains('picking'),
+  ...Object.fromEntries(['.arrow', '.frame', '.curve', '.curves tr', 'span.path'].map((kind) => {
+    const lit = [...document.querySelectorAll(`${kind}.lit`)].map((it) => it.dataset.path);
+    return [kind, [...new Set(lit)]];
+  })),
+})"""
+
+LISTEN = """() => {
+  headway.read = [];
+  headway.listening ??= document.addEventListener('pointermove', () =>
+    headway.read.push(document.querySelector('#readout').textContent)) ?? true;
+}"""
+
+
+@contextmanager
+def browsing() -> Iterator[Browser | None]:
+    """A browser: the system's, or the one that Playwright brought; none if there is neither."""
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        found = [path for name in NAMES if (path := shutil.which(name))]
+        found += [own] if Path(own).exists() else []
+        if not found:
+            yield None
+            return
+        browser = playwright.chromium.launch(executable_path=found[0], args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page opened from a file.
+
+    Attributes:
+        page: Playwright's page.
+        complaints: what the console, the script or the network would tell of a fault.
+    """
+
+    def __init__(self, browser: Browser, file: Path, **context: Any):
+        context = {"viewport": {"width": 1280, "height": 900}, **context}
+        self.context = browser.new_context(**context)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("request", self._asked)
+        self.url = file.as_uri()
+        self.page.goto(self.url)
+        self.settle()
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type not in ("log", "info", "debug"):
+            self.complaints.append(f"console: {message.text}")
+
+    def _asked(self, request: Request) -> None:
+        if request.url != self.url:
+            self.complaints.append(f"asks for {request.url}")
+
+    def settle(self) -> None:
+        """Waits until what was asked of the page is drawn."""
+        self.page.evaluate(SETTLED)
+
+    def go_to(self, index: int) -> dict[str, Any]:
+        """Moves the slider to a checkpoint; what the page shows then."""
+        self.page.locator("#when").fill(str(index))
+        return self.shown()
+
+    def shown(self) -> dict[str, Any]:
+        """Step, losses, lists and arrows as the page has them."""
+        self.settle()
+        return self.page.evaluate(SHOWN)
+
+    def lit(self) -> dict[str, Any]:
+        """The paths that are lit, by kind of thing, and whether all others are dimmed."""
+        return self.page.evaluate(LIT)
+
+    def words(self, selector: str) -> str:
+        """The text of the one element that there is of a kind, spaces made one."""
+        return " ".join((self.page.locator(selector).text_content() or "").split())
+
+    def on_arrow(self, path: str) -> tuple[float, float]:
+        """A point in the window on an arrow of the circuit."""
+        return tuple(
+            self.page.evaluate(
+                """(path) => {
+                  const arrow = document.querySelector(`.arrow[data-path="${path}"] .hit`);
+                  arrow.scrollIntoView({block: 'center', behavior: 'instant'});
+                  const at = arrow.getPointAtLength(0.6 * arrow.getTotalLength());
+                  const {x, y} = at.matrixTransform(arrow.getScreenCTM());
+                  return [x, y];
+                }""",
+                path,
+            )
+        )
+
+    def point_at(self, map_number: int, row: int, column: int) -> str:
+        """Points at a pixel of a map; what the page reads there."""
+        self.page.mouse.move(*self._pixels(map_number)(row, column))
+        return self.words("#readout")
+
+    def sweep(self, map_number: int, edge: int = 0) -> dict[tuple[int, int], str]:
+        """Points at every cell of a map, by row and column; what the page reads there.
+
+        Args:
+            map_number: of the map.
+            edge: pixels at the top and the left that are no cells.
+        """
+        across, down = (
+            self.page.locator("#maps canvas")
+            .nth(map_number)
+            .evaluate("(it) => [it.width, it.height]")
+        )
+        place = self._pixels(map_number)
+        cells = [(row, column) for row in range(edge, down) for column in range(edge, across)]
+        self.page.evaluate(LISTEN)
+        for row, column in cells:
+            self.page.mouse.move(*place(row, column))
+        read = self.page.evaluate("() => headway.read")
+        return {(r - edge, c - edge): text for (r, c), text in zip(cells, read, strict=True)}
+
+    def _pixels(self, map_number: int) -> Callable[[int, int], tuple[float, float]]:
+        """Where in the window the pixels of a map are, by row and column."""
+        left, top, width, height = (
+            self.page.locator("#maps canvas")
+            .nth(map_number)
+            .evaluate(
+                """(canvas) => {
+              canvas.scrollIntoView({block: 'center', behavior: 'instant'});
+              const {left, top, width, height} = canvas.getBoundingClientRect();
+              return [left, top, width / canvas.width, height / canvas.height];
+            }"""
+            )
+        )
+        return lambda row, column: (left + width * (column + 0.5), top + height * (row + 0.5))
+
+
+def printed(value: float | None) -> str:
+    """A number as the page prints it."""
+    return "—" if value is None else f"{value:#.3g}".rstrip(".")
+
+
+def spoken(name: str) -> str:
+    """A name as its text reads when the number is a subscript."""
+    return name.replace("_", "")

@@ -1,0 +1,188 @@
+"""In a browser: one position in training, which circuit, curves and lists all show."""
+
+import json
+
+import pytest
+from browser import printed, spoken
+
+
+def evaluated(run, step):
+    """The last evaluation until a step."""
+    before = [line for line in run.metrics() if line["step"] <= step]
+    return before[-1] if before else None
+
+
+def expected(run, step):
+    """What the page must show at a step, from the run's files."""
+    timeline = json.loads((run.folder / "emergence.json").read_text())
+    at = timeline["steps"].index(step)
+    line = evaluated(run, step)
+    paths = {f"{p['layer']}.{p['head']}.{p['relation']}": p for p in timeline["paths"]}
+    outputs = {("model", ""): timeline["loss"][at]}
+    for key, path in paths.items():
+        outputs["attention", key] = path["attention"][at]
+        outputs["without", key] = path["loss_without"][at]
+    for name in ("val_loss", "train_loss"):
+        outputs[name, ""] = line and line[name]
+    for hop in run.task.hop_names:
+        outputs["partial", hop] = line and line["partial"][hop]
+    losses = line["partial"].items() if line else ()
+    return {
+        "step": f"step {step:,}",
+        "losses": [f"{spoken(hop)} {printed(loss)}" for hop, loss in losses],
+        "outputs": {name: printed(value) for name, value in outputs.items()},
+        "arrows": {key: path["attention"][at] for key, path in paths.items()},
+    }
+
+
+def check(seen, run, index):
+    step = run.checkpoint_steps()[index]
+    told = expected(run, step)
+    assert (seen["step"], seen["slider"]) == (told["step"], index)
+    assert seen["losses"] == told["losses"]
+    assert seen["cursor"] == [step]
+    kinds = {kind for kind, _, _ in seen["outputs"]}
+    assert kinds >= {"val_loss", "train_loss", "attention", "without", "model"}
+    for kind, key, text in seen["outputs"]:
+        assert text == told["outputs"][kind, key], (kind, key, step)
+    assert seen["arrows"] == told["arrows"]
+
+
+@pytest.mark.parametrize("page", ["learnt", "two_hops"])
+def test_at_every_position_the_page_shows_what_the_files_say(visit, request, page):
+    page = request.getfixturevalue(page)
+    seen, steps = visit(page), page.run.checkpoint_steps()
+    check(seen.shown(), page.run, len(steps) - 1)  # it opens at the end
+    for index in range(len(steps)):
+        check(seen.go_to(index), page.run, index)
+    shown = {kind for kind, _, _ in seen.shown()["outputs"]}
+    assert ("partial" in shown) == (len(page.run.task.hop_names) > 1)
+
+
+def test_every_path_is_listed_in_the_table_and_beside_both_kinds_of_curves(visit, learnt):
+    outputs = visit(learnt).shown()["outputs"]
+    paths = learnt.run.read("emergence.json")["paths"]
+    for path in paths:
+        key = f"{path['layer']}.{path['head']}.{path['relation']}"
+        assert sorted(kind for kind, at, _ in outputs if at == key) == 2 * ["attention"] + 2 * [
+            "without"
+        ]
+
+
+def test_arrow_keys_and_space(visit, learnt):
+    seen, page = visit(learnt), learnt
+    last = len(page.run.checkpoint_steps()) - 1
+    press = seen.page.keyboard.press
+    press("ArrowLeft")
+    check(seen.shown(), page.run, last - 1)
+    press("ArrowRight")
+    press("ArrowRight")
+    check(seen.shown(), page.run, last)  # there is nothing beyond
+    seen.page.locator("#when").focus()
+    press("ArrowLeft")
+    check(seen.shown(), page.run, last - 1)  # once, not twice
+    press("Home")
+    check(seen.shown(), page.run, 0)
+    seen.page.evaluate("document.activeElement.blur()")
+    press("ArrowLeft")
+    check(seen.shown(), page.run, 0)
+    press("Space")
+    assert seen.page.locator("#play").get_attribute("aria-label") == "pause"
+    seen.page.wait_for_function("headway.page.at > 1")
+    press("Space")
+    assert seen.page.locator("#play").get_attribute("aria-label") == "play"
+    check(seen.shown(), page.run, seen.page.evaluate("headway.page.at"))
+    assert seen.page.evaluate("scrollY") == 0
+
+
+def test_play_goes_from_the_start_to_the_end_and_stops(visit, two_hops):
+    seen = visit(two_hops)
+    steps = two_hops.run.checkpoint_steps()
+    seen.page.evaluate(
+        """() => {
+          headway.seen = [];
+          const note = () => headway.seen.push(document.querySelector('#now').textContent);
+          new MutationObserver(note).observe(document.querySelector('#now'), {childList: true});
+        }"""
+    )
+    play = seen.page.locator("#play")
+    play.click()
+    assert play.get_attribute("aria-label") == "pause"
+    seen.page.wait_for_function("document.querySelector('#play').ariaLabel === 'play'")
+    check(seen.shown(), two_hops.run, len(steps) - 1)
+    assert seen.page.evaluate("headway.seen") == [f"step {step}" for step in steps]
+    play.click()
+    seen.page.wait_for_function("headway.page.at === 1")
+    play.click()
+    at = seen.page.evaluate("headway.page.at")
+    seen.page.wait_for_timeout(300)
+    check(seen.shown(), two_hops.run, at)
+
+
+def test_a_click_or_a_drag_on_any_curves_goes_there(visit, learnt):
+    seen, steps = visit(learnt), learnt.run.checkpoint_steps()
+    plots = seen.page.locator(".plot")
+    assert plots.count() == 3
+    whole = float(
+        seen.page.locator(".chart").evaluate("it => it.style.getPropertyValue('--shown')")
+    )
+
+    def nearest(share):
+        return min(range(len(steps)), key=lambda i: abs(steps[i] - share * whole))
+
+    for number in range(3):
+        plots.nth(number).scroll_into_view_if_needed()
+        box = plots.nth(number).bounding_box()
+        middle = box["y"] + 0.9 * box["height"]
+        seen.page.mouse.click(box["x"] + 0.3 * box["width"], middle)
+        check(seen.shown(), learnt.run, nearest(0.3))
+        seen.page.mouse.down()
+        for share in (0.45, 0.7, 0.97):
+            seen.page.mouse.move(box["x"] + share * box["width"], middle)
+            check(seen.shown(), learnt.run, nearest(share))
+        seen.page.mouse.move(box["x"] - 50, middle - 150)  # beyond, still dragging
+        check(seen.shown(), learnt.run, 0)
+        seen.page.mouse.up()
+        seen.page.mouse.move(box["x"] + 0.5 * box["width"], middle)
+        check(seen.shown(), learnt.run, 0)
+        assert seen.page.evaluate("getSelection().toString()") == ""
+
+
+def test_the_line_stands_where_the_curve_is_and_hides_beyond_what_is_shown(visit, learnt):
+    seen, steps = visit(learnt), learnt.run.checkpoint_steps()
+    end, button = steps[-1], seen.page.locator(".whole")
+    cut = float(seen.page.locator(".chart").evaluate("it => it.style.getPropertyValue('--shown')"))
+    assert cut < end
+    assert not seen.page.locator(".cursor").first.is_visible()
+    at = max(i for i, step in enumerate(steps) if step <= cut)
+    seen.go_to(at)
+    assert button.text_content() == f"show the whole run, {end:,} steps"
+    assert last_tick(seen) <= cut
+    for shown in (cut, end):
+        for cursor, drawn in seen.page.locator(".plot").evaluate_all(PLACES):
+            assert cursor == pytest.approx(steps[at] / shown, abs=0.01)
+            assert drawn == pytest.approx(end / shown, rel=0.05)
+        button.click()
+        seen.settle()
+    assert button.text_content() == f"show the whole run, {end:,} steps"
+    button.click()
+    assert button.text_content() == f"show steps up to {cut:,.0f}"
+    assert cut < last_tick(seen) <= end
+    seen.go_to(len(steps) - 1)
+    assert seen.page.locator(".cursor").first.is_visible()
+    button.click()
+    seen.settle()
+    assert not seen.page.locator(".cursor").first.is_visible()
+
+
+PLACES = """(plots) => plots.map((plot) => {
+  const cursor = plot.querySelector('.cursor').getBoundingClientRect();
+  const box = plot.querySelector('svg').getBoundingClientRect();
+  const line = plot.querySelector('.curve.ink, .curve').getBoundingClientRect();
+  return [(cursor.left - box.left) / box.width, line.width / box.width];
+})"""
+
+
+def last_tick(seen):
+    ticks = seen.page.locator(".xtick:visible").all_text_contents()
+    return max(float(tick.replace(",", "")) for tick in ticks)
