@@ -2,7 +2,7 @@
 
 The drawing stretches with the page: curves are SVG in a box of 1000 × 100 units, and all words are
 HTML, so that they keep their size. Where the whole run is much longer than what happens in it, the
-page starts with the part in which things happen (`cut`), the left of the box, and can show the rest.
+page starts with the part in which things happen (`cut`), the left of the box; it can show the rest.
 """
 
 import math
