@@ -16,7 +16,7 @@ test: $(TESTS_READY)  ## style, types and the default tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	OMP_NUM_THREADS=1 $(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(TESTS_READY)  ## the tests that take minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow

@@ -149,7 +149,7 @@ def _caption(findings: Findings) -> str:
         f" sequences and all chains; a path is <b>born</b> where it first passes {BIRTH:g}."
         " Knock-out: attention along the path set to zero, all else as it is; a path is"
         " <b>needed</b> from where the rise of the loss first passes half of its largest value."
-        " Marks are interpolated between checkpoints."
+        " Marks are interpolated between checkpoints; losses are those of the last evaluation."
     )
 
 

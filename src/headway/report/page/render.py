@@ -31,7 +31,7 @@ SCRIPTS = ("state.js", "time.js", "circuit.js", "charts.js", "maps.js", "keep.js
 """In this order; together they are one script."""
 
 TIME = """\
-<div id="time" role="group" aria-label="time" hidden>
+<div id="time" role="region" aria-label="time" hidden>
 <button type="button" id="play" aria-label="play">▶</button>
 <output id="now" for="when"></output>
 <input type="range" id="when" min="0" value="0" step="1" aria-label="checkpoint">

@@ -70,6 +70,11 @@ function asSvg(root) {
     if (element !== root && !/^rgba.*, 0\)$|transparent/.test(filled) && box.width) {
       svgElement("rect", { ...place(box), fill: filled, rx: parseFloat(style.borderRadius) || 0 }, out);
     }
+    if (element.matches(".plot, .cursor")) { // axes, and the line where the page stands
+      const { x, y, width, height } = place(box);
+      svgElement("path", { d: `M${x},${y}v${height}${element.matches(".plot") ? `h${width}` : ""}`,
+        fill: "none", stroke: style.borderLeftColor, "stroke-width": style.borderLeftWidth }, out);
+    }
     for (const child of element.childNodes) {
       if (child.nodeType === Node.ELEMENT_NODE) visit(child);
       if (child.nodeType !== Node.TEXT_NODE) continue;

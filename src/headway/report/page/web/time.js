@@ -38,6 +38,7 @@ time.show = () => {
     words.push(made("span", {}, named(hop), ` ${number(loss)}`));
   }
   byId("losses").replaceChildren(...words);
+  byId("losses").title = evaluated ? `evaluated at step ${evaluated.step.toLocaleString("en")}` : "";
 };
 
 byId("when")?.addEventListener("input", (event) => {
