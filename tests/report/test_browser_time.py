@@ -111,12 +111,18 @@ def test_play_goes_from_the_start_to_the_end_and_stops(visit, two_hops):
     seen.page.wait_for_function("document.querySelector('#play').ariaLabel === 'play'")
     check(seen.shown(), two_hops.run, len(steps) - 1)
     assert seen.page.evaluate("headway.seen") == [f"step {step}" for step in steps]
+
+
+def test_play_can_be_paused(visit, learnt):
+    seen = visit(learnt)
+    play = seen.page.locator("#play")
     play.click()
-    seen.page.wait_for_function("headway.page.at === 1")
+    seen.page.wait_for_function("headway.page.at >= 1")
     play.click()
     at = seen.page.evaluate("headway.page.at")
-    seen.page.wait_for_timeout(300)
-    check(seen.shown(), two_hops.run, at)
+    assert 1 <= at < len(learnt.run.checkpoint_steps()) - 1
+    seen.page.wait_for_timeout(400)
+    check(seen.shown(), learnt.run, at)
 
 
 def test_a_click_or_a_drag_on_any_curves_goes_there(visit, learnt):
