@@ -18,14 +18,15 @@ usage: headway VERB …
   circuit RUN [RUN …]  find and certify the circuit that a model learnt
   truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
-  report RUN           draw the figures and write report.html
-  report RUN RUN …     one page that compares runs; of a FOLDER of runs, of all
+  report RUN           write report.html, and draw figures for papers
+  report RUN RUN …     one page that compares runs
+  report FOLDER        one page about all runs in a folder, such as a sweep's
   serve [FOLDER]       show the runs in a folder in the browser, live
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
   theory [RUN]         how few layers could do; what a circuit brings where
   depths               train every depth with every number of layers
-  reproduce FIGURE …   run what a figure of the paper takes, and judge its claims
+  reproduce FIGURE …   run what a figure of the paper takes; judge its claims
   claims               every claim of the paper, with its verdict
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""

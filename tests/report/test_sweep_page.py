@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from test_comparison import table
+from test_comparison_page import table
 from test_page import Page
 
 from headway import cli

@@ -163,7 +163,7 @@ def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(pla
 def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(
     plan, with_training, given, tmp_path
 ):
-    few = plan(3, steps=300, save_every=300)
+    few = plan(3, steps=120, save_every=120)
     often = with_training(few.runs["r2"], save_every=3)
     runs, folder, events = Plan("p", {**few.runs, "r2": often}), tmp_path / "s", []
     engine, killed = LocalEngine(1), []
