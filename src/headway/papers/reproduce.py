@@ -247,6 +247,23 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
         )
 
 
+def judged(scale: str, results: Path) -> tuple[list[Verdict], dict[str, Result]]:
+    """All claims, judged by the results that there are, and these by figure.
+
+    Raises:
+        HeadwayError: if a result file is corrupted, or of another format.
+    """
+    known, found = {}, []
+    for name, experiment in EXPERIMENTS.items():
+        result = read(name, scale, results)
+        if result is not None:
+            known[name] = result
+        measures = result.measures if result else {}
+        missing = (result.missing if result else "") or experiment.missing
+        found += verdicts(experiment, scale, measures, missing)
+    return found, known
+
+
 def shipped_results() -> Path:
     """Where the results lie that come with headway."""
     inside = Path(__file__).parent / "results"

@@ -7,6 +7,7 @@ from tyro.conf import Positional
 
 from headway.arguments import Flag
 from headway.errors import require
+from headway.training.files import write_whole
 
 
 def reproduce(
@@ -57,25 +58,25 @@ def reproduce(
 
 
 def claims(
-    scale: Literal["smoke", "small", "paper"] = "small", results: Path | None = None
+    scale: Literal["smoke", "small", "paper"] = "small",
+    results: Path | None = None,
+    file: Path | None = None,
 ) -> None:
     """Every claim of the paper, with the verdict of the results that were measured last.
 
     Args:
         scale: of the results.
         results: where they lie; none means those that come with headway.
+        file: where to write the table too, as Markdown.
     """
     from headway import terminal
     from headway.papers import reproduce as paper
-    from headway.papers.experiments import EXPERIMENTS
+    from headway.papers.table import markdown
 
-    place = results or paper.shipped_results()
-    known, verdicts = {}, []
-    for name, experiment in EXPERIMENTS.items():
-        result = paper.read(name, scale, place)
-        if result is not None:
-            known[name] = result
-        measures = result.measures if result else {}
-        missing = (result.missing if result else "") or experiment.missing
-        verdicts += paper.verdicts(experiment, scale, measures, missing)
+    if file is not None:
+        terminal.require_file(file, (".md",))
+    verdicts, known = paper.judged(scale, results or paper.shipped_results())
     terminal.print_verdicts(verdicts, known)
+    if file is not None:
+        write_whole(file, markdown(verdicts).encode())
+        terminal.say(f"written to {file}")
