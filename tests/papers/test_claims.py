@@ -68,6 +68,19 @@ def test_claims_are_checked_when_they_are_read():
         read(CLAIM + "odd = 1\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (CLAIM.replace('rule = "every < 0.01"\n', ""), "lacks the field 'rule'"),
+        (CLAIM + '[claim.small]\nrule = "every < 1"\n', "lacks the field 'why'"),
+        (CLAIM.replace('paper = "< 0.01"\n', ""), "paper"),
+    ],
+)
+def test_a_claim_that_lacks_something_is_told(text, said):
+    with pytest.raises(HeadwayError, match=f"claim 'a'.*{said}"):
+        read(text)
+
+
 def test_every_claim_is_of_a_figure_that_can_be_asked_for():
     found = claims()
     assert {one.figure for one in found} == set(EXPERIMENTS)

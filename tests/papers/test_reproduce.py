@@ -10,6 +10,12 @@ from headway.papers.experiments import EXPERIMENTS
 from headway.papers.setups import GROUPS
 from headway.training import Run, to_dict
 
+TWO_HOPS = {
+    *("ic_in_chain_order", "ic_later_need_more", "d_in_chain_order"),
+    *("d_induction_first", "d_arrivals_in_order", "d_reuse"),
+}
+"""What the smoke models, of one hop, cannot show; `test_measures` does."""
+
 
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
@@ -39,6 +45,18 @@ def test_every_claim_but_those_of_language_models_is_measured(smoke):
             assert "language models" in result.missing
         else:
             assert claim.measure in result.measures, claim.id
+            needs_two_hops = claim.measure in TWO_HOPS
+            assert bool(result.measures[claim.measure]) != needs_two_hops, claim.id
+
+
+def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
+    for path in (smoke / "results").rglob("*.json"):
+        assert str(smoke) not in path.read_text()
+
+
+def test_runs_of_another_scale_are_not_taken_for_done(smoke):
+    with pytest.raises(HeadwayError, match="is there already with"):
+        reproduce.cost("abc", "small", smoke)
 
 
 def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
@@ -126,8 +144,9 @@ def test_results_of_another_format_are_refused(smoke, tmp_path):
     ("words", "said"),
     [
         (["reproduce"], "figure = '' is not allowed"),
-        (["reproduce", "fig9"], "figure = 'fig9' is not allowed: it must be one of theorem1"),
+        (["reproduce", "fig9"], "figure = 'fig9' is not allowed: it must be one of fig2"),
         (["reproduce", "fig4", "--scale", "huge"], "huge"),
+        (["reproduce", "fig3", "--results", "/dev/null"], "/dev/null"),
     ],
 )
 def test_bad_input_is_one_clear_line(words, said, capsys):

@@ -3,11 +3,13 @@
 import builtins
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
 
+from headway.circuits import discover
 from headway.errors import HeadwayError
 from headway.sweeps import table, write_table
 from headway.tasks import ConditionalConfig
@@ -143,3 +145,11 @@ def test_a_table_that_cannot_be_written_is_one_clear_line(runs, tmp_path, monkey
     with pytest.raises(HeadwayError, match=r"pip install 'headway\[table\]'"):
         write_table(tmp_path / "t.parquet", [])
     assert not list(tmp_path.iterdir())
+
+
+def test_the_heads_of_a_circuit_that_was_found_are_counted(solved, tmp_path):
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    found = discover(run, sequences=16, trials=False)
+    (row,) = table(run.folder)
+    assert row["status"] == "done"
+    assert row["useful_heads"] == len(found.circuit.useful_heads) > 0

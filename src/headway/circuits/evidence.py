@@ -83,7 +83,7 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
 def alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:
     """The loss with one head replaced by its mechanism and all others as they are, for every head.
 
-    That of a head which does nothing of use is the model's own.
+    By how much it is above the model's own tells what the head does beyond its mechanism.
     """
     heads = sorted(circuit.mechanisms)
     losses = bench.losses([{head: circuit.mechanisms[head]} for head in heads])

@@ -158,17 +158,18 @@ def read(text: str) -> list[Claim]:
             one name.
     """
     found = []
-    for entry in tomllib.loads(text)["claim"]:
-        scales: dict[str, Any] = {
-            scale: entry.pop(scale) for scale in SCALES[:-1] if scale in entry
-        }
-        rules = {"paper": Rule.of(entry.pop("rule"))}
-        rules |= {scale: Rule.of(data["rule"]) for scale, data in scales.items()}
-        why = {scale: data["why"] for scale, data in scales.items()}
+    for entry in tomllib.loads(text).get("claim", []):
+        name = entry.get("id")
+        scales: dict[str, Any] = {s: entry.pop(s) for s in SCALES[:-1] if s in entry}
         try:
+            rules = {"paper": Rule.of(entry.pop("rule"))}
+            rules |= {scale: Rule.of(data["rule"]) for scale, data in scales.items()}
+            why = {scale: data["why"] for scale, data in scales.items()}
             found.append(Claim(**entry, rules=rules, why=why))
+        except KeyError as error:
+            raise HeadwayError(f"claim {name!r}: it lacks the field {error}") from None
         except TypeError as error:
-            raise HeadwayError(f"claim {entry.get('id')!r}: {error}") from None
+            raise HeadwayError(f"claim {name!r}: {error}") from None
     names = [claim.id for claim in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     require(not twice, "claims: id", twice, "different for every claim")

@@ -135,19 +135,19 @@ EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
         Experiment(
-            "theorem1",
-            "the least number of layers (section 5, appendix B)",
-            (),
-            lambda _: measures.theorem_1(),
-            _draw_bounds,
-        ),
-        Experiment(
             "fig2",
             "language models on five formulations (section 4)",
             (),
             lambda _: {},
             _nothing,
             missing="language models cannot be asked yet",
+        ),
+        Experiment(
+            "theorem1",
+            "the least number of layers (section 5, appendix B)",
+            (),
+            lambda _: measures.theorem_1(),
+            _draw_bounds,
         ),
         Experiment(
             "fig3",

@@ -11,8 +11,15 @@ from headway.circuits.comparison import jaccard
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.papers.claims import Measures
 from headway.report.routes import Routes, trace
-from headway.theory import minimum_layers, proven_minimum, retrieval_flow, theorem_1_bound, witness
-from headway.training import Run
+from headway.theory import (
+    flow_of,
+    minimum_layers,
+    proven_minimum,
+    retrieval_flow,
+    theorem_1_bound,
+    witness,
+)
+from headway.training import Run, RunConfig
 
 LEARNT = 0.5
 """The partial loss below which a hop counts as learnt (section 7.2)."""
@@ -28,7 +35,6 @@ def theorem_1() -> Measures:
     """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
     depths = [*range(1, 65)]
     found = witness(retrieval_flow(3))
-    layers = {layer for layer, _, _ in found.paths}
     return {
         "minimum_minus_bound": {
             f"D={depth}, {mask}": float(
@@ -37,7 +43,7 @@ def theorem_1() -> Measures:
             for depth in depths
             for mask in ("causal", "no mask")
         },
-        "witness_layers_d3": {"D=3": float(len(layers))},
+        "witness_heads_d3": {f"D=3, {found.layers} layers": float(found.heads)},
     }
 
 
@@ -73,7 +79,8 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
             losses = [final_loss(runs[n]) for n in layers]
             correlation[f"seed={seed}"] = _rank_correlation(layers, losses)
             least = [_least_layers(runs, hop) for hop in runs[layers[0]].task.hop_names]
-            later[f"seed={seed}"] = float(least == sorted(least) and least[0] < least[-1])
+            if len(least) > 1:
+                later[f"seed={seed}"] = float(least == sorted(least) and least[0] < least[-1])
     order = {name: _in_order(run) for name, run in with_ic.items()}
     return {
         "ic_final_loss": final,
@@ -100,20 +107,21 @@ def circuits(runs: Runs) -> Measures:
     }
     for name, discovery in found.items():
         circuit, config = discovery.circuit, runs[name].config
-        least = proven_minimum(config.task, config.model.causal)
+        least = _least_heads(config)
         useful = len(circuit.useful_heads)
         measured["abc_idle_share"][name] = 1 - useful / len(circuit.mechanisms)
         measured["abc_useful_heads"][name] = float(useful)
         if least is not None:
             measured["abc_heads_above_minimum"][name] = float(useful - least)
-        measured["abc_first_joins_pairs"][name] = float(_first_joins_pairs(circuit))
+        depth = len(runs[name].task.role_names) // 2
+        measured["abc_first_joins_pairs"][name] = float(_first_joins_pairs(circuit, depth))
         measured["abc_replaced_loss"][name] = discovery.replaced_loss
         first = circuit.useful_heads[0] if circuit.useful_heads else None
         for n in discovery.certificate.necessity:
             path = f"{name} {n.path[0]}.{n.path[1]} {n.path[2]}"
             measured["abc_path_attention"][path] = n.attention
             if n.path[:2] != first:
-                measured["abc_path_cut"][path] = n.worst
+                measured["abc_path_cut"][path] = n.loss
             else:
                 measured["abc_first_uniform"][name] = n.uniform
     measured["abc_likeness"] = {
@@ -147,6 +155,14 @@ def emergence(runs: Runs) -> Measures:
     return measured
 
 
+def _least_heads(config: RunConfig) -> int | None:
+    """The heads of a circuit with the fewest layers; none if no number of layers is enough."""
+    causal = config.model.causal
+    if proven_minimum(config.task, causal) is None:
+        return None
+    return witness(flow_of(config.task), causal).heads
+
+
 def _circuit_of_d(
     measured: Measures, name: str, run: Run, discovery: Discovery, timeline: Timeline
 ) -> None:
@@ -159,17 +175,31 @@ def _circuit_of_d(
     dated = sorted(step for step in born.values() if step is not None)
     if dated and dated[0] > 0:
         measured["d_last_over_first"][name] = dated[-1] / dated[0]
-    routes = trace(run.task, paths)
-    if routes is None:
+    routes, hops = trace(run.task, paths), run.task.hop_names
+    if routes is None or len(hops) < 2:
         return
-    arrivals = [_first_arrival(routes, born, hop) for hop in run.task.hop_names]
-    known = [step for step in arrivals if step is not None]
-    if len(known) > 1:
-        measured["d_arrivals_in_order"][name] = float(known == sorted(known))
-        measured["d_induction_first"][name] = float(known[0] <= min(known[1:]))
+    arrivals = {hop: _first_arrival(routes, born, hop) for hop in hops}
+    order = learnt_in_order(arrivals, run.task.hop_order)
+    if order is not None:
+        measured["d_arrivals_in_order"][name] = float(order)
+    measured["d_induction_first"][name] = float(_induction_first(routes, born, hops))
     for early, late in pairwise(hop for hop in run.task.hop_names if hop in routes.needs):
         shared = set(routes.needs[early]) & set(routes.needs[late])
         measured["d_reuse"][f"{name} {early}, {late}"] = float(len(shared))
+
+
+def _induction_first(
+    routes: Routes, born: Mapping[Path, float | None], hops: Sequence[str]
+) -> bool:
+    """Whether all that the first answer takes was born before all that only later ones take."""
+    first = set(routes.needs.get(hops[0], ()))
+    later = {path for hop in hops[1:] for path in routes.needs.get(hop, ())} - first
+    early = [born.get(path) for path in first]
+    dated = [step for path in later if (step := born.get(path)) is not None]
+    known = [step for step in early if step is not None]
+    if not first or len(known) < len(early):
+        return False
+    return not dated or max(known) <= min(dated)
 
 
 def final_loss(run: Run) -> float:
@@ -216,23 +246,20 @@ def _fall_over_plateau(run: Run) -> float | None:
     return (down - left) / left
 
 
-def _first_joins_pairs(circuit: Circuit) -> bool:
-    """Whether the first useful head only joins the second token of pairs to the first."""
+def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
+    """Whether the first useful head joins the two tokens of every pair (whatever else it does)."""
     if not circuit.useful_heads:
         return False
-    layer, head = circuit.useful_heads[0]
-    relations = [name for at, h, name in circuit.paths if (at, h) == (layer, head)]
-    return all(_joins_a_pair(name) for name in relations)
-
-
-def _joins_a_pair(relation: str) -> bool:
-    query, _, key = relation.partition("→")
-    return int(query[1:]) % 2 == 0 and int(key[1:]) == int(query[1:]) - 1
+    first = circuit.useful_heads[0]
+    relations = {name for layer, head, name in circuit.paths if (layer, head) == first}
+    return {f"s{2 * i}→s{2 * i - 1}" for i in range(1, depth + 1)} <= relations
 
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
     """What the heads above the first useful one do: rank of the layer, and relation."""
     layers = circuit.useful_layers
+    if not layers:
+        return []
     first = circuit.useful_heads[0]
     return [(layers.index(p[0]), p[2]) for p in circuit.paths if p[:2] != first]
 

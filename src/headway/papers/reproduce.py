@@ -13,9 +13,17 @@ from headway.papers.experiments import EXPERIMENTS, Experiment, GroupRuns
 from headway.papers.setups import GROUPS, Configs
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
-from headway.training import Run
+from headway.sweeps.sweep import require_same
+from headway.tasks import make_task
+from headway.training import Run, RunConfig
 from headway.training.environment import describe_environment
-from headway.training.files import clear_content_errors, is_there, read_json, write_json
+from headway.training.files import (
+    clear_content_errors,
+    clear_io_errors,
+    is_there,
+    read_json,
+    write_json,
+)
 
 FORMAT = 1
 """Of the result files."""
@@ -99,7 +107,7 @@ def plan(group: str, scale: str) -> Plan:
 def cost(group: str, scale: str, folder: Path) -> Cost:
     """What a group takes, and how much of it is done in a folder."""
     configs = plan(group, scale).runs
-    left = {name: c for name, c in configs.items() if _ended(folder / group / name) is None}
+    left = {name: c for name, c in configs.items() if _ended(folder / group / name, c) is None}
     return Cost(
         group,
         len(configs),
@@ -137,9 +145,9 @@ def take_apart(
 
 def finished(group: str, scale: str, folder: Path) -> dict[str, Run]:
     """The runs of a group that are done, by name."""
-    places = {name: folder / group / name for name in plan(group, scale).runs}
-    done = {name: place for name, place in places.items() if _ended(place) == "done"}
-    return {name: Run.open(place) for name, place in done.items()}
+    places = {name: (folder / group / name, c) for name, c in plan(group, scale).runs.items()}
+    done = [name for name, (place, config) in places.items() if _ended(place, config) == "done"]
+    return {name: Run.open(places[name][0]) for name in done}
 
 
 def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:
@@ -178,7 +186,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     saved = []
     if experiment.groups and not any(runs.values()):
         return saved
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    require_writable(folder / "figures")
     for name, (title, figure) in experiment.draw(runs).items():
         for ending in ("svg", "png"):
             save_figure(figure, folder / "figures" / f"{name}.{ending}", title)
@@ -193,8 +201,9 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
         HeadwayError: if the disk does not take it.
     """
     path = results / scale / f"{experiment.name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    require_writable(path.parent)
     environment = describe_environment("cpu", 1)
+    del environment["command"]  # it may name folders of this machine
     data = {
         "format": FORMAT,
         "figure": experiment.name,
@@ -264,6 +273,16 @@ def judged(scale: str, results: Path) -> tuple[list[Verdict], dict[str, Result]]
     return found, known
 
 
+def require_writable(folder: Path) -> None:
+    """Makes a folder, if it is not there yet.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
 def shipped_results() -> Path:
     """Where the results lie that come with headway."""
     inside = Path(__file__).parent / "results"
@@ -272,7 +291,7 @@ def shipped_results() -> Path:
 
 def _gaps(group: str, configs: Configs, folder: Path) -> list[str]:
     """What of a group's runs cannot be measured, and why."""
-    ended = {name: _ended(folder / name) for name in configs}
+    ended = {name: _ended(folder / name, config) for name, config in configs.items()}
     gaps = []
     undone = [name for name, status in ended.items() if status is None]
     if undone:
@@ -280,7 +299,8 @@ def _gaps(group: str, configs: Configs, folder: Path) -> list[str]:
     for name, status in ended.items():
         if status == "failed":
             outcome = Run.open(folder / name).outcome() or {}
-            gaps.append(f"{group}/{name} failed: {outcome.get('message')}")
+            message = str(outcome.get("message")).replace(f" in {folder / name}", "")
+            gaps.append(f"{group}/{name} failed: {message}")
     if GROUPS[group].taken_apart:
         done = [name for name, status in ended.items() if status == "done"]
         without = [n for n in done if not is_there(folder / n / "emergence.json")]
@@ -289,23 +309,23 @@ def _gaps(group: str, configs: Configs, folder: Path) -> list[str]:
     return gaps
 
 
-def _ended(folder: Path) -> str | None:
-    """The status of a run that has ended; none if it has not, or is not there."""
+def _ended(folder: Path, config: RunConfig) -> str | None:
+    """The status of a run that has ended; none if it has not, or is not there.
+
+    Raises:
+        HeadwayError: if the run there is not the planned one.
+    """
     if not is_there(folder / "config.json"):
         return None
-    outcome = Run.open(folder).outcome()
+    run = Run.open(folder)
+    require_same(folder, run.config, config)
+    outcome = run.outcome()
     return None if outcome is None else outcome["status"]
 
 
-def _disk(config: Any) -> float:
+def _disk(config: RunConfig) -> float:
     """Bytes of a run's checkpoints."""
     every, steps = config.training.checkpoint_every, config.training.steps
-    positions = config.training.batch_size * _length(config)
+    positions = config.training.batch_size * make_task(config.task).length
     weights = step_cost(config) / positions
     return 4 * weights * (2 if every == 0 else 1 + steps // every)
-
-
-def _length(config: Any) -> int:
-    from headway.tasks import make_task
-
-    return make_task(config.task).length

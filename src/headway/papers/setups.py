@@ -36,7 +36,7 @@ class Group:
 def with_curriculum(scale: str) -> Configs:
     """Section 7, IC: one to eight layers, eight seeds each.
 
-    Small: D = 4 instead of 5, four heads and width 64, trained as `fast` trains.
+    Small: D = 4 instead of 5, one to six layers of four heads, width 64, trained as `fast` trains.
     """
     match scale:
         case "paper":
@@ -50,7 +50,7 @@ def with_curriculum(scale: str) -> Configs:
 def without_curriculum(scale: str) -> Configs:
     """Section 7, non-IC, D = 3: one to eight layers, eight seeds each.
 
-    Small: as with the curriculum, and three seeds.
+    Small: as with the curriculum; 1, 2, 3, 4, 6 and 8 layers, three seeds.
     """
 
     def small(layers: int, seed: int) -> RunConfig:

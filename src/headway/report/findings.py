@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits import ABLATIONS, THRESHOLD, Discovery, Head, Timeline
+from headway.circuits.emergence import hop_steps
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.tasks import Batch
@@ -72,7 +73,7 @@ class Findings:
             run=run,
             metrics=run.metrics(),
             outcome=run.outcome(),
-            sessions=run.read("environment.json") or [],
+            sessions=run.sessions(),
             discovery=discovery,
             timeline=timeline,
             checkpoints=run.checkpoint_steps(),
@@ -92,6 +93,11 @@ class Findings:
     def solved(self) -> bool:
         """Whether the task counts as solved at the last evaluation."""
         return self.loss is not None and self.loss < THRESHOLD
+
+    @functools.cached_property
+    def hops(self) -> dict[str, float | None]:
+        """The step at which each hop was learnt, from the evaluations; none if it was not yet."""
+        return hop_steps(self.metrics, self.run.task.hop_names)
 
     @property
     def causal(self) -> bool:

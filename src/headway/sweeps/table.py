@@ -58,7 +58,7 @@ def row_of(run: Run | HeadwayError) -> Row:
         given_up, found = outcome.get("given_up") or [], run.read("circuit.json")
         last = metrics[-1] if metrics else {}
         with clear_content_errors(run.folder / "circuit.json"):
-            heads = None if found is None else len(found["useful_heads"])
+            heads = None if found is None else int(found["useful_heads"])
         with clear_content_errors(run.folder / "outcome.json"):
             spent = sum(attempt["step"] for attempt in given_up)
             figures = {

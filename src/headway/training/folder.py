@@ -144,7 +144,8 @@ class RunFolder:
         """How the run ended, as in `outcome.json`; none if it has not.
 
         Raises:
-            HeadwayError: if the file is not an object whose status is `done` or `failed`.
+            HeadwayError: if the file is not an object whose status is `done` or `failed`, or a
+                figure in it is no number.
         """
         path = self.folder / "outcome.json"
         if not is_there(path):
@@ -153,6 +154,10 @@ class RunFolder:
         require(isinstance(outcome, dict), str(path), outcome, "an object of fields")
         status = outcome.get("status")
         require(status in ("done", "failed"), f"{path}: status", status, "done or failed")
+        for name in ("step", "seconds", "val_loss", "test_loss"):
+            value = outcome.get(name)
+            fits = value is None or _is_number(value)
+            require(fits, f"{path}: {name}", value, "a number, or left out")
         return outcome
 
     def fail(self, message: str) -> None:

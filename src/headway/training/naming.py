@@ -14,6 +14,10 @@ def said(value: Any) -> str:
     return str(value)
 
 
+MACHINE = ("device", "threads")
+"""Fields that say where a run is computed, not what it is."""
+
+
 def varied(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """The fields that do not have the same value in all configs, or that some do not have.
 

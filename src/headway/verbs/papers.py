@@ -38,8 +38,12 @@ def reproduce(
     place = folder or Path("runs") / f"paper-{scale}"
     groups = paper.groups_of(experiments)
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
+    if not groups:
+        terminal.say("nothing to train")
     if dry_run:
         return
+    kept = results or place / "results"
+    paper.require_writable(kept)
     for group in groups:
         planned = paper.plan(group, scale)
         with terminal.following() as watch:
@@ -51,10 +55,11 @@ def reproduce(
         verdicts += paper.verdicts(experiment, scale, found, missing)
         for drawn in paper.draw(experiment, scale, place):
             terminal.say(f"drawn in {drawn}")
-        paper.write(experiment, scale, found, missing, results or place / "results")
+        paper.write(experiment, scale, found, missing, kept)
     terminal.print_verdicts(verdicts)
-    if scale == "smoke":
+    if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")
+    terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}")
 
 
 def claims(
@@ -66,7 +71,7 @@ def claims(
 
     Args:
         scale: of the results.
-        results: where they lie; none means those that come with headway.
+        results: where they lie; none means results/ of the repository, if there are any.
         file: where to write the table too, as Markdown.
     """
     from headway import terminal

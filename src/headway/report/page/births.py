@@ -33,8 +33,7 @@ def births(findings: Findings) -> str:
         return section("births", 2, "How it was born", html)
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
-    dated = {} if timeline is None else timeline.hops
-    groups = [loss_group(findings, dated)] if metrics else []
+    groups = [loss_group(findings, findings.hops)] if metrics else []
     if timeline is not None:
         groups.append(path_group(timeline, findings.run.task, findings.several_heads))
     html = figure(stacked(groups, end, cut), _caption(findings), "birth")

@@ -23,6 +23,9 @@ from headway.report.page.story import branch_caption, the_way
 from headway.report.roles import Cast
 from headway.tasks import Task
 
+MOST_ROWS = 24
+"""Tables longer than this start folded."""
+
 
 def circuit_figure(findings: Findings, drawing: str) -> str:
     """The drawing, with its caption and the symbols' colours."""
@@ -52,7 +55,7 @@ def legend(task: Task | Cast, paths: Sequence[Path]) -> str:
 
 
 def the_circuit(findings: Findings) -> str:
-    """Section 1: paths to switch off, the way to the answer, the heads that do nothing."""
+    """Section 1: paths to switch off, the way to the answer, what every head does."""
     discovery = findings.discovery
     if discovery is None:
         html = missing(
@@ -63,7 +66,7 @@ def the_circuit(findings: Findings) -> str:
     way = the_way(findings)
     html = _switches(findings)
     html += f"<h3>How it comes by the answer</h3>{way}" if way else ""
-    html += "<h3>Heads without a path</h3>" + _others(findings)
+    html += "<h3>What every head does</h3>" + _heads(findings)
     return section("circuit", 1, "The circuit, path by path", html)
 
 
@@ -110,31 +113,32 @@ def _switches(findings: Findings) -> str:
         + '<p class="under"><b>circuit without it</b>: the loss with every head replaced and this'
         f" path cut (ablation: {escape(findings.ablation)}). <b>above free</b>: the same, while the"
         " useful heads of the layers above attend as they like. <b>model without it, now</b>: the"
-        " loss of the model at the step where the page stands, with this attention set to zero.</p>"
+        " loss of the model at the step where the page stands, with this attention set to zero,"
+        " over other sequences than the certificate's (section 2).</p>"
     )
 
 
 _NOW = ("attention", "without")
 
 
-def _others(findings: Findings) -> str:
+def _heads(findings: Findings) -> str:
     discovery = findings.discovery
     assert discovery is not None
-    useful = set(discovery.circuit.useful_heads)
     alone, intact = discovery.certificate.alone, discovery.certificate.intact_loss
     rows = []
     for head, mechanism in sorted(discovery.circuit.mechanisms.items(), key=lambda item: item[0]):
-        if head not in useful:
-            loss = alone.get(head)
-            rows.append((str(head[0]), str(head[1]), f"<em>{mechanism}</em>", number(loss)))
-    if not rows:
-        return tag("p", "None: every head has a path.")
+        paths = sorted(path for path in discovery.circuit.paths if path[:2] == head)
+        does = "&emsp;".join(map(path_tag, paths)) or f"<em>{mechanism}</em>"
+        rows.append((str(head[0]), str(head[1]), does, number(alone.get(head))))
     columns = ("layer", "head", "mechanism", "model with this head replaced")
-    html = table(columns, rows, "heads without a path")
-    if not alone:
-        return html
+    html = table(columns, rows, "mechanisms of all heads")
+    if len(rows) > MOST_ROWS:
+        html = f"<details><summary>{len(rows)} heads</summary>{html}</details>"
     return html + (
-        '<p class="under"><b>uniform</b>: the mean over all it may see; <b>identity</b>: itself.'
-        " The simplest mechanism that keeps the loss small is kept. The last column replaces this"
-        f" head alone, all others as they are; the model as it is: {number(intact)}.</p>"
+        '<p class="under"><b>uniform</b>: the mean over all it may see; <b>identity</b>: itself;'
+        " else it attends along these paths only. The simplest mechanism that keeps the loss small"
+        " is kept: that a head is not needed to stay below the threshold does not mean that it does"
+        " nothing. <b>model with this head replaced</b>: the loss with this head alone replaced by"
+        f" its mechanism, all others as they are; the model as it is: {number(intact)}, over"
+        f" {discovery.certificate.sequences} sequences.</p>"
     )

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import math
 from bisect import bisect_right
 from typing import Any
 
@@ -38,7 +39,17 @@ def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
 
 def as_script(data: dict[str, Any]) -> str:
     """The data as JSON that can stand in a `<script>`."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    text = json.dumps(_finite(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _finite(data: Any) -> Any:
+    """The data with none in the place of what is no number, which a page could not read."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def _evaluations(findings: Findings, steps: list[int]) -> list[dict[str, Any] | None]:

@@ -1,9 +1,9 @@
 """The first screen of the page: what was trained, the verdict, and the key numbers."""
 
-from headway.circuits import THRESHOLD, Discovery, Timeline
-from headway.circuits.emergence import BIRTH
+from headway.circuits import THRESHOLD, Discovery
+from headway.circuits.emergence import BIRTH, learnt_in_order
 from headway.report.findings import Findings
-from headway.report.page.html import escape, listed, named, number, tag, whole
+from headway.report.page.html import counted, escape, listed, named, number, tag, whole
 from headway.report.page.verdicts import verdicts
 from headway.report.roles import block_starts, position_labels
 from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
@@ -100,7 +100,7 @@ def _learnt(findings: Findings) -> str:
     learnt = [named(hop) for hop, value in partial.items() if value < BIRTH]
     if not learnt:
         return "No hop was learnt."
-    return f"Of its {len(partial)} hops, {', '.join(learnt)} got below {BIRTH:g}."
+    return f"Of {counted(len(partial), 'hop')}, {', '.join(learnt)} got below {BIRTH:g}."
 
 
 def _circuit(findings: Findings) -> str:
@@ -108,7 +108,7 @@ def _circuit(findings: Findings) -> str:
     assert discovery is not None
     heads, every = len(discovery.circuit.useful_heads), len(discovery.circuit.mechanisms)
     replaced = number(discovery.replaced_loss)
-    work = "does" if heads == 1 else "do"
+    work = "is" if heads == 1 else "are"
     if not discovery.faithful:
         return (
             f"The circuit found for it, {heads} of its {every} heads, is not the whole story: with"
@@ -126,8 +126,8 @@ def _circuit(findings: Findings) -> str:
         than = "more" if beyond > 0 else "fewer"
         least = f"{abs(beyond)} {than} than the proven minimum of {findings.minimum}"
     return (
-        f"{heads} of its {every} heads {work} all the work: with every head replaced by what it"
-        f" was found to do, the loss is {replaced}{_doubts(discovery)}. They sit in"
+        f"{heads} of its {every} heads {work} enough: with every head replaced by what it was found"
+        f" to do, the loss is {replaced}{_doubts(discovery)}. They sit in"
         f" {layers} {'layer' if layers == 1 else 'layers'}, {least}."
     )
 
@@ -140,13 +140,13 @@ def _doubts(discovery: Discovery) -> str:
 
 def tiles(findings: Findings) -> str:
     """The key numbers."""
-    discovery, timeline, solved = findings.discovery, findings.timeline, findings.solved_at
+    discovery, solved = findings.discovery, findings.solved_at
     last = findings.metrics[-1] if findings.metrics else None
     entries = [
         (
             "Validation loss",
             number(findings.loss),
-            f"at step {whole(last['step'])}" if last else "no evaluation yet",
+            _where_else(findings) if last else "no evaluation yet",
         ),
         (
             "Circuit loss",
@@ -166,18 +166,18 @@ def tiles(findings: Findings) -> str:
             else f"proven minimum: {findings.minimum} layers",
         ),
         (
-            "Steps to solve",
-            whole(solved["step"]) if solved else whole(None),
-            f"first evaluation below {THRESHOLD:g}",
+            f"Step below {THRESHOLD:g}",
+            whole(solved["step"]) if solved else _not_yet(findings),
+            "first evaluation at which it was",
         ),
         (
-            "Seconds to solve",
-            whole(solved["seconds"]) if solved else whole(None),
+            "Seconds until then",
+            whole(solved["seconds"]) if solved else _not_yet(findings),
             f"{whole(last['examples_per_second'])} sequences a second" if last else "",
         ),
         (
             "In chain order",
-            *(_chain_order(timeline) if timeline else (number(None), "see section 2")),
+            *(_chain_order(findings) if last else (number(None), "no evaluation yet")),
         ),
     ]
     return tag(
@@ -190,15 +190,28 @@ def tiles(findings: Findings) -> str:
     )
 
 
-def _chain_order(timeline: Timeline) -> tuple[str, str]:
+def _where_else(findings: Findings) -> str:
+    """At which step the validation loss was taken, and the loss on other sequences."""
+    told = f"at step {whole(findings.metrics[-1]['step'])}"
+    test = (findings.outcome or {}).get("test_loss")
+    return told if test is None else f"{told}; test loss {number(test)}, on other sequences"
+
+
+def _not_yet(findings: Findings) -> str:
+    return whole(None) if findings.outcome is None else '<span class="none">never</span>'
+
+
+def _chain_order(findings: Findings) -> tuple[str, str]:
     """Whether the hops were learnt in chain order, and in which order they were."""
-    learnt = sorted((step, hop) for hop, step in timeline.hops.items() if step is not None)
+    hops, task = findings.hops, findings.run.task
+    learnt = sorted((step, hop) for hop, step in hops.items() if step is not None)
     if not learnt:
         return number(None), "no hop was learnt"
     order = "learnt: " + ", ".join(named(hop) for _, hop in learnt)
-    if timeline.in_chain_order is None:
+    in_order = learnt_in_order(hops, task.hop_order)
+    if in_order is None:
         return number(None), order
-    return "yes" if timeline.in_chain_order else "no", order
+    return "yes" if in_order else "no", order
 
 
 def example(findings: Findings) -> str:

@@ -65,10 +65,18 @@ def _necessary(discovery: Discovery, several: bool) -> Verdict:
         return Verdict("necessary", None, why)
     if discovery.necessary:
         least = min(found, key=lambda n: n.worst)
+        above = [place_of(n.path, several) for n in found if n.loss < at]
         words = (
-            f"Without any one of its {counted(len(found), 'path')} the loss is {at:g} or more;"
-            f" the least, {number(least.worst)}, without {place_of(least.path, several)}."
+            f"Without any one of its {counted(len(found), 'path')} the loss is {at:g} or more, with"
+            " every head replaced or with the useful heads above it free, whichever is worse; the"
+            f" least, {number(least.worst)}, without {place_of(least.path, several)}."
         )
+        if above:
+            words += (
+                f" With every head replaced, as the paper tests it, that holds for"
+                f" {len(found) - len(above)} of {len(found)}; {listed(above)}"
+                f" {'is' if len(above) == 1 else 'are'} needed by the heads above only."
+            )
         return Verdict("necessary", True, words)
     spare = [place_of(n.path, several) for n in found if n.worst < at]
     words = f"The loss stays below {at:g} without {listed(spare, 'or')} (each alone)."

@@ -117,10 +117,11 @@ class Library:
 
     def _file(self, entry: os.DirEntry[str]) -> Iterator["_Mark"]:
         self._require_inside(entry)
-        try:
-            told = entry.stat()
-        except FileNotFoundError:  # gone in the meantime
-            return
+        with clear_io_errors(Path(entry), "read"):
+            try:
+                told = entry.stat()
+            except FileNotFoundError:  # gone in the meantime
+                return
         _require_file(stat.S_ISREG(told.st_mode), entry)
         yield _Mark(entry.name, told.st_mtime_ns, told.st_size, told.st_ino)
 

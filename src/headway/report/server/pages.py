@@ -36,9 +36,11 @@ class RunPages:
         """
         made, why = True, ""
         with self._lock:
+            entry = self._library.find(entry.name) or entry  # it may have changed while we waited
             for _ in range(TRIES):
                 kept = self._kept.get(entry.name)
                 if kept is not None and kept[0] == entry.version:
+                    self._kept.move_to_end(entry.name)
                     return True, kept[1]
                 try:
                     return True, self._keep(entry, self._made(entry))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.report.sweep.entries import Entry
-from headway.training.naming import natural, said, short_names, varied
+from headway.training.naming import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"
 MISSING = "—"
@@ -52,7 +52,7 @@ def axes_of(entries: Sequence[Entry]) -> list[Axis]:
     """
     chosen: dict[str, list[str]] = {}
     for name in varied([entry.fields for entry in entries]):
-        if name == SEED:
+        if name == SEED or name in MACHINE:
             continue
         by = next((other for other in chosen if _follows(entries, name, other)), None)
         if by is None:

@@ -2,6 +2,9 @@
 const charts = { outputs: [] };
 
 charts.start = () => {
+  if (page.whole) {
+    for (const button of all(".chart .whole")) charts.extend(button.closest(".chart"), true);
+  }
   const paths = new Map((page.data.paths ?? []).map((path) => [path.key, path]));
   charts.outputs = all("output[data-now]").map((output) => {
     const kind = output.dataset.now;
@@ -53,11 +56,9 @@ document.addEventListener("pointerdown", (event) => {
   plot.addEventListener("pointercancel", end, { once: true });
 });
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest?.(".whole");
-  if (!button) return;
-  const chart = button.closest(".chart"), { cut, end } = button.dataset;
-  const whole = chart.dataset.range === "cut";
+// Shows the whole run, or the part in which things happen.
+charts.extend = (chart, whole) => {
+  const button = chart.querySelector(".whole"), { cut, end } = button.dataset;
   chart.dataset.range = whole ? "end" : "cut";
   chart.style.setProperty("--shown", whole ? end : cut);
   const box = `0 0 ${whole ? 1000 : (1000 * cut) / end} 100`;
@@ -65,6 +66,13 @@ document.addEventListener("click", (event) => {
   const words = (step) => (+step).toLocaleString("en");
   button.textContent = whole ? `show steps up to ${words(cut)}`
     : `show the whole run, ${words(end)} steps`;
+};
+
+document.addEventListener("click", (event) => {
+  const chart = event.target.closest?.(".whole")?.closest(".chart");
+  if (!chart) return;
+  page.whole = chart.dataset.range === "cut";
+  charts.extend(chart, page.whole);
   refresh();
 });
 parts.push(charts);

@@ -8,6 +8,8 @@ circuit.start = () => {
   circuit.switches = all(".switch");
   circuit.paths = paths;
   if (!paths.has(page.off)) page.off = null;
+  if (!paths.has(page.pinned)) page.pinned = null;
+  point(null);
 };
 
 circuit.show = () => {
@@ -22,7 +24,8 @@ circuit.show = () => {
 };
 
 circuit.cost = (path, said) => {
-  said.classList.toggle("worse", Boolean(path) && path.cut >= page.data.threshold);
+  const worst = path && Math.max(path.cut, path.cutFree);
+  said.classList.toggle("worse", Boolean(path) && worst >= page.data.threshold);
   if (!path) return [said.dataset.whole];
   const { threshold, circuitLoss } = page.data;
   const side = path.cut < threshold ? "still below" : "not below";

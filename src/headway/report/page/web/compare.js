@@ -29,7 +29,7 @@ document.addEventListener("pointerover", (event) => {
   if (keyOf(event) !== page.pointed) point(keyOf(event));
 });
 document.addEventListener("focusin", (event) => {
-  if (keyOf(event)) point(keyOf(event));
+  if (keyOf(event) !== page.pointed) point(keyOf(event));
 });
 document.addEventListener("click", (event) => {
   if (keyOf(event) && !event.target.closest("a, button")) point(keyOf(event), true);

@@ -150,9 +150,11 @@ maps.reader = (map) => {
 maps.unpack = async () => {
   if (maps.unpacking === page.data) return;
   maps.unpacking = page.data;
-  const stream = new Blob([bytes(page.data.example.packed)]).stream();
+  const data = page.data, stream = new Blob([bytes(data.example.packed)]).stream();
   const open = new Response(stream.pipeThrough(new DecompressionStream("gzip")));
-  maps.onExample = new Uint8Array(await open.arrayBuffer());
+  const values = new Uint8Array(await open.arrayBuffer());
+  if (page.data !== data) return; // the run went on in the meantime
+  maps.onExample = values;
   refresh();
 };
 

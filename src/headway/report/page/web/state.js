@@ -15,6 +15,7 @@ const page = {
   pinned: null, // the path that was clicked
   pointed: null, // the path that is pointed at
   off: null, // the path that is switched off
+  whole: false, // whether curves show the whole run where a part would do
   view: "roles",
   order: "position",
 };

@@ -10,14 +10,14 @@ time.stop = () => {
 
 time.play = () => {
   if (time.timer) return time.stop();
-  const last = page.data.steps.length - 1;
-  if (page.at === last) goTo(0);
+  const last = () => page.data.steps.length - 1; // more may come while it plays
+  if (page.at === last()) goTo(0);
   byId("play").textContent = "❚❚";
   byId("play").setAttribute("aria-label", "pause");
   time.timer = setInterval(() => {
-    if (page.at >= last) return time.stop();
+    if (page.at >= last()) return time.stop();
     goTo(page.at + 1);
-  }, Math.max(40, Math.min(160, 8000 / (last + 1))));
+  }, Math.max(40, Math.min(160, 8000 / (last() + 1))));
 };
 
 time.start = () => {
@@ -54,7 +54,9 @@ document.addEventListener("keydown", (event) => {
   const moves = { ArrowLeft: page.at - 1, ArrowRight: page.at + 1 };
   if (event.key === "Escape") {
     page.pinned = null;
+    page.off = null;
     point(null);
+    refresh();
   } else if (!typing && !wide && event.key in moves) {
     event.preventDefault();
     time.stop();

@@ -34,7 +34,11 @@
     matching.textContent = words.length ? `${shown} of ${all}` : "";
   };
   const restart = () => { tell(); sift(); };
-  filter.value = decodeURIComponent(location.hash.slice(1));
+  try {
+    filter.value = decodeURIComponent(location.hash.slice(1));
+  } catch { // no address of ours
+    filter.value = "";
+  }
   filter.addEventListener("input", () => {
     history.replaceState(null, "", `#${encodeURIComponent(filter.value)}`);
     sift();
