@@ -5,29 +5,14 @@ from pathlib import Path
 import pytest
 from altered import certified
 from pages import Written, written
+from tiny_runs import tiny_config
 
 from headway.circuits import Discovery, Paths, Trial, discover, emergence
-from headway.models import TransformerConfig
-from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
-from headway.training import Run, RunConfig, TrainingConfig, train
+from headway.tasks import ConditionalConfig, RetrievalConfig
+from headway.training import Run, RunConfig, train
 
 ANY_LOSS = 10.0
 """A threshold under which even an untrained model has a circuit."""
-
-
-def tiny_config(task: TaskConfig, causal: bool = True, n_heads: int = 1) -> RunConfig:
-    return RunConfig(
-        task=task,
-        model=TransformerConfig(n_layers=2, d_model=16, n_heads=n_heads, causal=causal),
-        training=TrainingConfig(
-            steps=6,
-            batch_size=8,
-            train_examples=None,
-            eval_every=2,
-            eval_examples=8,
-            checkpoint_every=2,
-        ),
-    )
 
 
 def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:

@@ -170,7 +170,7 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
         ghost = seen.page.locator(f'.arrow[data-path="{path}"] .shaft')
         assert ghost.evaluate("it => getComputedStyle(it).strokeDasharray") != "none"
         worse = seen.page.locator("#switched").evaluate("it => it.classList.contains('worse')")
-        assert worse == (n["loss"] >= found["threshold"])
+        assert worse == (max(n["loss"], n["free"]) >= found["threshold"])
     switch.click()
     seen.settle()
     assert seen.words("#switched") == whole

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 from serving import add_line, main_of, serving, tree
+from tiny_runs import tiny_config
 
-from conftest import tiny_config
 from headway.errors import HeadwayError
 from headway.report.server import Server, pages
 from headway.tasks import RetrievalConfig

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 from serving import add_line, main_of, serving
+from tiny_runs import tiny_config
 
-from conftest import tiny_config
 from headway.tasks import RetrievalConfig
 from headway.training import Run
 

@@ -173,8 +173,8 @@ def _circuit_of_d(
     measured["d_twin_paths"][name] = float(len(twins))
     born = {history.path: history.born for history in timeline.paths}
     dated = sorted(step for step in born.values() if step is not None)
-    if dated and dated[0] > 0:
-        measured["d_last_over_first"][name] = dated[-1] / dated[0]
+    if dated:  # what was born by chance at the start counts from the first checkpoint after it
+        measured["d_last_over_first"][name] = dated[-1] / max(dated[0], timeline.steps[1])
     routes, hops = trace(run.task, paths), run.task.hop_names
     if routes is None or len(hops) < 2:
         return
