@@ -131,7 +131,7 @@ def _cell(html: str, parts: Sequence[str]) -> str:
 
 def _drawing(circuit: Circuit, cast: Cast, found: Discovery | None = None) -> str:
     svg = circuit_svg(circuit, cast, found, pressable=False)
-    return tag("div", svg, class_="scroll") + legend(cast, circuit.paths)
+    return tag("div", svg, class_="scroll") + legend(path_looks(cast, circuit.paths).values())
 
 
 def _verdict(found: Discovery) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from headway.report.comparison.members import Member
 from headway.report.labels import rounded
+from headway.report.page.circuit import legend
 from headway.report.page.circuit_svg import circuit_svg
-from headway.report.page.html import counted, figure, named, section, tag
-from headway.report.page.looks import NOTHING, path_looks
+from headway.report.page.html import counted, figure, section, tag
+from headway.report.page.looks import Look, path_looks
 
 
 def circuits(members: Sequence[Member]) -> str:
@@ -21,7 +22,9 @@ def circuits(members: Sequence[Member]) -> str:
         " carries. Point at an arrow: the same relation lights up in every circuit, <b>whatever its"
         " layer and head</b>, as heads of different models have nothing in common but what they do."
     )
-    html = figure(tag("div", "".join(drawn), class_="minis") + _legend(members), caption, "all")
+    html = figure(
+        tag("div", "".join(drawn), class_="minis") + legend(_looks(members)), caption, "all"
+    )
     return section("circuits", 2, "The circuits", html)
 
 
@@ -39,19 +42,11 @@ def _small(member: Member) -> str:
     return tag("div", head + drawing, class_="mini", data_run=str(member.number))
 
 
-def _legend(members: Sequence[Member]) -> str:
-    """The symbols' colours; a symbol has the same in all circuits."""
-    carried: dict[str, str] = {}
-    nothing = False
-    for member in members:
-        if (discovery := member.findings.discovery) is not None:
-            looks = path_looks(member.findings.run.task, discovery.circuit.paths).values()
-            carried |= {symbol: look.colour for look in looks for symbol in look.carries[-1:]}
-            nothing = nothing or any(look.colour == NOTHING for look in looks)
-    html = "".join(
-        tag("span", f"<i></i>{named(symbol)}", class_=f"carried {colour}")
-        for symbol, colour in sorted(carried.items())
-    )
-    if nothing:
-        html += tag("span", "<i></i>nothing new", class_=f"carried {NOTHING}")
-    return tag("p", f"arrows carry {html}", class_="legend") if html else ""
+def _looks(members: Sequence[Member]) -> list[Look]:
+    """Of the paths of all circuits; a symbol has the same colour in each."""
+    return [
+        look
+        for member in members
+        if (found := member.findings.discovery) is not None
+        for look in path_looks(member.findings.run.task, found.circuit.paths).values()
+    ]

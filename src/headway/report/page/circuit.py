@@ -1,8 +1,7 @@
 """Section 1 of the page: the circuit path by path, with the loss that cutting each one costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from headway.circuits import Path
 from headway.report.findings import Findings
 from headway.report.labels import rounded
 from headway.report.page.html import (
@@ -18,10 +17,8 @@ from headway.report.page.html import (
     table,
     tag,
 )
-from headway.report.page.looks import NOTHING, path_looks
+from headway.report.page.looks import NOTHING, Look, path_looks
 from headway.report.page.story import branch_caption, the_way
-from headway.report.roles import Cast
-from headway.tasks import Task
 
 MOST_ROWS = 24
 """Tables longer than this start folded."""
@@ -38,18 +35,19 @@ def circuit_figure(findings: Findings, drawing: str) -> str:
         " position comes by if the heads copy all that stands where they look."
         + branch_caption(task, discovery.circuit.paths)
     )
-    return figure(drawing + legend(task, discovery.circuit.paths), caption, "circuit")
+    looks = path_looks(task, discovery.circuit.paths).values()
+    return figure(drawing + legend(looks), caption, "circuit")
 
 
-def legend(task: Task | Cast, paths: Sequence[Path]) -> str:
-    """Which symbol every colour of the drawing stands for; empty if the task names no symbols."""
-    looks = path_looks(task, paths)
-    carried = {symbol: look.colour for look in looks.values() for symbol in look.carries[-1:]}
+def legend(looks: Iterable[Look]) -> str:
+    """Which symbol every colour of a drawing stands for; empty if no path is known to carry one."""
+    looks = list(looks)
+    carried = {symbol: look.colour for look in looks for symbol in look.carries[-1:]}
     html = "".join(
         tag("span", f"<i></i>{named(symbol)}", class_=f"carried {colour}")
         for symbol, colour in sorted(carried.items())
     )
-    if any(look.colour == NOTHING for look in looks.values()):
+    if any(look.colour == NOTHING for look in looks):
         html += tag("span", "<i></i>nothing new", class_=f"carried {NOTHING}")
     return tag("p", f"arrows carry {html}", class_="legend") if html else ""
 

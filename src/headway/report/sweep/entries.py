@@ -15,12 +15,11 @@ from headway.theory import proven_minimum
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, is_there, read_json
+from headway.training.finding import PLAN
 from headway.training.naming import natural
 
 MOST_POINTS = 120
 """Points of a run's curve; of more, evenly many are kept."""
-
-PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
