@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 from headway.errors import HeadwayError
 from headway.papers.claims import Claim, Rule, Verdict, claims, read
 from headway.papers.experiments import EXPERIMENTS
+from headway.papers.reproduce import judged
+from headway.papers.table import markdown
 
 CLAIM = """
 [[claim]]
@@ -87,3 +91,12 @@ def test_every_claim_is_of_a_figure_that_can_be_asked_for():
     for one in found:
         assert set(one.why) == set(one.rules) - {"paper"}
     assert [one.id for one in claims("fig3")] == ["shared-information", "at-most-triples"]
+
+
+def test_the_table_in_the_docs_is_that_of_the_results():
+    root = Path(__file__).parents[2]
+    verdicts, known = judged("small", root / "results")
+    assert known
+    page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
+    assert table == markdown(verdicts)

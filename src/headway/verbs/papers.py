@@ -71,7 +71,7 @@ def claims(
 
     Args:
         scale: of the results.
-        results: where they lie; none means results/ of the repository, if there are any.
+        results: where they lie; none means those that come with headway.
         file: where to write the table too, as Markdown.
     """
     from headway import terminal
