@@ -143,7 +143,7 @@ def test_results_of_another_format_are_refused(smoke, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["reproduce"], "figure = '' is not allowed"),
+        (["reproduce"], "Missing from headway reproduce: FIGURE, one of fig2"),
         (["reproduce", "fig9"], "figure = 'fig9' is not allowed: it must be one of fig2"),
         (["reproduce", "fig4", "--scale", "huge"], "huge"),
         (["reproduce", "fig3", "--results", "/dev/null"], "/dev/null"),

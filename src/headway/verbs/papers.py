@@ -6,7 +6,7 @@ from typing import Literal
 from tyro.conf import Positional
 
 from headway.arguments import Flag
-from headway.errors import require
+from headway.errors import HeadwayError
 from headway.training.files import write_whole
 
 
@@ -33,7 +33,8 @@ def reproduce(
     from headway import sweeps, terminal
     from headway.papers import reproduce as paper
 
-    require(len(figures) > 0, "figure", "", paper.listed())
+    if not figures:
+        raise HeadwayError(f"Missing from headway reproduce: FIGURE, {paper.listed()}")
     experiments = paper.chosen(figures)
     place = folder or Path("runs") / f"paper-{scale}"
     groups = paper.groups_of(experiments)
