@@ -5,33 +5,33 @@ from pathlib import Path
 
 from headway.errors import HeadwayError
 from headway.report.page.html import counted, tag
+from headway.report.server.catalogue import Catalogue, Entry, Name, digest
 from headway.report.server.document import asset, document, plain
-from headway.report.server.library import Entry, Library, Name, digest
 from headway.report.server.rows import COLUMNS, row_of
 from headway.report.server.summary import Summary, summary_of
 from headway.training.files import first_line
 
 
 class Index:
-    """The page of all runs in a library; of a run that did not change nothing is read again."""
+    """The page of all runs in a catalogue; of a run that did not change nothing is read again."""
 
-    def __init__(self, library: Library):
-        self._library = library
+    def __init__(self, catalogue: Catalogue):
+        self._catalogue = catalogue
         self._known: dict[Name, tuple[str, Summary | str]] = {}
         self._lock = threading.Lock()
 
     def version(self) -> str:
         """A short text, another one whenever the page changed."""
         try:
-            return _version(self._library.entries())
+            return _version(self._catalogue.entries())
         except HeadwayError as error:
             return digest([str(error)])
 
     def page(self) -> str:
         """The page as HTML."""
-        folder = self._library.folder
+        folder = self._catalogue.folder
         try:
-            entries = self._library.entries()
+            entries = self._catalogue.entries()
         except HeadwayError as error:
             return document("headway · runs", digest([str(error)]), "", _missing(plain(error)))
         with self._lock:

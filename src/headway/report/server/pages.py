@@ -8,8 +8,8 @@ from headway.report.findings import Findings
 from headway.report.history import Memory
 from headway.report.page.html import tag
 from headway.report.page.render import render
+from headway.report.server.catalogue import Catalogue, Entry, Name
 from headway.report.server.document import document, plain, version_tag
-from headway.report.server.library import Entry, Library, Name
 from headway.training import Run
 from headway.training.files import first_line
 
@@ -20,10 +20,10 @@ TRIES = 3
 
 
 class RunPages:
-    """The pages of the runs in a library; one is made at a time, and kept until its run changes."""
+    """The pages of the runs in a catalogue; one is made at a time, and kept until its run changes."""
 
-    def __init__(self, library: Library):
-        self._library = library
+    def __init__(self, catalogue: Catalogue):
+        self._catalogue = catalogue
         self._kept: OrderedDict[Name, tuple[str, str]] = OrderedDict()
         self._seen: dict[Name, Memory] = {}
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class RunPages:
         """
         made, why = True, ""
         with self._lock:
-            entry = self._library.find(entry.name) or entry  # it may have changed while we waited
+            entry = self._catalogue.find(entry.name) or entry  # it may have changed while we waited
             for _ in range(TRIES):
                 kept = self._kept.get(entry.name)
                 if kept is not None and kept[0] == entry.version:
@@ -48,7 +48,7 @@ class RunPages:
                     made, why = True, str(error)
                 except Exception as error:
                     made, why = False, f"{type(error).__name__}: {first_line(error)}"
-                now = self._library.find(entry.name)
+                now = self._catalogue.find(entry.name)
                 if now is None or now.version == entry.version:
                     break
                 entry = now

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from headway.circuits import THRESHOLD
 from headway.report.labels import rounded
 from headway.report.page.html import counted, tag
+from headway.report.server.catalogue import Entry, Name
 from headway.report.server.document import plain
-from headway.report.server.library import Entry, Name
 from headway.report.server.summary import Summary
 
 COLUMNS = ("run", "task", "status", "validation loss", "circuit", "changed")

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from headway.errors import HeadwayError, require
+from headway.report.server.catalogue import Catalogue, Name
 from headway.report.server.index import Index
-from headway.report.server.library import Library, Name
 from headway.report.server.pages import RunPages
 from headway.report.server.rows import link
 
@@ -53,8 +53,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
-        self.library = Library(folder)
-        self.index, self.pages = Index(self.library), RunPages(self.library)
+        self.catalogue = Catalogue(folder)
+        self.index, self.pages = Index(self.catalogue), RunPages(self.catalogue)
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -123,15 +123,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _route_run(self, parts: list[str], last: str) -> None:
         """Answers what begins with /run/; the last part is empty in the address of a page."""
-        library = self._site.library
-        entry = library.find(decoded(parts)) if last in ("", "version") else None
+        catalogue = self._site.catalogue
+        entry = catalogue.find(decoded(parts)) if last in ("", "version") else None
         if entry is not None and last == "version":
             self._say(HTTPStatus.OK, entry.version)
         elif entry is not None:
             fine, page = self._site.pages.page(entry)
             status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
             self._answer(status, HTML, page)
-        elif last and (found := library.find(decoded([*parts, last]))) is not None:
+        elif last and (found := catalogue.find(decoded([*parts, last]))) is not None:
             self._answer(HTTPStatus.MOVED_PERMANENTLY, TEXT, "", {"Location": link(found.name)})
         else:
             self._say(HTTPStatus.NOT_FOUND, "there is no such run")

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from headway.report.history import thinned
 from headway.report.page.html import counted
-from headway.report.server.library import Entry
+from headway.report.server.catalogue import Entry
 from headway.tasks import RetrievalConfig, TaskConfig, task_kind
 from headway.theory import proven_minimum
 from headway.training import Run

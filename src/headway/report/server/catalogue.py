@@ -36,7 +36,7 @@ class Entry:
     refused: str | None = None
 
 
-class Library:
+class Catalogue:
     """The runs in a folder and in the sweeps in it.
 
     What is not in the folder itself is not looked at: links that lead out of it are refused.
