@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.circuits import discover, emergence
+from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
 from headway.papers.claims import SCALES, Measures, Verdict, claims
 from headway.papers.experiments import EXPERIMENTS, Experiment, GroupRuns
@@ -123,6 +123,8 @@ def take_apart(
 ) -> None:
     """Finds and dates the circuits of a group's runs that are done, where that is not done yet.
 
+    A run whose circuit cannot be found is left as it is: `measured` tells that it lacks one.
+
     Args:
         group: of runs.
         scale: of them.
@@ -137,7 +139,8 @@ def take_apart(
         if watch is not None:
             watch(name, "finding and dating its circuit")
         try:
-            emergence(run, discover(run))
+            known = run.read("circuit.json") is not None
+            emergence(run, saved_discovery(run) if known else discover(run))
         except HeadwayError as error:
             if watch is not None:
                 watch(name, str(error))

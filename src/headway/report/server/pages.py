@@ -20,7 +20,7 @@ TRIES = 3
 
 
 class RunPages:
-    """The pages of the runs in a catalogue; one is made at a time, and kept until its run changes."""
+    """The pages of the runs in a catalogue; made one at a time, and kept until the run changes."""
 
     def __init__(self, catalogue: Catalogue):
         self._catalogue = catalogue
