@@ -55,10 +55,12 @@ def _mismatch(value: Any, hint: Any) -> str | None:
             return None
         return " or ".join(p for p in problems if p) + (" or none" if type(None) in args else "")
     if origin is tuple:
-        fits = isinstance(value, tuple) and len(value) == len(args)
-        if fits and not any(_mismatch(v, a) for v, a in zip(value, args, strict=True)):
+        some = args[1:] == (...,)
+        kinds = args[:1] * len(value) if some and isinstance(value, tuple) else args
+        fits = isinstance(value, tuple) and len(value) == len(kinds)
+        if fits and not any(_mismatch(v, kind) for v, kind in zip(value, kinds, strict=True)):
             return None
-        return f"{len(args)} numbers"
+        return "numbers" if some else f"{len(args)} numbers"
     if hint is bool:
         return None if isinstance(value, bool) else "true or false"
     if hint is int:

@@ -91,11 +91,13 @@ def test_a_run_of_the_first_format_is_float32_and_of_full_depth(tiny, with_train
     written = json.loads(path.read_text())
     assert written["format"] == FORMAT
     assert written["task"].pop("copies") == "same"
+    assert written["task"].pop("hops") is None
     added = {"precision": "float32", "depths": "full", "rising_every": 200}
+    added |= {"targets": "all", "supervise": "end"}
     for field, value in added.items():
         assert written["training"].pop(field) == value
     path.write_text(json.dumps(written))
-    with pytest.raises(HeadwayError, match=r"^task.copies is missing: every field must"):
+    with pytest.raises(HeadwayError, match=r"^task.(hops|copies) is missing: every field must"):
         Run.open(run.folder)
     path.write_text(json.dumps({**written, "format": 1}))
     assert Run.open(run.folder).config == tiny

@@ -7,7 +7,8 @@ inputs [batch, position, d_input]
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -230,6 +231,15 @@ class Transformer(nn.Module):
         """Predicts at the read-out positions; every layer's attention passes through `tap`.
 
         Sequences may be shorter than `n_positions`.
+        """
+        (last,) = deque(self.streams(inputs, tap), maxlen=1)
+        return self.read(last)
+
+    def streams(
+        self, inputs: Float[Tensor, "batch position d_input"], tap: Tap | None = None
+    ) -> Iterator[Float[Tensor, "batch position d_model"]]:
+        """The residual stream after every layer.
+
         Without a tap, the last layer is computed at the read-out positions only: nothing else of
         it can reach the output.
         """
@@ -244,7 +254,13 @@ class Transformer(nn.Module):
             elif last:
                 x = x[:, -self.n_read :]
             x = block.finish(x + block.attn.mix(pattern, values))
-        return self.unembed(self.ln_final(x[:, -self.n_read :]))
+            yield x
+
+    def read(
+        self, stream: Float[Tensor, "batch position d_model"]
+    ) -> Float[Tensor, "batch read d_target"]:
+        """What is read out of a residual stream; it is meant for that after the last layer."""
+        return self.unembed(self.ln_final(stream[:, -self.n_read :]))
 
     @property
     def layers(self) -> list[Block]:

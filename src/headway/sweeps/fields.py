@@ -104,10 +104,16 @@ def _read(text: str, hint: Any) -> Any:
                 problems.append(str(error))
         raise ValueError(" or ".join([*problems, *(["none"] if type(None) in args else [])]))
     if origin is tuple:
-        parts = text.split(":")
-        if len(parts) != len(args):
+        parts, some = text.split(":"), args[1:] == (...,)
+        kinds = args[:1] * len(parts) if some else args
+        if len(parts) != len(kinds):
             raise ValueError(f"{len(args)} numbers joined by colons")
-        return tuple(_read(part, arg) for part, arg in zip(parts, args, strict=True))
+        try:
+            return tuple(_read(part, kind) for part, kind in zip(parts, kinds, strict=True))
+        except ValueError as error:
+            if not some:
+                raise
+            raise ValueError("numbers joined by colons (1:3)") from error
     kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     if hint not in kinds:
         raise ValueError("left as it is: it cannot be written as one word")

@@ -23,11 +23,13 @@ class Batch:
         inputs: token and position code of every position, side by side.
         targets: for every query position in order, one vector per hop.
         roles: the position at which each chain plays each role (names: `Task.role_names`).
+        asked: which of the hops that are read out the targets are, by index; none means the first.
     """
 
     inputs: Float[Tensor, "batch position feature"]
     targets: Float[Tensor, "batch query hop token"]
     roles: Int[Tensor, "batch role chain"]
+    asked: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

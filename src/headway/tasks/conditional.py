@@ -45,6 +45,11 @@ class ConditionalConfig:
         )
         require_code(self.d_token, self.position_base)
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What a query must predict."""
+        return ("x", "y", "z") if self.curriculum else ("z",)
+
 
 class Conditional(Task):
     """Samples sequences `… x y z … a y … a x … a`; asks for z, which needs both x and y.
@@ -71,7 +76,7 @@ class Conditional(Task):
         table = 3 * m * m
         self.length = table + 5 * n
         self.n_chains, self.d_token, self.d_input = n, k, 2 * k
-        self.hop_names = ("x", "y", "z") if config.curriculum else ("z",)
+        self.hop_names = config.asked
         if config.order == "deep-first":
             self._table_start, self._y_start, self._x_start = 0, table, table + 2 * n
         else:

@@ -1,7 +1,8 @@
 """The retrieval problem: follow a chain of D facts (Musat 2024, sections 3 and 6)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -23,6 +24,8 @@ class RetrievalConfig:
         n_chains: N, interleaved chains.
         d_token: K, dimensions of a token and of the position code; even.
         curriculum: the implicit curriculum (IC): predict x_1 .. x_D rather than x_D alone.
+        hops: which of x_1 .. x_D the curriculum asks for, by number, x_D among them; none means
+            all.
         position_code: a code for every token, or one for both tokens of a pair.
         position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
             the base whose longest wave is 1.25 sequences.
@@ -37,6 +40,7 @@ class RetrievalConfig:
     n_chains: int = 4
     d_token: int = 4
     curriculum: bool = True
+    hops: tuple[int, ...] | None = None
     position_code: Literal["token", "pair"] = "token"
     position_base: float | None = 10_000.0
     order: Order = "deep-first"
@@ -46,7 +50,23 @@ class RetrievalConfig:
         require_types(self, "task.")
         require(self.depth >= 1, "task.depth", self.depth, "a whole number of at least 1")
         require(self.n_chains >= 1, "task.n_chains", self.n_chains, "a whole number of at least 1")
+        if self.hops is not None:
+            rising = all(low < high for low, high in pairwise((0, *self.hops)))
+            require(
+                self.curriculum and rising and self.hops[-1:] == (self.depth,),
+                "task.hops",
+                self.hops,
+                f"numbers from 1 up that rise to task.depth = {self.depth}, with task.curriculum ="
+                " true, or none",
+            )
         require_code(self.d_token, self.position_base)
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The numbers j of the x_j that a query must predict."""
+        if not self.curriculum:
+            return (self.depth,)
+        return self.hops or tuple(range(1, self.depth + 1))
 
 
 class Retrieval(Task):
@@ -72,8 +92,7 @@ class Retrieval(Task):
         self.length = n * (2 * depth + 1)
         self.n_chains, self.d_token, self.d_input = n, k, 2 * k
         self.role_names = tuple(f"s{i}" for i in range(2 * depth + 1))
-        hops = range(1, depth + 1) if config.curriculum else [depth]
-        self.hop_names = tuple(f"x_{j}" for j in hops)
+        self.hop_names = tuple(f"x_{j}" for j in config.asked)
 
         # Where each role of the chain in slot 0 stands, and how far apart slots are.
         blocks = [depth - 1 - j if config.order == "deep-first" else j for j in range(depth)]
@@ -118,7 +137,8 @@ class Retrieval(Task):
                 first); what is asked are then its hops. None means all.
         """
         symbols, slots = draws
-        depth = depth or self.config.depth
+        kept = self.config if depth is None else replace(self.config, depth=depth, hops=None)
+        depth = kept.depth
         count, _, _, k = symbols.shape
         slots = slots.long()
         roles = self._role_start + self._role_stride * slots[:, self._role_block]
@@ -133,8 +153,7 @@ class Retrieval(Task):
         where = roles.reshape(count, self.length, 1).expand(-1, -1, k)
         inputs[..., :k].scatter_(1, where, tokens)
 
-        first, last = 1 if self.config.curriculum else depth, depth
-        asked = symbols[:, :, self._asked_from + first : self._asked_from + last + 1]
+        asked = symbols[:, :, [self._asked_from + number for number in kept.asked]]
         if self.config.copies == "rotated":
             asked = asked @ rotation(k, symbols.device)
         at_query = slots[:, 0, :, None, None].expand_as(asked)

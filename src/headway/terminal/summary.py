@@ -70,6 +70,8 @@ def said_of_trials(found: Discovery) -> str:
 def describe_task(config: TaskConfig) -> str:
     """A task in a few words."""
     curriculum = "implicit curriculum" if config.curriculum else "no curriculum"
+    if isinstance(config, RetrievalConfig) and config.hops is not None:
+        curriculum += " of " + ", ".join(f"x_{hop}" for hop in config.hops)
     if isinstance(config, RetrievalConfig):
         sizes = f"D={config.depth} N={config.n_chains} K={config.d_token}"
         return f"retrieval problem, {sizes}, {curriculum}"

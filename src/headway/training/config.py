@@ -11,6 +11,8 @@ from headway.errors import HeadwayError, require, require_types
 from headway.models import TransformerConfig
 from headway.tasks import TASKS, RetrievalConfig, TaskConfig, task_kind
 
+Targets = Literal["all", "random", "rising", "falling"]
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -26,7 +28,14 @@ class TrainingConfig:
             steps. The shallower sequences are the ends of deeper ones, and ask for their own last
             symbol, or with the implicit curriculum for all of theirs. The validation loss is
             always that of the full depth.
-        rising_every: steps between one depth and the next, if they rise.
+        targets: which of the hops that the task asks for a step counts: `all` at once; `random`,
+            one of them, drawn afresh for every step; `rising`, first the nearest, and one more
+            every `rising_every` steps; or `falling`, first the farthest, and so on. The validation
+            loss counts all.
+        supervise: where a step asks: at the `end`, or after the `layers`. Then the task asks for
+            x_D alone at the end, and the map that reads it out there must find x_j at the query
+            after layer ⌈j · n_layers / D⌉ already: every hop has a layer by which it must be done.
+        rising_every: steps between one depth, or target, and the next, if they rise or fall.
         optimizer: `adam`, or `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on
             the rest.
         learning_rate: Adam's.
@@ -62,6 +71,8 @@ class TrainingConfig:
     batch_size: int = 128
     train_examples: int | None = 262_144
     depths: Literal["full", "mixture", "rising"] = "full"
+    targets: Targets = "all"
+    supervise: Literal["end", "layers"] = "end"
     rising_every: int = 200
     optimizer: Literal["adam", "muon"] = "adam"
     learning_rate: float = 1e-3
@@ -150,20 +161,49 @@ class RunConfig:
             self.device,
             "cpu, cuda, cuda:N or mps",
         )
-        can_shorten = isinstance(self.task, RetrievalConfig) and self.task.order == "deep-first"
+        self._require_course()
+
+    def _require_course(self) -> None:
+        """Checks that what is asked for when and where is something that the task can ask."""
+        task, training = self.task, self.training
+        chain = task if isinstance(task, RetrievalConfig) else None
+        can_shorten = chain is not None and chain.order == "deep-first" and chain.hops is None
         require(
-            self.training.depths == "full" or can_shorten,
+            training.depths == "full" or can_shorten,
             "training.depths",
-            self.training.depths,
-            "full, unless the task is the retrieval problem with task.order = deep-first",
+            training.depths,
+            "full, unless the task is the retrieval problem with task.order = deep-first and"
+            " task.hops = none",
         )
-        if self.training.depths == "rising" and isinstance(self.task, RetrievalConfig):
+        require(
+            training.targets == "all" or (task.curriculum and training.depths == "full"),
+            "training.targets",
+            training.targets,
+            "all, unless task.curriculum is true and training.depths = full",
+        )
+        require(
+            training.supervise == "end"
+            or (chain is not None and not chain.curriculum and training.depths == "full"),
+            "training.supervise",
+            training.supervise,
+            "end, unless the task is the retrieval problem with task.curriculum = false, and"
+            " training.depths = full",
+        )
+        if training.supervise == "layers" and chain is not None:
             require(
-                (self.task.depth - 1) * self.training.rising_every < self.training.steps,
+                chain.depth <= self.model.n_layers,
+                "model.n_layers",
+                self.model.n_layers,
+                f"at least task.depth = {chain.depth} with training.supervise = layers",
+            )
+        if "rising" in (training.depths, training.targets) or training.targets == "falling":
+            stages = len(task.asked) if training.depths == "full" or chain is None else chain.depth
+            require(
+                (stages - 1) * training.rising_every < training.steps,
                 "training.rising_every",
-                self.training.rising_every,
-                f"so few that depth {self.task.depth} comes before"
-                f" training.steps = {self.training.steps}",
+                training.rising_every,
+                f"so few that the last of {stages} stages comes before"
+                f" training.steps = {training.steps}",
             )
 
 
@@ -232,12 +272,16 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     )
 
 
-FORMAT = 3
+FORMAT = 4
 """Of a config that is kept as JSON."""
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
     2: {"training": {"precision": "float32", "depths": "full", "rising_every": 200}},
     3: {"task.retrieval": {"copies": "same"}},
+    4: {
+        "task.retrieval": {"hops": None},
+        "training": {"targets": "all", "supervise": "end"},
+    },
 }
 """For every format of `config.json` since the first, the fields that it added to a section, perhaps
 of one kind of task, and what they are for a run that was written before."""
@@ -273,9 +317,11 @@ def _build(cls: type, prefix: str, values: dict[str, Any]) -> Any:
             raise HeadwayError(f"{prefix}{name} is missing: every field must be given")
     hints = typing.get_type_hints(cls)
     values = {
-        name: tuple(value)
-        if typing.get_origin(hints[name]) is tuple and isinstance(value, list)
-        else value
+        name: tuple(value) if isinstance(value, list) and _takes_tuples(hints[name]) else value
         for name, value in values.items()
     }
     return cls(**values)
+
+
+def _takes_tuples(hint: Any) -> bool:
+    return any(typing.get_origin(kind) is tuple for kind in (hint, *typing.get_args(hint)))

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -38,14 +39,17 @@ class Stream:
 
     Either fresh sequences at every step, or a fixed set walked through in an order that is
     shuffled anew every epoch (the last, incomplete batch of an epoch is left out); of their full
-    depth or of less, as `TrainingConfig.depths` says.
+    depth or of less, and with all their targets or some, as `TrainingConfig` says (`depths`,
+    `targets`, `supervise`).
     """
 
     def __init__(
         self, task: Task, config: TrainingConfig, seed: int, device: str, attempt: int = 0
     ):
+        if config.supervise == "layers" and isinstance(task, Retrieval):
+            task = Retrieval(replace(task.config, curriculum=True), device)
         self.task, self.size, self.device = task, config.batch_size, device
-        self.depths, self.rising_every = config.depths, config.rising_every
+        self.config = config
         self._deepest = task.config.depth if isinstance(task, Retrieval) else 1
         self.seed = seed if attempt == 0 else f"{seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
@@ -56,24 +60,45 @@ class Stream:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step (from 1)."""
-        draws, depth = self.draws(step), self.depth(step)
-        if depth is None:
-            return self.task.assemble(draws)
-        assert isinstance(self.task, Retrieval)  # as RunConfig demands
-        return self.task.assemble(draws, depth)
+        draws, depth, asked = self.draws(step), self.depth(step), self.asked(step)
+        if depth is not None:
+            assert isinstance(self.task, Retrieval)  # as RunConfig demands
+            return self.task.assemble(draws, depth)
+        batch = self.task.assemble(draws)
+        if asked is None:
+            return batch
+        return replace(batch, targets=batch.targets[:, :, asked], asked=asked)
 
     def depth(self, step: int) -> int | None:
         """The hops of the sequences at a step; none if all that the task has."""
-        if self.depths == "rising":
-            return min(self._deepest, 1 + (step - 1) // self.rising_every)
-        if self.depths == "mixture":
+        if self.config.depths == "rising":
+            return self._stage(step, self._deepest)
+        if self.config.depths == "mixture":
             return 1 + seed_of(self.seed, "depth", step) % self._deepest
         return None
 
+    def asked(self, step: int) -> tuple[int, ...] | None:
+        """The hops that count at a step, by index; none if all that the sequences have."""
+        hops = range(self.task.n_hops)
+        if self.config.targets == "random":
+            return (seed_of(self.seed, "target", step) % len(hops),)
+        if self.config.targets == "rising":
+            return tuple(hops[: self._stage(step, len(hops))])
+        if self.config.targets == "falling":
+            return tuple(hops[-self._stage(step, len(hops)) :])
+        return None
+
+    def _stage(self, step: int, last: int) -> int:
+        return min(last, 1 + (step - 1) // self.config.rising_every)
+
     @property
     def full_from(self) -> int:
-        """The last step before the first that may have sequences of the full depth."""
-        return (self._deepest - 1) * self.rising_every if self.depths == "rising" else 0
+        """The last step before the first that may have all hops."""
+        if self.config.depths == "rising":
+            return (self._deepest - 1) * self.config.rising_every
+        if self.config.targets in ("rising", "falling"):
+            return (self.task.n_hops - 1) * self.config.rising_every
+        return 0
 
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """All that is random about the batch of a step."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
@@ -13,6 +14,15 @@ from headway.training.config import TrainingConfig
 from headway.training.losses import evaluate
 from headway.training.optimisers import flatten_state, make_optimisers, restore_state
 from headway.training.precision import casting, resolved, rounding
+
+
+def read_by_layers(
+    model: Transformer, inputs: Float[Tensor, "batch position d_input"], hops: int
+) -> list[Float[Tensor, "batch query target"]]:
+    """What the model reads out after layer ⌈j · n_layers / hops⌉, for every hop j from 1."""
+    layers = [-(-hop * model.config.n_layers // hops) for hop in range(1, hops + 1)]
+    streams = enumerate(model.streams(inputs), start=1)
+    return [model.read(stream) for layer, stream in streams if layer in layers]
 
 
 class Learner(ABC):
@@ -52,7 +62,7 @@ class Single(Learner):
     """One model, learning alone."""
 
     def __init__(self, model: Transformer, config: TrainingConfig):
-        self.model = model
+        self.model, self.supervise = model, config.supervise
         self.precision = resolved(config.precision, next(model.parameters()).device)
         self.optimisers = make_optimisers(model, config)
         self._note_rates()
@@ -85,9 +95,8 @@ class Single(Learner):
         (scale,), device = scales, batch.inputs.device
         with rounding(self.precision, device):
             with casting(self.precision, device):
-                predicted = self.model(batch.inputs)
-            targets = batch.targets.flatten(2)
-            loss = F.mse_loss(predicted[..., : targets.shape[-1]].float(), targets)
+                predicted = self._predicted(batch)
+            loss = F.mse_loss(predicted.float(), batch.targets.flatten(2))
             for optimiser in self.optimisers:
                 optimiser.zero_grad()
             loss.backward()
@@ -96,6 +105,16 @@ class Single(Learner):
             for optimiser in self.optimisers:
                 optimiser.step()
         return loss.detach()[None]
+
+    def _predicted(self, batch: Batch) -> Float[Tensor, "batch query target"]:
+        """What the model says to the targets of a batch."""
+        hops, size = batch.targets.shape[2:]
+        if self.supervise == "layers":
+            return torch.cat(read_by_layers(self.model, batch.inputs, hops), -1)
+        predicted = self.model(batch.inputs)
+        if batch.asked is None:
+            return predicted[..., : hops * size]
+        return predicted.unflatten(-1, (-1, size))[..., batch.asked, :].flatten(-2)
 
     def evaluate(self, rows: Sequence[int], batches: Sequence[Batch]) -> list[list[float]]:
         """The partial losses."""

@@ -26,9 +26,11 @@ ONE_SHAPE = (
     *("training.batch_size", "training.eval_examples"),
     *("training.optimizer", "training.decay_on", "training.precision"),
 )
-"""What the runs of a stack must agree in; and their sequences must have the full depth. All else is
-each one's own: seed, data, rates, decay, schedule, when it is evaluated, saved, stopped or given
-up."""
+"""What the runs of a stack must agree in. All else is each one's own: seed, data, rates, decay,
+schedule, when it is evaluated, saved, stopped or given up."""
+
+PLAIN = {"training.depths": "full", "training.targets": "all", "training.supervise": "end"}
+"""What every run of a stack must ask for."""
 
 
 def shape_of(config: RunConfig) -> dict[str, Any] | None:
@@ -36,11 +38,12 @@ def shape_of(config: RunConfig) -> dict[str, Any] | None:
 
     Runs of which this is the same can be trained in one stack.
     """
-    if config.training.depths != "full":
+    fields = flat(config)
+    if any(fields[name] != value for name, value in PLAIN.items()):
         return None
     return {
         name: value
-        for name, value in flat(config).items()
+        for name, value in fields.items()
         if name in ONE_SHAPE or name.split(".")[0] in ONE_SHAPE
     }
 
@@ -49,13 +52,14 @@ def require_one_shape(configs: Sequence[RunConfig]) -> None:
     """Checks that runs can be trained in one stack.
 
     Raises:
-        HeadwayError: if they differ in what `ONE_SHAPE` names, or their sequences are of several
-            depths; the field is told.
+        HeadwayError: if they differ in what `ONE_SHAPE` names, or ask for something else than
+            `PLAIN` says; the field is told.
     """
     if len(configs) > 1:
         for config in configs:
-            depths = config.training.depths
-            require(depths == "full", "training.depths", depths, "full in a stack of runs")
+            fields = flat(config)
+            for name, value in PLAIN.items():
+                require(fields[name] == value, name, fields[name], f"{value} in a stack of runs")
     shapes = [shape_of(config) or {} for config in configs]
     for other in shapes[1:]:
         for name in [*shapes[0], *other]:

@@ -234,10 +234,10 @@ def example(findings: Findings) -> str:
 
 def _reading(findings: Findings) -> str:
     match findings.run.config.task:
-        case RetrievalConfig(depth=depth, n_chains=n, curriculum=curriculum):
-            asked = named(f"x_{depth}")
-            if curriculum and depth > 1:
-                asked = f"{named('x_1')} … {asked}"
+        case RetrievalConfig(depth=depth, n_chains=n, asked=asked):
+            hops = [named(f"x_{hop}") for hop in asked]
+            whole_chain = len(hops) == depth > 2
+            asked = f"{hops[0]} … {hops[-1]}" if whole_chain else listed(hops, "and")
             return (
                 f"One held-out sequence as the model reads it: {n} chains (letters, colours) of"
                 f" {depth + 1} symbols (numbers), cut into pairs, the pairs shuffled within their"
