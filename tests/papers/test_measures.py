@@ -3,7 +3,8 @@
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.papers import measures
+from headway.papers.measures import printed as measures
+from headway.papers.measures import reading
 from headway.report.routes import trace
 from headway.tasks import RetrievalConfig, make_task
 
@@ -78,8 +79,8 @@ def test_a_symbol_arrives_with_the_first_path_that_brings_it():
 
 
 def test_ranks_correlate():
-    assert measures._rank_correlation([1, 2, 3], [0.9, 0.5, 0.1]) == pytest.approx(-1)
-    assert measures._rank_correlation([1, 2, 3], [0.1, 0.9, 0.5]) == pytest.approx(0.5)
+    assert reading.rank_correlation([1, 2, 3], [0.9, 0.5, 0.1]) == pytest.approx(-1)
+    assert reading.rank_correlation([1, 2, 3], [0.1, 0.9, 0.5]) == pytest.approx(0.5)
 
 
 def test_theory_is_measured_exactly():

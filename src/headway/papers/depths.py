@@ -137,6 +137,12 @@ def reach(config: RunConfig) -> int:
     return max((int(piece[2:]) for piece in held if piece.startswith("x_")), default=0)
 
 
+def learnt_hops(run: Run) -> int:
+    """The hops that a run has learnt from x_1 on without a gap, as `Cell.learnt` has them."""
+    plateau = run.task.reference_losses()["mean of the candidates"]
+    return _learnt(run.metrics()[-1]["partial"], plateau, len(run.task.role_names) // 2)
+
+
 def trained(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, int]]:
     """By depth and layers, how many models solved the task and of how many, for a figure."""
     return {(cell.depth, cell.layers): (cell.solved, cell.runs) for cell in cells}
@@ -177,9 +183,7 @@ def _cell(
         runs=len(runs),
         failed=len(runs) - len(done),
         solved=sum(loss < SOLVED for loss in losses),
-        learnt=tuple(
-            _learnt(outcome["partial"], plateau * 2 / 3, depth) for outcome in done.values()
-        ),
+        learnt=tuple(_learnt(outcome["partial"], plateau, depth) for outcome in done.values()),
         reach=reach(config),
         least=flow_of(config.task).minimum_layers(config.model.causal),
         losses=losses,
@@ -187,8 +191,9 @@ def _cell(
     )
 
 
-def _learnt(partial: dict[str, float], below: float, depth: int) -> int:
+def _learnt(partial: dict[str, float], plateau: float, depth: int) -> int:
     """How many hops are learnt in a row; if only the last is asked for, that one counts for all."""
+    below = plateau * 2 / 3
     if len(partial) == 1:
         return depth * (next(iter(partial.values())) < below)
     hops = [loss < below for loss in partial.values()]

@@ -4,33 +4,12 @@
 what it changes is told at each group. `smoke` only shows that everything works, in seconds.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
 from headway.models import TransformerConfig
+from headway.papers.setups.group import Configs, Group, crossed, smoke
 from headway.tasks import RetrievalConfig
 from headway.training import RunConfig, TrainingConfig, fast
 from headway.training.config import changed
 from headway.training.recipes import paper
-
-Configs = dict[str, RunConfig]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that belong together.
-
-    Attributes:
-        name: of the folder that they lie in.
-        about: what they are, in a few words.
-        plan: the config of every run by name, at a scale.
-        taken_apart: whether their circuits are found and dated.
-    """
-
-    name: str
-    about: str
-    plan: Callable[[str], Configs]
-    taken_apart: bool = False
 
 
 def with_curriculum(scale: str) -> Configs:
@@ -40,11 +19,11 @@ def with_curriculum(scale: str) -> Configs:
     """
     match scale:
         case "paper":
-            return _crossed(range(1, 9), range(8), lambda n, seed: _section_7(5, n, seed))
+            return crossed(range(1, 9), range(8), lambda n, seed: _section_7(5, n, seed))
         case "small":
-            return _crossed(range(1, 7), range(8), lambda n, seed: _small_layers(4, n, seed))
+            return crossed(range(1, 7), range(8), lambda n, seed: _small_layers(4, n, seed))
         case _:
-            return _crossed((1, 2), (0, 1), _smoke)
+            return crossed((1, 2), (0, 1), smoke)
 
 
 def without_curriculum(scale: str) -> Configs:
@@ -59,17 +38,17 @@ def without_curriculum(scale: str) -> Configs:
     def full(layers: int, seed: int) -> RunConfig:
         return changed(_section_7(3, layers, seed), {"task.curriculum": False})
 
-    def smoke(layers: int, seed: int) -> RunConfig:
-        short = {"task.depth": 3, "task.curriculum": False, "training.steps": 40}
-        return changed(_smoke(layers, seed), {**short, "training.cooldown_steps": 10})
+    def short(layers: int, seed: int) -> RunConfig:
+        fields = {"task.depth": 3, "task.curriculum": False, "training.steps": 40}
+        return changed(smoke(layers, seed), {**fields, "training.cooldown_steps": 10})
 
     match scale:
         case "paper":
-            return _crossed(range(1, 9), range(8), full)
+            return crossed(range(1, 9), range(8), full)
         case "small":
-            return _crossed((1, 2, 3, 4, 6, 8), range(3), small)
+            return crossed((1, 2, 3, 4, 6, 8), range(3), small)
         case _:
-            return _crossed((1, 2), (0, 1), smoke)
+            return crossed((1, 2), (0, 1), short)
 
 
 def transformers_abc(scale: str) -> Configs:
@@ -84,7 +63,7 @@ def transformers_abc(scale: str) -> Configs:
             more = {"model.n_layers": 12}
             return {f"seed={seed}": changed(fast(3, seed), more) for seed in range(8)}
         case _:
-            return {f"seed={seed}": _smoke(3, seed) for seed in (1, 2)}
+            return {f"seed={seed}": smoke(3, seed) for seed in (1, 2)}
 
 
 def transformer_d(scale: str) -> Configs:
@@ -101,26 +80,15 @@ def transformer_d(scale: str) -> Configs:
         case "small":
             return {f"seed={seed}": fast(4, seed) for seed in range(4)}
         case _:
-            return {"seed=1": _smoke(3, 1)}
+            return {"seed=1": smoke(3, 1)}
 
 
-GROUPS = {
-    group.name: group
-    for group in (
-        Group("ic", "with the curriculum, by layers", with_curriculum),
-        Group("non-ic", "without the curriculum, by layers", without_curriculum),
-        Group("abc", "Transformers A, B, C", transformers_abc, taken_apart=True),
-        Group("d", "Transformer D", transformer_d, taken_apart=True),
-    )
-}
-
-
-def _crossed(
-    layers: range | tuple[int, ...],
-    seeds: range | tuple[int, ...],
-    config: Callable[[int, int], RunConfig],
-) -> Configs:
-    return {f"layers={n},seed={seed}": config(n, seed) for n in layers for seed in seeds}
+PRINTED = (
+    Group("ic", "with the curriculum, by layers", with_curriculum),
+    Group("non-ic", "without the curriculum, by layers", without_curriculum),
+    Group("abc", "Transformers A, B, C", transformers_abc, taken_apart=True),
+    Group("d", "Transformer D", transformer_d, taken_apart=True),
+)
 
 
 def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
@@ -154,24 +122,4 @@ def _small_layers(depth: int, layers: int, seed: int) -> RunConfig:
             "training.stop_below": 0.04,
             "training.checkpoint_every": 0,
         },
-    )
-
-
-def _smoke(layers: int, seed: int) -> RunConfig:
-    """One hop between two chains, which a model of two layers learns in seconds."""
-    base = fast(1, seed)
-    return replace(
-        base,
-        task=RetrievalConfig(depth=1, n_chains=2, position_code="pair", position_base=None),
-        model=replace(base.model, n_layers=layers, d_model=32, d_mlp=32),
-        training=replace(
-            base.training,
-            steps=400,
-            batch_size=64,
-            patience=0,
-            cooldown_steps=200,
-            stop_below=0.02,
-            checkpoint_every=40,
-            eval_examples=128,
-        ),
     )

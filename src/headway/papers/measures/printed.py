@@ -1,34 +1,29 @@
 """What is measured for the paper's claims (claims.toml), from the run folders alone."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 
-import numpy as np
-
 from headway.circuits import Circuit, Discovery, Path, Timeline, saved_discovery, saved_timeline
 from headway.circuits.comparison import jaccard
-from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits.emergence import learnt_in_order
 from headway.papers.claims import Measures
+from headway.papers.measures.reading import (
+    LEARNT,
+    Runs,
+    final_loss,
+    in_order,
+    least_heads,
+    rank_correlation,
+    taken_apart,
+)
 from headway.report.routes import Routes, trace
 from headway.theory import (
-    flow_of,
     minimum_layers,
-    proven_minimum,
     retrieval_flow,
     theorem_1_bound,
     witness,
 )
-from headway.training import Run, RunConfig
-
-LEARNT = 0.5
-"""The partial loss below which a hop counts as learnt (section 7.2)."""
-
-LAST = 100
-"""Steps over which the final loss is averaged (section 7.1)."""
-
-Runs = Mapping[str, Run]
-"""The runs of one group that are done, by name."""
+from headway.training import Run
 
 
 def theorem_1() -> Measures:
@@ -77,11 +72,11 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
         layers = sorted(runs)
         if len(layers) > 1:
             losses = [final_loss(runs[n]) for n in layers]
-            correlation[f"seed={seed}"] = _rank_correlation(layers, losses)
+            correlation[f"seed={seed}"] = rank_correlation(layers, losses)
             least = [_least_layers(runs, hop) for hop in runs[layers[0]].task.hop_names]
             if len(least) > 1:
                 later[f"seed={seed}"] = float(least == sorted(least) and least[0] < least[-1])
-    order = {name: _in_order(run) for name, run in with_ic.items()}
+    order = {name: in_order(run) for name, run in with_ic.items()}
     return {
         "ic_final_loss": final,
         "non_ic_final_loss": {name: final_loss(run) for name, run in without.items()},
@@ -93,7 +88,7 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
 
 def circuits(runs: Runs) -> Measures:
     """Section 8 and appendices C and E: Transformers A, B and C."""
-    found = {name: saved_discovery(run) for name, run in runs.items() if _taken_apart(run)}
+    found = {name: saved_discovery(run) for name, run in runs.items() if taken_apart(run)}
     measured: Measures = {
         "abc_val_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs.items()},
         "abc_idle_share": {},
@@ -107,7 +102,7 @@ def circuits(runs: Runs) -> Measures:
     }
     for name, discovery in found.items():
         circuit, config = discovery.circuit, runs[name].config
-        least = _least_heads(config)
+        least = least_heads(config)
         useful = len(circuit.useful_heads)
         measured["abc_idle_share"][name] = 1 - useful / len(circuit.mechanisms)
         measured["abc_useful_heads"][name] = float(useful)
@@ -147,20 +142,12 @@ def emergence(runs: Runs) -> Measures:
     for name, run in runs.items():
         if (ratio := _fall_over_plateau(run)) is not None:
             measured["d_fall_over_plateau"][name] = ratio
-        if (order := _in_order(run)) is not None:
+        if (order := in_order(run)) is not None:
             measured["d_in_chain_order"][name] = order
-        if not _taken_apart(run):
+        if not taken_apart(run):
             continue
         _circuit_of_d(measured, name, run, saved_discovery(run), saved_timeline(run))
     return measured
-
-
-def _least_heads(config: RunConfig) -> int | None:
-    """The heads of a circuit with the fewest layers; none if no number of layers is enough."""
-    causal = config.model.causal
-    if proven_minimum(config.task, causal) is None:
-        return None
-    return witness(flow_of(config.task), causal).heads
 
 
 def _circuit_of_d(
@@ -202,28 +189,10 @@ def _induction_first(
     return not dated or max(known) <= min(dated)
 
 
-def final_loss(run: Run) -> float:
-    """The validation loss, averaged over the evaluations in the last 100 steps."""
-    metrics = run.metrics()
-    since = metrics[-1]["step"] - LAST
-    return statistics.mean(line["val_loss"] for line in metrics if line["step"] > since)
-
-
 def _first_arrival(routes: Routes, born: Mapping[Path, float | None], hop: str) -> float | None:
     """The step at which the first path was born that brings a hop's symbol to the query."""
     steps = [born.get(path) for path in routes.arrivals.get(hop, ())]
     return min((step for step in steps if step is not None), default=None)
-
-
-def _taken_apart(run: Run) -> bool:
-    return run.read("circuit.json") is not None and run.read("emergence.json") is not None
-
-
-def _in_order(run: Run) -> float | None:
-    """Whether the hops were learnt in the order of the chain; none if that cannot be said."""
-    hops = hop_steps(run.metrics(), run.task.hop_names)
-    order = learnt_in_order(hops, run.task.hop_order)
-    return None if order is None else float(order)
 
 
 def _least_layers(runs: Mapping[int, Run], hop: str) -> float:
@@ -262,9 +231,3 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
         return []
     first = circuit.useful_heads[0]
     return [(layers.index(p[0]), p[2]) for p in circuit.paths if p[:2] != first]
-
-
-def _rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, of numbers among which there are no ties."""
-    ranks = [np.argsort(np.argsort(values)).tolist() for values in (first, second)]
-    return statistics.correlation(*ranks)

@@ -1,0 +1,53 @@
+"""When every hop is learnt, by the way in which a chain is asked for."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from headway.circuits.emergence import BIRTH
+from headway.report.figures.style import FAINT, hop_lines, styled
+from headway.report.labels import typeset
+from headway.training import Run
+
+COLUMNS = 4
+
+
+@styled
+def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
+    """A panel a way of asking: the partial losses of all its runs against the step.
+
+    Args:
+        ways: runs by the way of asking; at least one.
+    """
+    rows = -(-len(ways) // COLUMNS)
+    figure = Figure(figsize=(9.2, 0.4 + 1.75 * rows), layout="constrained")
+    grid = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).flatten()
+    hops = sorted({hop for runs in ways.values() for run in runs for hop in run.task.hop_names})
+    lines = hop_lines(hops)
+    for axes, (way, runs) in zip(grid, ways.items(), strict=False):
+        axes.axhline(BIRTH, color=FAINT, lw=0.6, ls=(0, (1, 2)), zorder=1)
+        for run in runs:
+            metrics = run.metrics()
+            steps = [line["step"] for line in metrics]
+            for hop in run.task.hop_names:
+                losses = [line["partial"][hop] for line in metrics]
+                look = lines[hop]
+                axes.plot(steps, losses, color=look.colour, ls=look.dashes, lw=1.1, alpha=0.85)
+        axes.set_title(way, fontsize=8.5, weight="normal")
+        axes.set_ylim(0, 1.08)
+        axes.set_xlim(left=0)
+    for axes in grid[len(ways) :]:
+        axes.axis("off")
+    for hop in hops:
+        look = lines[hop]
+        grid[0].plot([], [], color=look.colour, ls=look.dashes, label=typeset(hop))
+    legend = {"title": "partial loss of", "title_fontsize": 8}
+    if len(ways) < len(grid):
+        grid[len(ways)].legend(*grid[0].get_legend_handles_labels(), loc="center", **legend)
+    else:
+        grid[-1].legend(*grid[0].get_legend_handles_labels(), **legend)
+    for axes in grid[: len(ways)]:
+        axes.tick_params(labelbottom=True, labelsize=7)
+    figure.supxlabel("step", fontsize=8.5)
+    figure.supylabel("mean squared error", fontsize=8.5)
+    return figure
