@@ -13,8 +13,10 @@ from headway.training import Run, to_dict
 TWO_HOPS = {
     *("ic_in_chain_order", "ic_later_need_more", "d_in_chain_order"),
     *("d_induction_first", "d_arrivals_in_order", "d_reuse"),
+    *("depths_correlation", "depths_first_hop_correlation"),
+    *("circuits_more_layers=8", "circuits_more_width=32", "circuits_more_heads=2"),
 }
-"""What the smoke models, of one hop, cannot show; `test_measures` does."""
+"""What the smoke models, of one hop and one shape, cannot show; other tests do."""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,7 @@ def test_everything_runs_and_is_drawn(smoke):
     assert {"theorem1.svg", "fig3.svg", "fig4.svg", "fig5-seed=1.svg", "fig6-seed=1.svg"} < drawn
     assert {"fig7-births-seed=1.svg", "appendix-d-seed=1.svg"} < drawn
     assert {"appendix-c-abc-seed=1.svg", "appendix-c-d-seed=1.svg"} < drawn
+    assert {"depths.svg", "curricula.svg", "circuits.svg", "lengths.svg"} < drawn
 
 
 def test_every_claim_but_those_of_language_models_is_measured(smoke):
