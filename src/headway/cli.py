@@ -59,12 +59,12 @@ def main(args: list[str] | None = None) -> None:
         print(f"headway: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
-        print("; ".join(["headway: interrupted", *notes_of(stop)]), file=sys.stderr)
+        print("; ".join(["headway: interrupted", *notes_of(stop)[-1:]]), file=sys.stderr)
         sys.exit(130)
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """What was noted on an error on its way up, such as how to go on."""
+    """What was noted on an error on its way up, such as how to go on; the outermost comes last."""
     return list(getattr(error, "__notes__", []))
 
 

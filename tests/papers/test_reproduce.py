@@ -185,3 +185,16 @@ def test_later_hops_need_more_layers_only_if_they_do(tmp_path):
     found = measures.by_layers(runs, {})
     assert found["ic_later_need_more"] == {"seed=0": 0.0}
     assert found["ic_in_chain_order"]["layers=3"] == 1.0
+
+
+def test_an_interrupt_tells_the_command_that_goes_on(tmp_path, monkeypatch, capsys):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headway.sweeps.sweep", stopped)
+    words = ["reproduce", "fig4", "fig5", "--scale", "smoke", "--folder", str(tmp_path)]
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 130
+    told = capsys.readouterr().err
+    assert told == f"headway: interrupted; continue with: headway {' '.join(words)}\n"

@@ -1,5 +1,8 @@
 """Verbs that reproduce what the papers report."""
 
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -45,11 +48,13 @@ def reproduce(
         return
     kept = results or place / "results"
     paper.require_writable(kept)
-    for group in groups:
-        planned = paper.plan(group, scale)
-        with terminal.following() as watch:
-            sweeps.sweep(planned, place / group, sweeps.LocalEngine(workers), watch=watch)
-        paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
+    options = {"scale": scale, "folder": folder, "workers": workers, "results": results}
+    with continued_by("reproduce", figures, options):
+        for group in groups:
+            planned = paper.plan(group, scale)
+            with terminal.following() as watch:
+                sweeps.sweep(planned, place / group, sweeps.LocalEngine(workers), watch=watch)
+            paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
     verdicts = []
     for experiment in experiments:
         found, missing = paper.measured(experiment, scale, place)
@@ -61,6 +66,18 @@ def reproduce(
     if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")
     terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}")
+
+
+@contextmanager
+def continued_by(verb: str, words: Sequence[str], options: Mapping[str, object]) -> Iterator[None]:
+    """Notes on an interrupt that the same command goes on where it was."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        said = [part for name, value in options.items() if value for part in (f"--{name}", value)]
+        command = shlex.join(map(str, ["headway", verb, *words, *said]))
+        stop.add_note(f"continue with: {command}")
+        raise
 
 
 def claims(
