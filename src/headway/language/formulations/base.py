@@ -1,0 +1,93 @@
+"""What every formulation can do: draw names and orders, and put them into words."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from random import Random
+from typing import Generic, TypeVar
+
+from headway.errors import require
+from headway.language.question import Mark, Question
+
+Facts = TypeVar("Facts")
+
+
+@dataclass
+class Text:
+    """A text that is written piece by piece."""
+
+    pieces: list[str] = field(default_factory=list)
+    marks: list[Mark | None] = field(default_factory=list)
+
+    def put(self, on_way: bool, *parts: "str | tuple[str, str]", chain: int = 0) -> None:
+        """Adds words, and words with the role that they play.
+
+        Args:
+            on_way: whether what is said lies on the way from a question to its answer; roles are
+                noted only if so.
+            parts: in their order.
+            chain: whose way it is.
+        """
+        for part in parts:
+            if isinstance(part, str):
+                self.pieces.append(part)
+                self.marks.append(None)
+            else:
+                self.pieces.append(part[0])
+                self.marks.append((chain, part[1]) if on_way else None)
+
+
+class Formulation(ABC, Generic[Facts]):
+    """A way to put the retrieval problem into words.
+
+    Attributes:
+        name: what commands call it.
+        section: of the paper's appendix.
+        about: the problem in a few words.
+        depth_means: what is counted as depth.
+        default_depth: that of the paper's example.
+    """
+
+    name: str
+    section: str
+    about: str
+    depth_means: str
+    default_depth: int
+
+    @abstractmethod
+    def deepest(self, chains: int) -> int:
+        """The greatest depth for which there are names enough, for so many chains; 0 if none."""
+
+    @abstractmethod
+    def answers(self, chains: int) -> int:
+        """How many acceptable answers there are."""
+
+    @abstractmethod
+    def draw(self, random: Random, depth: int, chains: int, rank: int) -> Facts:
+        """Draws names, orders and what is asked.
+
+        Args:
+            random: where from.
+            depth: look-ups to the answer.
+            chains: that are interleaved.
+            rank: which of the acceptable answers, sorted, is to be the right one.
+        """
+
+    @abstractmethod
+    def tell(self, facts: Facts) -> Question:
+        """Puts what was drawn into words."""
+
+    def require(self, depth: int, chains: int) -> None:
+        """Checks that there are names enough.
+
+        Raises:
+            HeadwayError: if depth or chains are out of range.
+        """
+        most = next((n for n in range(100, 0, -1) if self.deepest(n)), 0)
+        require(1 <= chains <= most, "chains", chains, f"from 1 to {most} for {self.name}")
+        deepest = self.deepest(chains)
+        require(
+            1 <= depth <= deepest,
+            "depth",
+            depth,
+            f"from 1 to {deepest} for {self.name} with chains = {chains}: then names run out",
+        )

@@ -1,0 +1,88 @@
+"""One question in words: what is asked, what is right, and where everything stands in the text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+Span = tuple[int, int]
+"""First character, and the one after the last."""
+
+Mark = tuple[int, str]
+"""A chain and the role that a piece of text plays in it."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question with its answer.
+
+    Attributes:
+        formulation: its name.
+        depth: look-ups from the question to the answer.
+        chains: how many chains are interleaved.
+        pieces: the text in pieces.
+        marks: for every piece the chain and the role of it; none if it plays none.
+        asked: the chain that is asked about.
+        correct: the right answer.
+        acceptable: every answer of the right kind, sorted.
+        nearer: the acceptable answers that belong to what is asked about, if these are fewer.
+        links: pairs of roles between which a head may lead: who attends, and to whom.
+    """
+
+    formulation: str
+    depth: int
+    chains: int
+    pieces: Sequence[str]
+    marks: Sequence[Mark | None]
+    asked: int
+    correct: str
+    acceptable: tuple[str, ...]
+    nearer: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def prompt(self) -> str:
+        """The whole text."""
+        return "".join(self.pieces)
+
+    @cached_property
+    def spans(self) -> dict[Mark, Span]:
+        """Where every role of every chain stands in the prompt."""
+        ends = list(accumulate(map(len, self.pieces)))
+        return {
+            mark: (end - len(piece), end)
+            for piece, end, mark in zip(self.pieces, ends, self.marks, strict=True)
+            if mark is not None
+        }
+
+    @property
+    def relations(self) -> dict[str, list[tuple[Span, Span]]]:
+        """For every pair of linked roles, by chain, the span that attends and the one attended to.
+
+        The chain that is asked about comes first.
+        """
+        order = sorted(range(self.chains), key=lambda chain: chain != self.asked)
+        found: dict[str, list[tuple[Span, Span]]] = {}
+        for query, key in self.links:
+            both = [
+                (self.spans[chain, query], self.spans[chain, key])
+                for chain in order
+                if (chain, query) in self.spans and (chain, key) in self.spans
+            ]
+            if both:
+                found[f"{query}→{key}"] = both
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, a line of a JSONL file."""
+        return {
+            "formulation": self.formulation,
+            "depth": self.depth,
+            "chains": self.chains,
+            "prompt": self.prompt,
+            "correct": self.correct,
+            "acceptable": list(self.acceptable),
+            "nearer": list(self.nearer),
+            "relations": self.relations,
+        }
