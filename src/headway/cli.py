@@ -1,5 +1,6 @@
 """The command line: verbs only. Bad input is one clear line on stderr and exit code 2."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -28,6 +29,7 @@ usage: headway VERB …
   depths               train every depth with every number of layers
   reproduce FIGURE …   run what a figure of the paper takes; judge its claims
   claims               every claim of the paper, with its verdict
+  prompts FORMULATION  questions for language models, as JSONL
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -45,6 +47,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "depths": verbs.depths,
     "reproduce": verbs.reproduce,
     "claims": verbs.claims,
+    "prompts": verbs.prompts,
 }
 
 
@@ -61,6 +64,9 @@ def main(args: list[str] | None = None) -> None:
     except KeyboardInterrupt as stop:
         print("; ".join(["headway: interrupted", *notes_of(stop)[-1:]]), file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # who reads has seen enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def notes_of(error: BaseException) -> list[str]:

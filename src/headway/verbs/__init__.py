@@ -1,6 +1,7 @@
 """What the command line can do: a function a verb, whose arguments are the verb's."""
 
 from headway.verbs.circuits import circuit, emergence, report, truth
+from headway.verbs.language import prompts
 from headway.verbs.learning import demo, runs, sweep, train
 from headway.verbs.papers import claims, reproduce
 from headway.verbs.showing import serve
@@ -12,6 +13,7 @@ __all__ = [
     "demo",
     "depths",
     "emergence",
+    "prompts",
     "report",
     "reproduce",
     "runs",

@@ -89,5 +89,5 @@ class Formulation(ABC, Generic[Facts]):
             1 <= depth <= deepest,
             "depth",
             depth,
-            f"from 1 to {deepest} for {self.name} with chains = {chains}: then names run out",
+            f"from 1 to {deepest} for {self.name} with chains = {chains}, as far as names go",
         )

@@ -111,7 +111,8 @@ def links(depth: int, forward: bool) -> tuple[tuple[str, str], ...]:
     before, from there to what stands beside it, or to that at once."""
     pairs = range(1, depth + 1)
     same = [(f"s{2 * k - 2}", f"s{2 * k - 1}") for k in pairs]
-    beside = [(f"s{2 * k}", f"s{2 * k - 1}")[:: 1 if forward else -1] for k in pairs]
+    sides = [(f"s{2 * k}", f"s{2 * k - 1}") for k in pairs]
+    beside = sides if forward else [(left, right) for right, left in sides]
     induction = [(f"s{2 * k - 2}", f"s{2 * k}") for k in pairs]
     return (*same, *beside, *induction)
 
