@@ -30,13 +30,13 @@ def test_a_file_has_the_same_lines(tmp_path, capsys):
 
 def test_a_reader_that_stops_is_no_error():
     command = [sys.executable, "-m", "headway", "prompts", "relatives", "--n", "2000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    assert process.wait() == 141
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
 
 
 @pytest.mark.parametrize(
