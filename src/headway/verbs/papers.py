@@ -1,14 +1,11 @@
 """Verbs that reproduce what the papers report."""
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from tyro.conf import Positional
 
-from headway.arguments import Flag
+from headway.arguments import Flag, continued_by
 from headway.errors import HeadwayError
 from headway.training.files import write_whole
 
@@ -66,18 +63,6 @@ def reproduce(
     if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")
     terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}")
-
-
-@contextmanager
-def continued_by(verb: str, words: Sequence[str], options: Mapping[str, object]) -> Iterator[None]:
-    """Notes on an interrupt that the same command goes on where it was."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        said = [part for name, value in options.items() if value for part in (f"--{name}", value)]
-        command = shlex.join(map(str, ["headway", verb, *words, *said]))
-        stop.add_note(f"continue with: {command}")
-        raise
 
 
 def claims(

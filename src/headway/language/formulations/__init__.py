@@ -1,5 +1,7 @@
 """The five ways to put the problem into words (F1 to F5)."""
 
+from collections.abc import Sequence
+
 from headway.errors import require
 from headway.language.formulations.base import Formulation, Text
 from headway.language.formulations.chains import ChainFacts, Equations, Kingdoms, LivesWith
@@ -21,6 +23,30 @@ def formulation(name: str) -> Formulation:
     return FORMULATIONS[name]
 
 
+def places(
+    names: Sequence[str], depths: Sequence[int] | None, chains: int
+) -> tuple[tuple[str, int], ...]:
+    """Every formulation with every depth that it can be asked at.
+
+    Args:
+        names: of formulations; `all` means each.
+        depths: look-ups to the answer; none means that of the paper's example.
+        chains: that are interleaved.
+
+    Raises:
+        HeadwayError: if there is no such formulation, or it can be asked at none of the depths.
+    """
+    found: list[tuple[str, int]] = []
+    for name in dict.fromkeys(FORMULATIONS if "all" in names else names):
+        one = formulation(name)
+        wanted = [one.default_depth] if depths is None else list(depths)
+        possible = [depth for depth in wanted if 1 <= depth <= one.deepest(chains)]
+        if not possible:
+            one.require(wanted[0], chains)
+        found += [(name, depth) for depth in possible]
+    return tuple(found)
+
+
 __all__ = [
     "FORMULATIONS",
     "ChainFacts",
@@ -34,4 +60,5 @@ __all__ = [
     "RelativesFacts",
     "Text",
     "formulation",
+    "places",
 ]

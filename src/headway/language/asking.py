@@ -1,0 +1,227 @@
+"""Asking a local model many questions, one after another, kept in a folder and resumable."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from filelock import FileLock, Timeout
+
+from headway.errors import HeadwayError, require
+from headway.language.formulations import formulation
+from headway.language.local import Answers, best, expectation
+from headway.language.question import Question
+from headway.language.sampling import questions
+from headway.training.data import generator_for
+from headway.training.environment import describe_environment
+from headway.training.files import (
+    clear_content_errors,
+    clear_io_errors,
+    is_there,
+    read_json,
+    write_json,
+)
+
+FORMAT = 1
+"""Of `asked.json`."""
+
+Watch = Callable[[int, int], None]
+"""Told how many questions are answered, of how many."""
+
+
+class Model(Protocol):
+    """What is asked."""
+
+    def answers(self, question: Question) -> Answers:
+        """The probabilities of all acceptable answers."""
+        ...
+
+    def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
+        """So many independent answers at temperature 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a model.
+
+    Attributes:
+        model: its name or path.
+        form: `chat` or `completion`; none means the model's own.
+        places: (formulation, depth) of every cell.
+        chains: interleaved.
+        n: questions a cell.
+        seed: of questions and draws.
+        sampled: so many questions a cell are also asked by the paper's protocol.
+        draws: after so many unacceptable answers the protocol gives a question up.
+    """
+
+    model: str
+    form: str | None
+    places: tuple[tuple[str, int], ...]
+    chains: int = 4
+    n: int = 500
+    seed: int = 0
+    sampled: int = 0
+    draws: int = 100
+
+    def __post_init__(self):
+        require(len(self.places) >= 1, "formulation", [], "at least one")
+        for name, depth in self.places:
+            formulation(name).require(depth, self.chains)
+        for name, least in (("n", 1), ("sampled", 0), ("draws", 1)):
+            value = getattr(self, name)
+            require(value >= least, name, value, f"a whole number of at least {least}")
+
+    @property
+    def total(self) -> int:
+        """How many questions there are."""
+        return len(self.places) * self.n
+
+    def questions(self) -> Iterator[tuple[int, Question]]:
+        """All questions with their numbers, cell by cell."""
+        for name, depth in self.places:
+            yield from enumerate(questions(name, depth, self.chains, self.n, self.seed))
+
+
+def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) -> list[dict]:
+    """Asks all that the folder does not hold yet; what is answered is kept at once.
+
+    Args:
+        asked: what.
+        model: whom.
+        folder: new, or of the same asking before.
+        watch: told of every question.
+
+    Returns:
+        A line a question, in their order; see `line_of`.
+
+    Raises:
+        HeadwayError: if the folder holds another asking, is damaged, or is in use; or if a
+            question does not fit into the model.
+    """
+    with _writing(folder, asked):
+        lines = answered(folder)
+        known = {(line["formulation"], line["depth"], line["number"]) for line in lines}
+        done = len(known)
+        with clear_io_errors(folder, "write to"), (folder / "answers.jsonl").open("a") as file:
+            for number, question in asked.questions():
+                if (question.formulation, question.depth, number) in known:
+                    continue
+                line = line_of(asked, model, number, question)
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                file.flush()
+                done += 1
+                if watch is not None:
+                    watch(done, asked.total)
+    return answered(folder)
+
+
+def line_of(asked: Asked, model: Model, number: int, question: Question) -> dict[str, Any]:
+    """What a model makes of a question, as plain data.
+
+    `said` and `ended` are log-probabilities of the acceptable answers (see `Answers`); `sampled`
+    is what the paper's protocol ended with after `draws` draws, none if nothing acceptable came or
+    if it was not run, when `draws` is none too.
+    """
+    start = time.perf_counter()
+    answers = model.answers(question)
+    line: dict[str, Any] = {
+        "formulation": question.formulation,
+        "depth": question.depth,
+        "chains": question.chains,
+        "number": number,
+        "correct": question.correct,
+        "rank": question.acceptable.index(question.correct),
+        "acceptable": len(question.acceptable),
+        "nearer": len(question.nearer),
+        "argmax": best(answers, question),
+        "expectation": expectation(answers, question),
+        "said": [round(log_p, 5) for log_p in answers.said],
+        "ended": [round(log_p, 5) for log_p in answers.ended],
+        "sampled": None,
+        "draws": None,
+    }
+    if number < asked.sampled:
+        about = asked.seed, question.formulation, question.depth, number
+        drawn = model.sample(question, asked.draws, generator_for("cpu", "ask", *about))
+        at = next((i for i, text in enumerate(drawn) if text in question.acceptable), None)
+        line["sampled"] = None if at is None else drawn[at]
+        line["draws"] = asked.draws if at is None else at + 1
+    return line | {"seconds": round(time.perf_counter() - start, 3)}
+
+
+def answered(folder: Path) -> list[dict[str, Any]]:
+    """The questions that a folder holds answers to; a line cut off in the middle does not count.
+
+    Raises:
+        HeadwayError: if the file is damaged.
+    """
+    path = folder / "answers.jsonl"
+    if not is_there(path):
+        return []
+    with clear_io_errors(path, "read"):
+        text = path.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    if len(whole) < len(text):
+        with clear_io_errors(path, "write"):
+            path.write_text(whole)
+    with clear_content_errors(path):
+        return [json.loads(line) for line in whole.splitlines()]
+
+
+def read_asked(folder: Path) -> Asked:
+    """What was asked in a folder.
+
+    Raises:
+        HeadwayError: if there is no such folder, or its file is damaged or of another format.
+    """
+    path = folder / "asked.json"
+    require(is_there(path), "folder", str(folder), "one that `headway ask` made")
+    data = read_json(path)
+    with clear_content_errors(path):
+        version = data.pop("format")
+        require(version == FORMAT, f"{path}: format", version, str(FORMAT))
+        del data["environment"]
+        places: Sequence[tuple[str, int]] = [(name, depth) for name, depth in data.pop("places")]
+        return Asked(places=tuple(places), **data)
+
+
+def require_same(folder: Path, asked: Asked) -> None:
+    """Checks that a folder holds nothing yet, or the same asking.
+
+    Raises:
+        HeadwayError: if it holds another.
+    """
+    if not is_there(folder / "asked.json"):
+        return
+    before = asdict(read_asked(folder))
+    for name, value in asdict(asked).items():
+        known = before[name]
+        require(value == known, name, value, f"{known!r}, as it was asked in {folder}")
+
+
+@contextmanager
+def _writing(folder: Path, asked: Asked) -> Iterator[None]:
+    """Holds the folder for one process; it is made if it is not there."""
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock", timeout=0.3)
+    try:
+        with clear_io_errors(folder, "write to"):
+            lock.acquire()
+    except Timeout:
+        raise HeadwayError(f"{folder}: another process is asking here") from None
+    try:
+        require_same(folder, asked)
+        if not is_there(folder / "asked.json"):
+            about = {"format": FORMAT, **asdict(asked)}
+            environment = describe_environment("cpu", torch.get_num_threads())
+            write_json(folder / "asked.json", {**about, "environment": environment})
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,77 @@
+"""Asking language models on the terminal: how far it is, and accuracies with their intervals."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from headway.language.accuracy import Cell
+from headway.terminal.base import console, duration
+
+
+def print_cells(cells: Sequence[Cell]) -> None:
+    """A row a cell: the accuracies, never mixed, beside what guessing gets."""
+    out = console()
+    sampled = any(cell.sampled is not None or cell.unanswered is not None for cell in cells)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("formulation")
+    for name in ("D", "n", "argmax", "expected", *(("sampled",) if sampled else ())):
+        table.add_column(name, justify="right")
+    for name in ("chance", "majority"):
+        table.add_column(name, justify="right", style="dim")
+    for cell in cells:
+        shares = [_share(cell, name) for name in ("argmax", "expectation")]
+        if sampled:
+            shares.append(_share(cell, "sampled"))
+        nearer = "" if cell.nearer == cell.chance else f" ({cell.nearer:.2f})"
+        told = (f"{cell.chance:.2f}{nearer}", f"{cell.majority:.2f}")
+        table.add_row(cell.formulation, str(cell.depth), str(cell.count), *shares, *told)
+    out.print(table)
+    for cell in cells:
+        if cell.unanswered is not None:
+            draws = "" if cell.draws is None else f", {cell.draws:.0f} draws a question"
+            out.print(
+                f"sampled, {cell.formulation} D={cell.depth}: {cell.unanswered:.0%} never"
+                f" answered{draws}",
+                style="dim",
+            )
+
+
+def _share(cell: Cell, name: str) -> str:
+    value, interval = getattr(cell, name), cell.interval(name)
+    return "–" if value is None or interval is None else f"{value:.2f} {_range(*interval)}"
+
+
+def _range(low: float, high: float) -> str:
+    return f"[{low:.2f}, {high:.2f}]".replace("0.", ".")
+
+
+@contextmanager
+def asking() -> Iterator[Callable[[int, int], None]]:
+    """Follows an asking: how many questions, and the time left; on a terminal in place."""
+    start, first, last = time.perf_counter(), 0, 0.0
+
+    def told(done: int, total: int) -> str:
+        pace = (time.perf_counter() - start) / max(1, done - first)
+        return f"asked {done} of {total}; about {duration(pace * (total - done))} left"
+
+    with Live(console=console(), auto_refresh=False, transient=True) as live:
+
+        def watch(done: int, total: int) -> None:
+            nonlocal first, last
+            first = first or done - 1
+            now = time.perf_counter()
+            wait = 0.5 if sys.stdout.isatty() else 30.0
+            if now - last < wait and done < total:
+                return
+            last = now
+            if sys.stdout.isatty():
+                live.update(Text(told(done, total)), refresh=True)
+            else:
+                print(told(done, total), flush=True)
+
+        yield watch

@@ -1,0 +1,43 @@
+"""A tiny random language model that reads letter by letter, as a folder of Transformers."""
+
+import string
+
+import torch
+from tokenizers import Tokenizer, decoders, models
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+TEMPLATE = (
+    "{% for message in messages %}<{{ message['content'] }}>{% endfor %}"
+    "{% if add_generation_prompt %}={% endif %}"
+)
+LETTERS = string.digits + string.ascii_letters + " .,?()<>=\n:'"
+
+
+def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE):
+    """Digits and what ends an answer are likelier than the rest, so that answers come about."""
+    vocab = {letter: i for i, letter in enumerate(LETTERS)} | {"<end>": len(LETTERS)}
+    letters = Tokenizer(models.BPE(vocab=vocab, merges=[]))
+    letters.decoder = decoders.Fuse()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, eos_token="<end>")
+    tokenizer.chat_template = template
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        vocab_size=len(vocab),
+        n_positions=positions,
+        n_embd=32,
+        n_layer=2,
+        n_head=2,
+        initializer_range=0.3,
+        tie_word_embeddings=False,
+        bos_token_id=vocab["<end>"],
+        eos_token_id=vocab["<end>"],
+    )
+    model = GPT2LMHeadModel(config)
+    with torch.no_grad():
+        towards = torch.randn(32)
+        model.transformer.ln_f.bias.copy_(towards)
+        likely = [vocab[letter] for letter in "0123\n. "] + [vocab["<end>"]]
+        model.lm_head.weight[likely] += 0.2 * towards
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
