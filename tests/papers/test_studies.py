@@ -3,11 +3,13 @@
 import math
 
 import pytest
+import torch
 
 from headway.circuits import Circuit, Paths, Uniform
 from headway.papers.measures import reading, studies
 from headway.papers.setups import GROUPS, WAYS
 from headway.training import Run
+from headway.training.data import generator_for
 
 
 def written(tmp_path, group, name, losses):
@@ -40,6 +42,20 @@ def test_curricula_are_judged_by_the_answer(tmp_path):
     assert found["curriculum_none"] == {"seed=0": 0.75}
     steps = {"gap x_1 seed=0": 75.0, "gap x_3 seed=0": pytest.approx(50 + 50 * 5 / 7)}
     assert found["curriculum_steps"] == steps
+
+
+def test_what_a_mixture_learns_short_of_the_answer_is_told(tmp_path):
+    name = "mixture,seed=0"
+    run = written(tmp_path, "curricula", name, {100: {"x_3": 0.75}})
+    run.save_checkpoint(0, run.new_model("cpu").state_dict())
+    found = studies.curricula({name: run})["curriculum_by_depth"]
+    assert list(found) == [f"mixture D={depth} seed=0" for depth in (1, 2, 3)]
+    draws = run.task.draw(512, generator_for("cpu", 0, "by depth"))
+    for depth, loss in enumerate(found.values(), start=1):
+        batch = run.task.assemble(draws, depth)
+        with torch.no_grad():
+            expected = (run.model()(batch.inputs) - batch.targets.flatten(2)).square().mean()
+        assert loss == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_the_first_steps_are_kept_apart(tmp_path):

@@ -17,8 +17,10 @@ from headway.papers.measures.reading import (
     taken_apart,
 )
 from headway.papers.setups import SIZES, WAYS
+from headway.tasks import Retrieval
 from headway.theory import proven_minimum
-from headway.training import Run
+from headway.training import Run, evaluate
+from headway.training.data import generator_for
 
 
 def first_steps(runs: Runs) -> Measures:
@@ -68,9 +70,13 @@ def depths_against_layers(runs: Runs) -> Measures:
 
 
 def curricula(runs: Runs) -> Measures:
-    """The loss of the answer at the end, and when every hop was learnt, by the way of asking."""
+    """The loss of the answer at the end, and when every hop was learnt, by the way of asking.
+
+    Where only the last symbol is asked for, in sequences of several depths, also the loss at every
+    depth at the end: what was learnt short of the answer.
+    """
     measured: Measures = {f"curriculum_{way}": {} for way in WAYS}
-    measured["curriculum_steps"] = {}
+    measured |= {"curriculum_steps": {}, "curriculum_by_depth": {}}
     for name, run in runs.items():
         way, seed = name.split(",")
         metrics, hops = run.metrics(), run.task.hop_names
@@ -80,7 +86,20 @@ def curricula(runs: Runs) -> Measures:
             for hop, step in hop_steps(metrics, hops).items()
             if step is not None
         }
+        if not run.config.task.curriculum and run.config.training.depths != "full":
+            losses = enumerate(_by_depth(run), start=1)
+            measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
     return measured
+
+
+def _by_depth(run: Run) -> list[float]:
+    """The loss of the last weights on held-out sequences of every depth."""
+    task, model = run.task, run.model()
+    assert isinstance(task, Retrieval)  # as `training.depths` demands
+    generator = generator_for("cpu", run.config.seed, "by depth")
+    draws = task.draw(run.config.training.eval_examples, generator)
+    batches = [task.assemble(draws, depth) for depth in range(1, task.config.depth + 1)]
+    return [evaluate(model, batch).mean().item() for batch in batches]
 
 
 def circuits(runs: Runs) -> Measures:
