@@ -5,8 +5,6 @@ import pytest
 from headway.circuits import Circuit, Paths, Uniform
 from headway.papers.measures import printed as measures
 from headway.papers.measures import reading
-from headway.report.routes import trace
-from headway.tasks import RetrievalConfig, make_task
 
 PAIRS = {"s2→s1", "s4→s3", "s6→s5"}
 
@@ -57,25 +55,30 @@ def births(**steps: float | None) -> dict:
 @pytest.mark.parametrize(
     ("born", "first"),
     [
-        (births(pair1=100, x1=200, pair2=250, x2=300), True),
-        (births(pair1=100, x1=200, pair2=150, x2=300), False),  # of x_2's way one was earlier
-        (births(pair1=100, x1=None, pair2=250, x2=300), False),
-        (births(pair1=100, x1=200, pair2=None, x2=None), True),
+        (births(pair1=250, x1=200, pair2=150, x2=300), True),  # within pairs says nothing
+        (births(pair1=100, x1=300, pair2=100, x2=200), False),
+        (births(pair1=100, x1=None, pair2=100, x2=200), False),
+        (births(pair1=100), False),
     ],
 )
-def test_induction_is_first_if_all_of_it_was_born_before_the_rest(born, first):
-    routes = trace(make_task(RetrievalConfig(depth=2)), CHAIN.paths)
-    assert routes is not None
-    assert measures._induction_first(routes, born, ("x_1", "x_2")) is first
+def test_induction_is_first_of_what_leads_from_pair_to_pair(born, first):
+    assert measures._induction_first(born) is first
 
 
-def test_a_symbol_arrives_with_the_first_path_that_brings_it():
-    routes = trace(make_task(RetrievalConfig(depth=2)), CHAIN.paths)
-    assert routes is not None
-    born = births(pair1=100, x1=200, pair2=150, x2=300)
-    assert measures._first_arrival(routes, born, "x_1") == 200
-    assert measures._first_arrival(routes, born, "x_2") == 300
-    assert measures._first_arrival(routes, births(), "x_2") is None
+def test_the_query_looks_along_the_chain_in_order_or_not():
+    assert measures._looks_in_order(births(x1=200, x2=300)) is True
+    assert measures._looks_in_order(births(x1=300, x2=200)) is False
+    assert measures._looks_in_order(births(x1=300)) is None
+    at_the_second_place = {(1, 0, "s0→s2"): 400.0, (2, 0, "s0→s3"): 100.0, (3, 0, "s0→s4"): 200.0}
+    assert measures._looks_in_order(at_the_second_place) is True
+
+
+@pytest.mark.parametrize(
+    ("relation", "leaps"),
+    [("s2→s1", False), ("s1→s2", False), ("s0→s1", True), ("s0→s2", True), ("s2→s3", True)],
+)
+def test_a_leap_leads_from_one_pair_to_another(relation, leaps):
+    assert measures._leaps((0, 0, relation)) is leaps
 
 
 def test_ranks_correlate():

@@ -11,8 +11,8 @@ from headway.papers.setups import GROUPS
 from headway.training import Run, to_dict
 
 TWO_HOPS = {
-    *("ic_in_chain_order", "ic_later_need_more", "d_in_chain_order"),
-    *("d_induction_first", "d_arrivals_in_order", "d_reuse"),
+    *("ic_in_chain_order", "ic_later_costs_more", "d_in_chain_order"),
+    *("d_induction_first", "d_looks_in_order", "d_reuse"),
     *("depths_correlation", "depths_first_hop_correlation"),
     *("circuits_more_layers=8", "circuits_more_width=32", "circuits_more_heads=2"),
 }
@@ -166,7 +166,7 @@ def evaluation(step, partial):
     return {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
 
 
-def test_later_hops_need_more_layers_only_if_they_do(tmp_path):
+def test_later_hops_cost_more_only_if_they_do(tmp_path):
     losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
     runs = {}
     for layers, (first, second) in losses.items():
@@ -178,12 +178,16 @@ def test_later_hops_need_more_layers_only_if_they_do(tmp_path):
         hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (first, second, 0.9, 0.9), strict=True))
         runs[folder.name].append_metrics(evaluation(1, hops))
     found = measures.by_layers(runs, {})
-    assert found["ic_later_need_more"] == {"seed=0": 1.0}
+    assert found["ic_later_costs_more"] == {
+        "x_1, x_2": pytest.approx(0.8 / 3),
+        "x_2, x_3": pytest.approx(0.8 / 3),
+        "x_3, x_4": pytest.approx(0),
+    }
     assert found["ic_rank_correlation"] == {"seed=0": pytest.approx(-1.0)}
     later = {"x_1": 0.9, "x_2": 0.1, "x_3": 0.9, "x_4": 0.9}
     runs["layers=2"].append_metrics(evaluation(200, later))
     found = measures.by_layers(runs, {})
-    assert found["ic_later_need_more"] == {"seed=0": 0.0}
+    assert found["ic_later_costs_more"]["x_1, x_2"] < 0
     assert found["ic_in_chain_order"]["layers=3"] == 1.0
 
 

@@ -1,14 +1,13 @@
 """What is measured for the paper's claims (claims.toml), from the run folders alone."""
 
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Mapping
 from itertools import combinations, pairwise
 
 from headway.circuits import Circuit, Discovery, Path, Timeline, saved_discovery, saved_timeline
 from headway.circuits.comparison import jaccard
-from headway.circuits.emergence import learnt_in_order
 from headway.papers.claims import Measures
 from headway.papers.measures.reading import (
-    LEARNT,
     Runs,
     final_loss,
     in_order,
@@ -16,7 +15,7 @@ from headway.papers.measures.reading import (
     rank_correlation,
     taken_apart,
 )
-from headway.report.routes import Routes, trace
+from headway.report.routes import ends, trace
 from headway.theory import (
     minimum_layers,
     retrieval_flow,
@@ -62,26 +61,35 @@ def shared_information() -> Measures:
 
 
 def by_layers(with_ic: Runs, without: Runs) -> Measures:
-    """Section 7: final losses, and which hops are learnt when, by the number of layers."""
+    """Section 7: final losses, and which hops are learnt when, by the number of layers.
+
+    That later hops need more layers is seen from the partial losses at the end, averaged over all
+    runs: every number of layers counts the same.
+    """
     final = {name: final_loss(run) for name, run in with_ic.items()}
     seeds: dict[int, dict[int, Run]] = {}
     for run in with_ic.values():
         seeds.setdefault(run.config.seed, {})[run.config.model.n_layers] = run
-    correlation, later = {}, {}
+    correlation = {}
     for seed, runs in sorted(seeds.items()):
         layers = sorted(runs)
         if len(layers) > 1:
             losses = [final_loss(runs[n]) for n in layers]
             correlation[f"seed={seed}"] = rank_correlation(layers, losses)
-            least = [_least_layers(runs, hop) for hop in runs[layers[0]].task.hop_names]
-            if len(least) > 1:
-                later[f"seed={seed}"] = float(least == sorted(least) and least[0] < least[-1])
+    partial: dict[str, list[float]] = {}
+    for run in with_ic.values():
+        for hop, loss in run.metrics()[-1]["partial"].items():
+            partial.setdefault(hop, []).append(loss)
+    means = {hop: statistics.mean(losses) for hop, losses in partial.items()}
     order = {name: in_order(run) for name, run in with_ic.items()}
     return {
         "ic_final_loss": final,
         "non_ic_final_loss": {name: final_loss(run) for name, run in without.items()},
         "ic_rank_correlation": correlation,
-        "ic_later_need_more": later,
+        "ic_partial_loss": means,
+        "ic_later_costs_more": {
+            f"{hop}, {later}": means[later] - means[hop] for hop, later in pairwise(means)
+        },
         "ic_in_chain_order": {name: value for name, value in order.items() if value is not None},
     }
 
@@ -135,7 +143,7 @@ def emergence(runs: Runs) -> Measures:
         "d_replaced_loss": {},
         "d_twin_paths": {},
         "d_induction_first": {},
-        "d_arrivals_in_order": {},
+        "d_looks_in_order": {},
         "d_reuse": {},
         "d_last_over_first": {},
     }
@@ -165,42 +173,36 @@ def _circuit_of_d(
     routes, hops = trace(run.task, paths), run.task.hop_names
     if routes is None or len(hops) < 2:
         return
-    arrivals = {hop: _first_arrival(routes, born, hop) for hop in hops}
-    order = learnt_in_order(arrivals, run.task.hop_order)
-    if order is not None:
-        measured["d_arrivals_in_order"][name] = float(order)
-    measured["d_induction_first"][name] = float(_induction_first(routes, born, hops))
+    if (order := _looks_in_order(born)) is not None:
+        measured["d_looks_in_order"][name] = float(order)
+    measured["d_induction_first"][name] = float(_induction_first(born))
     for early, late in pairwise(hop for hop in run.task.hop_names if hop in routes.needs):
         shared = set(routes.needs[early]) & set(routes.needs[late])
         measured["d_reuse"][f"{name} {early}, {late}"] = float(len(shared))
 
 
-def _induction_first(
-    routes: Routes, born: Mapping[Path, float | None], hops: Sequence[str]
-) -> bool:
-    """Whether all that the first answer takes was born before all that only later ones take."""
-    first = set(routes.needs.get(hops[0], ()))
-    later = {path for hop in hops[1:] for path in routes.needs.get(hop, ())} - first
-    early = [born.get(path) for path in first]
-    dated = [step for path in later if (step := born.get(path)) is not None]
-    known = [step for step in early if step is not None]
-    if not first or len(known) < len(early):
-        return False
-    return not dated or max(known) <= min(dated)
+def _induction_first(born: Mapping[Path, float | None]) -> bool:
+    """Whether of all paths that lead from one pair to another s0→s2 was born first."""
+    between = {path: step for path, step in born.items() if step is not None and _leaps(path)}
+    return bool(between) and min(between, key=between.__getitem__)[2] == "s0→s2"
 
 
-def _first_arrival(routes: Routes, born: Mapping[Path, float | None], hop: str) -> float | None:
-    """The step at which the first path was born that brings a hop's symbol to the query."""
-    steps = [born.get(path) for path in routes.arrivals.get(hop, ())]
-    return min((step for step in steps if step is not None), default=None)
+def _leaps(path: Path) -> bool:
+    """Whether a path of the retrieval problem leads from one pair, or the query, to another."""
+    query, key = (int(role[1:]) for role in ends(path))
+    return (query + 1) // 2 != (key + 1) // 2
 
 
-def _least_layers(runs: Mapping[int, Run], hop: str) -> float:
-    """The least layers with which a hop is learnt in the end; infinity if it never is."""
-    for layers in sorted(runs):
-        if runs[layers].metrics()[-1]["partial"][hop] < LEARNT:
-            return layers
-    return float("inf")
+def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
+    """Whether the query came to look at x_1, at x_2, … in this order, be it at their first place
+    or the second; none if it looks at one of them only."""
+    first: dict[int, float] = {}
+    for path, step in born.items():
+        query, key = (int(role[1:]) for role in ends(path))
+        if query == 0 and key >= 2 and step is not None:
+            first[key // 2] = min(step, first.get(key // 2, step))
+    steps = [first[number] for number in sorted(first)]
+    return steps == sorted(steps) if len(steps) > 1 else None
 
 
 def _fall_over_plateau(run: Run) -> float | None:

@@ -9,9 +9,6 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.theory import flow_of, proven_minimum, witness
 from headway.training import Run, RunConfig
 
-LEARNT = 0.5
-"""The partial loss below which a hop counts as learnt (section 7.2)."""
-
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
 
