@@ -157,7 +157,7 @@ def test_the_command_asks_draws_and_goes_on(folder, tmp_path, capsys):
     cli.main(words)
     told = capsys.readouterr().out
     assert "equations" in told
-    assert "[" in told
+    assert "–" in told
     assert (tmp_path / "out" / "accuracy.svg").is_file()
     kept = json.loads((tmp_path / "out" / "cells.json").read_text())
     assert [(cell["formulation"], cell["depth"]) for cell in kept] == [

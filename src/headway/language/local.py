@@ -1,5 +1,7 @@
 """A local language model: what it answers, by exact probabilities and by sampling."""
 
+import contextlib
+import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -193,10 +195,11 @@ def _loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
     if path.is_file():
         where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(**where)
-        model = AutoModelForCausalLM.from_pretrained(
-            **where, dtype=torch.float32, attn_implementation="eager"
-        )
+        with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
+            tokenizer = AutoTokenizer.from_pretrained(**where)
+            model = AutoModelForCausalLM.from_pretrained(
+                **where, dtype=torch.float32, attn_implementation="eager"
+            )
     except Exception as error:  # what damaged files raise is not documented
         raise HeadwayError(f"{path} cannot be loaded: {first_line(error)}") from error
     return tokenizer, model

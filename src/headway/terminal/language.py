@@ -20,7 +20,7 @@ def print_cells(cells: Sequence[Cell]) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("formulation")
     for name in ("D", "n", "argmax", "expected", *(("sampled",) if sampled else ())):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for name in ("chance", "majority"):
         table.add_column(name, justify="right", style="dim")
     for cell in cells:
@@ -47,7 +47,7 @@ def _share(cell: Cell, name: str) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    return f"[{low:.2f}, {high:.2f}]".replace("0.", ".")
+    return f"{low:.2f}–{high:.2f}".replace("0.", ".")
 
 
 @contextmanager
