@@ -3,10 +3,12 @@ from pathlib import Path
 import pytest
 
 from headway.errors import HeadwayError
+from headway.papers import reproduce
 from headway.papers.claims import Claim, Rule, Verdict, claims, read
 from headway.papers.experiments import EXPERIMENTS
 from headway.papers.reproduce import judged
-from headway.papers.table import markdown
+from headway.papers.setups import WAYS
+from headway.papers.table import markdown, ways_of_asking
 
 CLAIM = """
 [[claim]]
@@ -100,3 +102,22 @@ def test_the_table_in_the_docs_is_that_of_the_results():
     page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
     table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
     assert table == markdown(verdicts)
+
+
+def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
+    root = Path(__file__).parents[2]
+    result = reproduce.read("curricula", "small", root / "results")
+    assert result is not None
+    page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- ways -->\n")[2].partition("<!-- end -->")[0]
+    assert table == ways_of_asking(result.measures)
+
+
+def test_a_way_of_asking_is_summed_up():
+    found = {f"curriculum_{way}": {"seed=0": 0.75} for way in WAYS}
+    found["curriculum_gap"] = {"seed=0": 0.02, "seed=1": 0.75}
+    found["curriculum_steps"] = {"gap x_1 seed=0": 100.0, "gap x_1 seed=1": 300.0}
+    lines = ways_of_asking(found).splitlines()
+    assert lines[0].endswith("| x_1 learnt at step |")
+    assert "| `gap` | 1 of 2 | 0.020, 0.750 | 200 |" in lines
+    assert "| `none` | 0 of 1 | 0.750 | – |" in lines
