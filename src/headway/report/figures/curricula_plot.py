@@ -35,7 +35,6 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
                 axes.plot(steps, losses, color=look.colour, ls=look.dashes, lw=1.1, alpha=0.85)
         axes.set_title(way, fontsize=8.5, weight="normal")
         axes.set_ylim(0, 1.08)
-        axes.set_xlim(left=0)
     for axes in grid[len(ways) :]:
         axes.axis("off")
     for hop in hops:
@@ -46,6 +45,8 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
         grid[len(ways)].legend(*grid[0].get_legend_handles_labels(), loc="center", **legend)
     else:
         grid[-1].legend(*grid[0].get_legend_handles_labels(), **legend)
+    last = max(run.metrics()[-1]["step"] for runs in ways.values() for run in runs)
+    grid[0].set_xlim(0, last)
     for axes in grid[: len(ways)]:
         axes.tick_params(labelbottom=True, labelsize=7)
     figure.supxlabel("step", fontsize=8.5)

@@ -56,6 +56,8 @@ def draw_depths(
             axes.plot([], [], marker, mfc=fill, mec=edge, ms=6, mew=1.1, label=name)
     if deepest > 40:
         axes.set_xscale("log", base=2)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("D, retrieval steps")
     axes.set_ylabel("layers")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))

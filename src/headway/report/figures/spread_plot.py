@@ -63,7 +63,8 @@ def draw_growth(points: Sequence[tuple[float, float]], x: str, y: str) -> Figure
     axes.xaxis.set_major_locator(FixedLocator(known))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_major_formatter("{x:g}")
+    for formatted in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        formatted("{x:g}")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.legend(fontsize=7.5)
