@@ -40,7 +40,7 @@ EXPERIMENTS = {
             (),
             lambda _: {},
             drawings.nothing,
-            missing="language models cannot be asked yet",
+            missing="language models have not been asked yet",
         ),
         Experiment(
             "theorem1",
