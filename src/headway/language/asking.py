@@ -105,6 +105,7 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
             question does not fit into the model.
     """
     with _writing(folder, asked):
+        _drop_torn_line(folder / "answers.jsonl")
         lines = answered(folder)
         known = {(line["formulation"], line["depth"], line["number"]) for line in lines}
         done = len(known)
@@ -166,12 +167,15 @@ def answered(folder: Path) -> list[dict[str, Any]]:
         return []
     with clear_io_errors(path, "read"):
         text = path.read_text()
-    whole = text[: text.rfind("\n") + 1]
-    if len(whole) < len(text):
-        with clear_io_errors(path, "write"):
-            path.write_text(whole)
     with clear_content_errors(path):
-        return [json.loads(line) for line in whole.splitlines()]
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cuts off what a kill left of a line; only who holds the folder may."""
+    if is_there(path):
+        with clear_io_errors(path, "write"), path.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def read_asked(folder: Path) -> Asked:

@@ -23,7 +23,8 @@ def reproduce(
     What is done is kept: the command goes on where it was.
 
     Args:
-        figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e, or all.
+        figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
+            depths, curricula, circuits, lengths; or all.
         scale: seconds, minutes a run on two cores, or as printed.
         folder: of all runs; none means runs/paper-SCALE.
         workers: runs side by side; none means as many as there are cores for.
