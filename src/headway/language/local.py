@@ -139,7 +139,8 @@ class LocalModel:
         drawn: list[Tensor] = []
         done = torch.zeros(count, dtype=torch.bool, device=self.device)
         for _ in range(most):
-            token = torch.multinomial(log_p.exp(), 1, generator=generator)[:, 0]
+            token = torch.multinomial(log_p.exp().cpu(), 1, generator=generator)[:, 0]
+            token = token.to(self.device)
             drawn.append(token.masked_fill(done, -1))
             done |= torch.isin(token, self.stops)
             if done.all():

@@ -100,7 +100,9 @@ def ask(
     from headway.report.figures.accuracy_plot import draw_accuracy
     from headway.sweeps.fields import values_of
     from headway.training.files import write_json
+    from headway.training.run import require_device
 
+    require_device(device)
     if threads is not None:
         require(threads >= 1, "threads", threads, "a whole number of at least 1")
         torch.set_num_threads(threads)
@@ -111,6 +113,7 @@ def ask(
     require_same(place, asked)
     options = {"model": model, "depth": depth, "chains": chains, "n": n, "seed": seed}
     options |= {"form": form, "sampled": sampled, "draws": draws, "folder": folder}
+    options |= {"device": device, "threads": threads}
     with continued_by("ask", ["--formulation", *formulation], options), terminal.asking() as watch:
         if len(answered(place)) < asked.total:
             ask(asked, LocalModel(model, form, device, terminal.say), place, watch)
