@@ -25,6 +25,8 @@ usage: headway VERB …
   serve [FOLDER]       show the runs in a folder in the browser, live
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
+  truncate RUN         cut weights to low rank; what does the model lose?
+  truncate --model M   the same in a language model; what does it say?
   theory [RUN]         how few layers could do; what a circuit brings where
   depths               train every depth with every number of layers
   reproduce FIGURE …   run what a figure of the paper takes; judge its claims
@@ -44,6 +46,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "serve": verbs.serve,
     "runs": verbs.runs,
     "sweep": verbs.sweep,
+    "truncate": verbs.truncate,
     "theory": verbs.theory,
     "depths": verbs.depths,
     "reproduce": verbs.reproduce,

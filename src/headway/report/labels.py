@@ -15,6 +15,13 @@ def rounded(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
+def layers_told(layers: Sequence[int]) -> str:
+    """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
+    if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
+        return f"{layers[0]}..{layers[-1]}"
+    return ",".join(map(str, layers)) or "–"
+
+
 def spread(places: Sequence[float], gap: float) -> list[float]:
     """Moves labels apart, as little as a sweep from below can, so that `gap` lies between any two.
 

@@ -11,6 +11,7 @@ from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
 from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
 from headway.terminal.timeline import print_timeline
+from headway.terminal.truncation import print_effects, print_truncated, truncating
 from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "print_comparison",
     "print_costs",
     "print_depths",
+    "print_effects",
     "print_flow",
     "print_hops",
     "print_outcome",
@@ -35,8 +37,10 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_timeline",
+    "print_truncated",
     "print_verdicts",
     "require_file",
     "say",
+    "truncating",
     "watching",
 ]

@@ -6,6 +6,7 @@ from headway.verbs.learning import demo, runs, sweep, train
 from headway.verbs.papers import claims, reproduce
 from headway.verbs.showing import serve
 from headway.verbs.theory import depths, theory
+from headway.verbs.truncation import truncate
 
 __all__ = [
     "ask",
@@ -22,5 +23,6 @@ __all__ = [
     "sweep",
     "theory",
     "train",
+    "truncate",
     "truth",
 ]

@@ -1,0 +1,142 @@
+"""What truncation does to how a language model goes on: means over texts, with intervals."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from headway.language.accuracy import wilson
+from headway.language.completing import Odds
+from headway.language.completions import Completion
+from headway.language.truncating import Line
+from headway.models.truncation import INTACT, Cut
+from headway.training.data import generator_for
+
+Reading = Literal["token", "whole"]
+"""Of the two ways to go on, their telling token or all their tokens; see `Odds`."""
+
+MEASURES = ("answer", "generic", "log_odds", "prefers")
+"""Probability of the answer, of the generic word, log p(answer) − log p(generic) in nats, and
+whether that is above 0; each averaged over texts."""
+
+RESAMPLES = 10_000
+CENTRE = 0.95
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over texts, and how far it is from the intact model's.
+
+    Attributes:
+        value: the mean.
+        low: of its 95 % interval: percentiles of the bootstrap over texts, Wilson's for a share.
+        high: likewise.
+        change: the mean of the differences to the intact model, text by text.
+        change_low: of its interval, by the bootstrap; 0 with the others for the intact model.
+        change_high: likewise.
+    """
+
+    value: float
+    low: float
+    high: float
+    change: float
+    change_low: float
+    change_high: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How texts of one kind are gone on with at one cut.
+
+    Attributes:
+        kind: of text.
+        cut: what is truncated.
+        kept: share of the truncated weights' squares that is left.
+        reading: of the two ways to go on.
+        count: texts.
+        means: by measure (`MEASURES`).
+    """
+
+    kind: str
+    cut: Cut
+    kept: float
+    reading: Reading
+    count: int
+    means: dict[str, Mean]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        about = {"kind": self.kind, **asdict(self.cut), "kept": self.kept}
+        means = {name: asdict(mean) for name, mean in self.means.items()}
+        return {**about, "reading": self.reading, "count": self.count, **means}
+
+
+def effects(
+    texts: Sequence[Completion], lines: Sequence[Line], reading: Reading = "token", seed: int = 0
+) -> list[Effect]:
+    """Means over the texts of every kind at every cut, by one reading.
+
+    All cuts are resampled with the same draws of texts, so that differences are paired.
+
+    Args:
+        texts: in the order of every line's odds.
+        lines: the intact model among them.
+        reading: of the two ways to go on.
+        seed: of the bootstrap.
+    """
+    intact = next(line for line in lines if line.cut == INTACT)
+    found = []
+    for kind in dict.fromkeys(text.kind for text in texts):
+        rows = [i for i, text in enumerate(texts) if text.kind == kind]
+        draws = _draws(len(rows), kind, seed)
+        before = _values([intact.odds[i] for i in rows], reading)
+        for line in lines:
+            here = _values([line.odds[i] for i in rows], reading)
+            means = _means(here, before, draws)
+            found.append(Effect(kind, line.cut, line.kept, reading, len(rows), means))
+    return found
+
+
+def _draws(count: int, kind: str, seed: int) -> Tensor:
+    """How often each text is in every resample, as weights that sum to 1, [resample, text]."""
+    generator = generator_for("cpu", "truncate", seed, kind)
+    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
+    often = torch.zeros(RESAMPLES, count, dtype=torch.float64)
+    often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
+    return often / count
+
+
+def _values(odds: Sequence[Odds], reading: Reading) -> Tensor:
+    """The measures of every text, [text, measure]."""
+    rows = []
+    for one in odds:
+        answer, generic = one.answer, one.generic
+        if reading == "whole":
+            answer, generic = one.answer_whole, one.generic_whole
+        above = answer - generic
+        rows.append([math.exp(answer), math.exp(generic), above, float(above > 0)])
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
+    low, high = _interval(draws @ values)
+    change_low, change_high = _interval(draws @ (values - before))
+    mean, change = values.mean(0).tolist(), (values - before).mean(0).tolist()
+    found = {}
+    for i, name in enumerate(MEASURES):
+        ends = (low[i], high[i])
+        if name == "prefers":
+            ends = wilson(values[:, i].sum().item(), len(values))
+        found[name] = Mean(mean[i], *ends, change[i], change_low[i], change_high[i])
+    return found
+
+
+def _interval(resampled: Tensor) -> tuple[list[float], list[float]]:
+    """The percentiles between which the middle of the resampled means lies, by measure."""
+    outside = (1 - CENTRE) / 2
+    ends = torch.tensor([outside, 1 - outside], dtype=torch.float64)
+    low, high = resampled.quantile(ends, dim=0).tolist()
+    return low, high

@@ -1,0 +1,113 @@
+"""A folder to which results are added one after another: what is asked, and a line a result.
+
+A line that is written is kept, whatever happens to the process; one process writes at a time.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+
+from headway.errors import HeadwayError, require
+from headway.training.environment import describe_environment
+from headway.training.files import (
+    clear_content_errors,
+    clear_io_errors,
+    is_there,
+    read_json,
+    write_json,
+)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A folder with `NAME.json`, what is asked and where, and `NAME.jsonl`, a line a result.
+
+    Attributes:
+        folder: new, or of the same asking before.
+        name: of its two files.
+        asked: plain data that decides every line; a `format` among it.
+    """
+
+    folder: Path
+    name: str
+    asked: Mapping[str, Any]
+
+    def require_same(self) -> None:
+        """Checks that the folder holds nothing yet, or the same asking.
+
+        Raises:
+            HeadwayError: if it holds another, or is damaged.
+        """
+        path = self.folder / f"{self.name}.json"
+        if not is_there(path):
+            return
+        known = read_json(path)
+        require(isinstance(known, dict), str(path), known, "an object of fields")
+        for name, value in json.loads(json.dumps(self.asked)).items():
+            before = known.get(name)
+            if value != before and (isinstance(value, list | dict) or name not in known):
+                raise HeadwayError(f"{name} is not what {path} says: choose another folder")
+            require(value == before, name, value, f"{before!r}, as in {path}")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The results so far; a line cut off in the middle does not count.
+
+        Raises:
+            HeadwayError: if the file is damaged.
+        """
+        path = self.folder / f"{self.name}.jsonl"
+        if not is_there(path):
+            return []
+        with clear_io_errors(path, "read"):
+            content = path.read_bytes()
+        with clear_content_errors(path):
+            whole = content[: content.rfind(b"\n") + 1].decode()
+            return [json.loads(line) for line in whole.split("\n")[:-1]]
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Adds a result; only while `writing`."""
+        path = self.folder / f"{self.name}.jsonl"
+        with clear_io_errors(path, "write"), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    @contextmanager
+    def writing(self, device: str) -> Iterator[None]:
+        """Holds the folder for one process; makes it, or repairs what a kill left of a line.
+
+        Args:
+            device: that computes; noted.
+
+        Raises:
+            HeadwayError: if the folder holds another asking, is damaged or in use, or cannot be
+                written to.
+        """
+        with clear_io_errors(self.folder, "make"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.folder / ".lock", timeout=0.3)
+        with clear_io_errors(self.folder, "write to"):
+            try:
+                lock.acquire()
+            except Timeout:  # an OSError too
+                raise HeadwayError(f"{self.folder}: another process is writing here") from None
+        try:
+            self.require_same()
+            if not is_there(self.folder / f"{self.name}.json"):
+                environment = describe_environment(device, torch.get_num_threads())
+                about = {**self.asked, "environment": environment}
+                write_json(self.folder / f"{self.name}.json", about)
+            self._drop_torn_line()
+            yield
+        finally:
+            lock.release()
+
+    def _drop_torn_line(self) -> None:
+        path = self.folder / f"{self.name}.jsonl"
+        if is_there(path):
+            with clear_io_errors(path, "write"), path.open("rb+") as file:
+                file.truncate(file.read().rfind(b"\n") + 1)

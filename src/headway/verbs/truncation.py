@@ -1,0 +1,224 @@
+"""The verb that cuts weights to low rank, in a run's model or in a language model."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from tyro.conf import Positional
+
+from headway.arguments import continued_by
+from headway.errors import HeadwayError, require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headway.circuits.truncation import Truncated
+    from headway.language.effects import Effect
+    from headway.language.truncating import Truncating
+    from headway.report.figures.truncation_plot import Panel
+
+LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
+SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
+
+
+def truncate(
+    run: Positional[Path | None] = None,
+    model: str | None = None,
+    layers: Annotated[str | None, tyro.conf.arg(aliases=["--layer"])] = None,
+    weights: str = "mlp",
+    rank: str = "0,0.1,0.2,0.5,1",
+    sequences: int | None = None,
+    step: int | None = None,
+    prompts: tuple[str, ...] = (),
+    reading: Literal["token", "whole"] | None = None,
+    folder: Path | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Cut weights of a run's model, or of a language model, to low rank, and see what changes.
+
+    Every weight is decomposed once (SVD); a rank is a fraction of the full one, rounded up: 1 is
+    the intact weight, 0 none of it. Layers are truncated each alone, and each with those above it.
+    Of a run: held-out losses, hop by hop. Of a language model: how probable an answer of content is
+    against a generic word, as in "Madrid is located in", Spain or the; what is done is kept, and
+    the command goes on where it was.
+
+    Args:
+        run: the run's folder, where truncation.json is left.
+        model: instead of a run: smollm2, gemma3, a GGUF file, or a folder of Transformers.
+        layers: a number, a range (20..29) or a list; none means all of a run's, the upper third of
+            a language model's.
+        weights: sets of weights, by comma: mlp, attention, query, key, value, output, gate, up,
+            down; what is joined by + is truncated as one.
+        rank: fractions of the full rank, by comma.
+        sequences: of a run: held-out sequences to average over, 512 unless told.
+        step: of a run: the checkpoint; none means the last.
+        prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
+            file with prompt, answer and generic on every line; none means all.
+        reading: of a language model: compare the first token that tells the two apart, or all their
+            tokens; the first unless told. Both are kept.
+        folder: of a language model's results; none means runs/truncate-MODEL.
+        device: of a language model: cpu, cuda or mps; cpu unless told.
+        threads: of a language model: that compute on a CPU; none means as many as PyTorch takes.
+    """
+    from headway.sweeps.fields import values_of
+
+    chosen = None if layers is None else tuple(values_of("layers", layers, int))
+    fractions = tuple(dict.fromkeys(values_of("rank", rank, float)))
+    sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
+    if (run is None) == (model is None):
+        given = "both are given" if run else "neither is"
+        raise HeadwayError(
+            "headway truncate takes RUN, the folder of a run, or --model with a language model"
+            f" (smollm2, gemma3, a GGUF file or a folder): {given}"
+        )
+    if run is not None:
+        of_models = {"prompts": prompts, "reading": reading, "folder": folder}
+        _require_unused({**of_models, "device": device, "threads": threads}, "--model")
+        _of_run(run, chosen, sets, fractions, sequences, step)
+        return
+    assert model is not None
+    _require_unused({"sequences": sequences, "step": step}, "a RUN")
+    from headway.language.completions import completions
+    from headway.language.truncating import Truncating
+
+    asked = Truncating(model, chosen, sets, fractions, tuple(completions(prompts or ("all",))))
+    place = folder or Path("runs") / f"truncate-{Path(model).stem}"
+    options = {"model": model, "layers": layers, "weights": weights, "rank": rank}
+    options |= {"reading": reading, "folder": folder, "device": device, "threads": threads}
+    words = ["--prompts", *prompts] if prompts else []
+    with continued_by("truncate", words, options):
+        _of_model(asked, place, reading or "token", device or "cpu", threads)
+
+
+def _require_unused(options: dict[str, object], of: str) -> None:
+    """Raises a `HeadwayError` if an option is given that belongs to something else."""
+    for name, value in options.items():
+        if value not in (None, ()):
+            raise HeadwayError(f"--{name} is an option of {of}")
+
+
+def _of_run(
+    run: Path,
+    layers: Sequence[int] | None,
+    weights: Sequence[str],
+    fractions: Sequence[float],
+    sequences: int | None,
+    step: int | None,
+) -> None:
+    from headway import terminal
+    from headway.circuits.truncation import FILE, truncate_run
+    from headway.training import Run
+
+    opened = Run.open(run)
+    count = 512 if sequences is None else sequences
+    with terminal.truncating() as watch:
+        found = truncate_run(opened, layers, weights, fractions, count, step, watch)
+    terminal.print_truncated(found)
+    terminal.say(f"written to {opened.folder / FILE}")
+    if find_spec("matplotlib") is None:
+        terminal.say("without a figure: it needs pip install 'headway[plot]'")
+        return
+    from headway.report.figures import save_figure
+    from headway.training.files import clear_io_errors
+
+    figures = opened.folder / "figures"
+    with clear_io_errors(figures, "make"):
+        figures.mkdir(exist_ok=True)
+    figure = _losses_figure(found)
+    for ending in ("svg", "png"):
+        save_figure(figure, figures / f"truncation.{ending}", "Losses with weights cut to low rank")
+    terminal.say(f"drawn in {figures / 'truncation.svg'}")
+
+
+def _losses_figure(found: "Truncated") -> "Figure":
+    from headway.models.truncation import spans
+    from headway.report.figures.truncation_plot import draw_losses_cut
+    from headway.report.labels import layers_told
+
+    tables, rows = {}, {}
+    for weights in found.weights:
+        for span, sets in spans(found.layers).items():
+            name = f"{weights}, {span}"
+            rows[name] = [layers_told(layers) for layers in sets]
+            tables[name] = {
+                fraction: [list(found.at(s, weights, fraction).partial.values()) for s in sets]
+                for fraction in found.fractions
+            }
+    return draw_losses_cut(tables, rows, list(found.intact.partial))
+
+
+def _of_model(
+    asked: "Truncating",
+    place: Path,
+    reading: "Literal['token', 'whole']",
+    device: str,
+    threads: int | None,
+) -> None:
+    import torch
+
+    from headway import terminal
+    from headway.language.effects import effects
+    from headway.language.local import LocalModel
+    from headway.language.truncating import truncate, truncated
+    from headway.models.truncation import spans
+    from headway.report.figures import save_figure
+    from headway.training.files import write_json
+    from headway.training.run import require_device
+
+    require_device(device)
+    if threads is not None:
+        require(threads >= 1, "threads", threads, "a whole number of at least 1")
+        torch.set_num_threads(threads)
+
+    def load() -> LocalModel:
+        return LocalModel(asked.model, "completion", device, terminal.say)
+
+    lines = truncated(asked, place)
+    if lines is None:
+        with terminal.truncating() as watch:
+            lines = truncate(asked, load, place, watch)
+    both = {kind: effects(asked.texts, lines, kind) for kind in ("token", "whole")}
+    terminal.print_effects(both[reading])
+    told = [effect.to_json() for found in both.values() for effect in found]
+    write_json(place / "effects.json", told)
+    chosen = sorted({layer for line in lines for layer in line.cut.layers})
+    for weights in asked.weights if chosen else ():
+        for span in spans(chosen):
+            figure = _effects_figure(both[reading], weights, span)
+            for ending in ("svg", "png"):
+                path = place / f"{weights}-{span}.{ending}"
+                save_figure(figure, path, f"{Path(asked.model).name} with weights cut to low rank")
+    terminal.say(f"truncation.jsonl, effects.json and figures are in {place}")
+
+
+def _effects_figure(effects: "Sequence[Effect]", weights: str, span: str) -> "Figure":
+    from headway.report.figures.truncation_plot import draw_effects
+
+    kinds = list(dict.fromkeys(effect.kind for effect in effects))
+    rows = {
+        label: {
+            kind: _panel([e for e in effects if e.kind == kind], measure, weights, span)
+            for kind in kinds
+        }
+        for measure, label in LABELS.items()
+    }
+    return draw_effects(rows, SPANS[span])
+
+
+def _panel(effects: "Sequence[Effect]", measure: str, weights: str, span: str) -> "Panel":
+    from headway.models.truncation import INTACT, spans
+    from headway.report.figures.truncation_plot import Panel, Point
+
+    def point(effect: "Effect") -> Point:
+        mean, layers = effect.means[measure], effect.cut.layers
+        return Point(layers[0] if layers else 0, mean.value, mean.low, mean.high)
+
+    by = {(e.cut.layers, e.cut.fraction): e for e in effects if e.cut.weights == weights}
+    chosen = sorted({layers[0] for layers, _ in by})
+    fractions = sorted({fraction for _, fraction in by})
+    curves = {f: [point(by[layers, f]) for layers in spans(chosen)[span]] for f in fractions}
+    intact = next(effect for effect in effects if effect.cut == INTACT)
+    return Panel(point(intact), curves)
