@@ -106,7 +106,7 @@ def truncate_run(
     wanted = truncation.cuts(chosen, weights, fractions)
     rows = []
     with run.computing():
-        measured = truncation.truncate(places, wanted, lambda: evaluate(model, batch))
+        measured = truncation.truncate(places, wanted, lambda _: evaluate(model, batch))
         for cut, kept, losses in measured:
             partial = dict(zip(run.task.hop_names, losses.tolist(), strict=True))
             rows.append(Row(**asdict(cut), kept=kept, loss=losses.mean().item(), partial=partial))

@@ -1,6 +1,7 @@
 """How probable the two ways to go on with a text are, read in one go for many texts."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from headway.errors import HeadwayError
 from headway.language.completions import Completion
 from headway.language.local import LocalModel
+from headway.language.replay import Replay
 
 ROWS = 16
 """Texts that are read at once."""
@@ -33,12 +35,14 @@ class Odds:
     Attributes:
         answer: by the telling token.
         generic: by the telling token.
+        top: of the likeliest of all tokens in the place of the answer's telling one.
         answer_whole: by all tokens.
         generic_whole: by all tokens.
     """
 
     answer: float
     generic: float
+    top: float
     answer_whole: float
     generic_whole: float
 
@@ -53,37 +57,51 @@ class Completer:
     Args:
         model: local.
         texts: to go on with.
+        replay: of the model's layers; none computes all of them every time.
 
     Raises:
         HeadwayError: if a text does not fit into the model's context, or its tokens do not tell the
             two ways to go on apart.
     """
 
-    def __init__(self, model: LocalModel, texts: Sequence[Completion]):
-        self.model = model
+    def __init__(
+        self, model: LocalModel, texts: Sequence[Completion], replay: Replay | None = None
+    ):
+        self.model, self.replay = model, replay
         self.pairs = [_tokens(model, text) for text in texts]
         starts: dict[Tokens, int] = {}
         for pair in self.pairs:
-            for way in pair.ways:
-                starts[way[:-1]] = min(pair.start, starts.get(way[:-1], pair.start))
+            for row in pair.rows:
+                starts[row] = min(pair.start, starts.get(row, pair.start))
         self.rows = sorted(starts.items(), key=lambda item: (len(item[0]), item))
 
     @torch.no_grad()
-    def __call__(self) -> list[Odds]:
-        """The odds of every text, in order."""
-        told: dict[tuple[Tokens, int], Tensor] = {}
+    def __call__(self, changed_from: int | None = None) -> list[Odds]:
+        """The odds of every text, in order.
+
+        Args:
+            changed_from: the lowest layer that is not as it was; none means that all are.
+        """
+        told: dict[tuple[Tokens, int], tuple[Tensor, Tensor]] = {}
         for first in range(0, len(self.rows), ROWS):
-            told |= self._read(self.rows[first : first + ROWS])
+            with self._unchanged_below(changed_from, first):
+                told |= self._read(self.rows[first : first + ROWS])
         found = []
         for pair in self.pairs:
-            ways = [told[way, pair.start] for way in pair.ways]
-            token = [log_p[pair.shared].item() for log_p in ways]
-            found.append(Odds(*token, *(log_p.sum().item() for log_p in ways)))
+            (answer, top), (generic, _) = (told[way, pair.start] for way in pair.ways)
+            token = [log_p[pair.shared].item() for log_p in (answer, generic, top)]
+            whole = [log_p.sum().item() for log_p in (answer, generic)]
+            found.append(Odds(*token, *whole))
         return found
 
-    def _read(self, rows: Sequence[tuple[Tokens, int]]) -> dict[tuple[Tokens, int], Tensor]:
-        """The log-probabilities of the tokens after the prompt, of every text whose last token is
-        all that a row lacks, by text and start.
+    def _unchanged_below(self, first: int | None, batch: int) -> AbstractContextManager[None]:
+        return nullcontext() if self.replay is None else self.replay.intact_below(first, batch)
+
+    def _read(
+        self, rows: Sequence[tuple[Tokens, int]]
+    ) -> dict[tuple[Tokens, int], tuple[Tensor, Tensor]]:
+        """The log-probabilities of the tokens after the prompt, and of the likeliest in their
+        places, for every way to go on that is read from these rows, by way and start.
 
         Shorter rows are filled up at their end, where no token of theirs can see it.
         """
@@ -93,14 +111,15 @@ class Completer:
         wanted = torch.arange(earliest, longest, device=device)
         out = self.model.model(input_ids=filled.to(device), logits_to_keep=wanted, use_cache=False)
         number = {row: i for i, (row, _) in enumerate(rows)}
-        log_p = out.logits.float().log_softmax(-1).cpu()
+        log_p = out.logits.float().log_softmax(-1)
         found = {}
         for pair in self.pairs:
-            for way in pair.ways:
-                if way[:-1] in number:
-                    here = log_p[number[way[:-1]], pair.start - 1 - earliest :]
-                    after = torch.tensor(way[pair.start :])
-                    found[way, pair.start] = here[: len(after)].gather(1, after[:, None])[:, 0]
+            for way, row in zip(pair.ways, pair.rows, strict=True):
+                if row in number:
+                    after = torch.tensor(way[pair.start :], device=device)
+                    here = log_p[number[row], pair.start - 1 - earliest :][: len(after)]
+                    own = here.gather(1, after[:, None])[:, 0]
+                    found[way, pair.start] = own.cpu(), here.amax(1).cpu()
         return found
 
 
@@ -117,6 +136,16 @@ class _Pair:
     ways: tuple[Tokens, Tokens]
     start: int
     shared: int
+
+    @property
+    def rows(self) -> tuple[Tokens, Tokens]:
+        """What is read for each way: all but its last token, or the other way's if it begins so."""
+        one, other = (way[:-1] for way in self.ways)
+        if one[: len(other)] == other:
+            return one, one
+        if other[: len(one)] == one:
+            return other, other
+        return one, other
 
 
 def _tokens(model: LocalModel, text: Completion) -> _Pair:

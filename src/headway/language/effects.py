@@ -18,9 +18,11 @@ from headway.training.data import generator_for
 Reading = Literal["token", "whole"]
 """Of the two ways to go on, their telling token or all their tokens; see `Odds`."""
 
-MEASURES = ("answer", "generic", "log_odds", "prefers")
-"""Probability of the answer, of the generic word, log p(answer) − log p(generic) in nats, and
-whether that is above 0; each averaged over texts."""
+SHARES = ("prefers", "says")
+MEASURES = ("answer", "generic", "log_odds", *SHARES)
+"""Probability of the answer and of the generic word, log p(answer) − log p(generic) in nats,
+whether that is above 0, and whether the answer's telling token is the likeliest of all tokens; each
+averaged over texts."""
 
 RESAMPLES = 10_000
 CENTRE = 0.95
@@ -117,7 +119,8 @@ def _values(odds: Sequence[Odds], reading: Reading) -> Tensor:
         if reading == "whole":
             answer, generic = one.answer_whole, one.generic_whole
         above = answer - generic
-        rows.append([math.exp(answer), math.exp(generic), above, float(above > 0)])
+        shares = float(above > 0), float(one.answer >= one.top)
+        rows.append([math.exp(answer), math.exp(generic), above, *shares])
     return torch.tensor(rows, dtype=torch.float64)
 
 
@@ -128,7 +131,7 @@ def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:
     found = {}
     for i, name in enumerate(MEASURES):
         ends = (low[i], high[i])
-        if name == "prefers":
+        if name in SHARES:
             ends = wilson(values[:, i].sum().item(), len(values))
         found[name] = Mean(mean[i], *ends, change[i], change_low[i], change_high[i])
     return found

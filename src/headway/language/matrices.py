@@ -1,5 +1,6 @@
 """The weight matrices of a language model, found by the names that its modules go by."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor, nn
@@ -22,22 +23,28 @@ PACKED = "attn.c_attn"
 """GPT-2 keeps query, key and value side by side in the columns of one weight."""
 
 
-def matrices(model: Any) -> list[Layer]:
-    """The weights of every layer of a model of Hugging Face Transformers, as views.
+def layers_of(model: Any) -> list[nn.Module]:
+    """The layers of a model of Hugging Face Transformers, in order.
+
+    Raises:
+        HeadwayError: if they cannot be told from what else it is made of.
+    """
+    count = model.config.get_text_config().num_hidden_layers
+    lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
+    stacks = [stack for stack in lists if len(stack) == count and matrices(stack[:1])[0]]
+    allowed = f"one with {count} layers of attention and MLP in one list"
+    require(len(stacks) == 1, "model", type(model).__name__, allowed)
+    return list(stacks[0])
+
+
+def matrices(layers: Iterable[nn.Module]) -> list[Layer]:
+    """The weights of every layer, as views.
 
     GPT-2 keeps its weights transposed, [input, output]. They are left so: what is nearest at a
     rank is the same matrix transposed. Query, key and value that are packed head by head, as in
     GPT-NeoX, are left out.
-
-    Raises:
-        HeadwayError: if the model's layers cannot be told from what else it is made of.
     """
-    count = model.config.get_text_config().num_hidden_layers
-    lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
-    stacks = [stack for stack in lists if len(stack) == count and _weights(stack[0])]
-    allowed = f"one with {count} layers of attention and MLP in one list"
-    require(len(stacks) == 1, "model", type(model).__name__, allowed)
-    return [_weights(layer) for layer in stacks[0]]
+    return [_weights(layer) for layer in layers]
 
 
 def _weights(layer: nn.Module) -> dict[str, Tensor]:

@@ -10,7 +10,8 @@ from headway.language.completing import Completer, Odds
 from headway.language.completions import Completion
 from headway.language.ledger import Ledger
 from headway.language.local import LocalModel
-from headway.language.matrices import matrices
+from headway.language.matrices import layers_of, matrices
+from headway.language.replay import Replay
 from headway.models import truncation
 from headway.models.truncation import Cut
 from headway.training.files import clear_content_errors
@@ -104,15 +105,16 @@ def truncate(
     ledger = asked.ledger(folder)
     ledger.require_same()
     model = load()
-    places = matrices(model.model)
+    layers = layers_of(model.model)
+    places = matrices(layers)
     chosen = _chosen(asked, len(places))
     truncation.require_there(places, chosen, asked.weights)
     wanted = truncation.cuts(chosen, asked.weights, asked.fractions)
-    reader = Completer(model, asked.texts)
+    reader = Completer(model, asked.texts, Replay(layers, chosen))
     with ledger.writing(model.device):
         known = {line.cut for line in _lines(ledger, asked)}
         missing = [cut for cut in wanted if cut not in known]
-        for cut, kept, odds in truncation.truncate(places, missing, reader):
+        for cut, kept, odds in truncation.truncate(places, missing, lambda cut: reader(cut.lowest)):
             ledger.add(Line(cut, kept, len(places), tuple(odds)).to_json())
             known.add(cut)
             if watch is not None:

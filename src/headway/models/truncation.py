@@ -5,7 +5,7 @@ nearest (Eckart and Young 1936). Sharma et al. (2023, arXiv 2312.13558) do it to
 trained language models, Chen, Bruna and Bietti (2024, arXiv 2406.03068) to the MLPs of late layers.
 
 Nothing here knows what a model is for: weights are views into its parameters, by layer and name,
-and what is measured is a function without arguments.
+and what is measured is a function that the caller gives.
 """
 
 import math
@@ -46,6 +46,14 @@ def matrices(model: Transformer) -> list[Layer]:
     return found
 
 
+def rank_of(fraction: float, full: int) -> int:
+    """How many singular values a fraction of the full rank, min(rows, columns), is: rounded up.
+
+    So any fraction above 0 keeps at least one.
+    """
+    return math.ceil(fraction * full - 1e-9)  # 0.1 · 30 is 3, not the next float above it
+
+
 class LowRank:
     """A weight and its singular value decomposition, computed once, when it is first needed.
 
@@ -69,12 +77,8 @@ class LowRank:
         return torch.linalg.svd(self.weight.to(exact), full_matrices=False)
 
     def rank(self, fraction: float) -> int:
-        """How many singular values a fraction of the full rank, min(rows, columns), is: rounded up.
-
-        So any fraction above 0 keeps at least one.
-        """
-        exact = fraction * min(self.weight.shape)
-        return math.ceil(exact - 1e-9)  # 0.1 · 30 is 3, not the next float above it
+        """How many singular values a fraction keeps."""
+        return rank_of(fraction, min(self.weight.shape))
 
     def at(self, fraction: float) -> Float[Tensor, "row column"]:
         """The nearest matrix of a fraction of the full rank; at full rank the weight itself."""
@@ -108,6 +112,11 @@ class Cut:
     layers: tuple[int, ...]
     weights: str
     fraction: float
+
+    @property
+    def lowest(self) -> int | None:
+        """The first layer that is not as it was; none in the intact model."""
+        return self.layers[0] if self.layers else None
 
     def names(self, layer: Layer) -> list[str]:
         """The weights of a layer that are truncated."""
@@ -193,14 +202,14 @@ class Truncation:
 
 
 def truncate(
-    layers: Sequence[Layer], wanted: Sequence[Cut], evaluate: Callable[[], Found]
+    layers: Sequence[Layer], wanted: Sequence[Cut], evaluate: Callable[[Cut], Found]
 ) -> Iterator[tuple[Cut, float, Found]]:
     """What a model does with weights cut to low rank, cut by cut.
 
     Args:
         layers: the model's weights, as views.
         wanted: what to truncate; see `cuts`.
-        evaluate: called with the weights truncated; whatever it returns is passed on.
+        evaluate: called with the weights truncated, and told which; what it returns is passed on.
 
     Yields: the cut, the share of the truncated weights' squares that it keeps, and what `evaluate`
         returned. The weights are whole again by then.
@@ -208,7 +217,7 @@ def truncate(
     truncation = Truncation(layers)
     for cut in wanted:
         with truncation.applied(cut):
-            found = evaluate()
+            found = evaluate(cut)
         yield cut, truncation.kept(cut), found
 
 

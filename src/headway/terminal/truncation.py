@@ -41,9 +41,8 @@ def print_effects(effects: Sequence[Effect]) -> None:
         whole = next(effect for effect in here if effect.cut == INTACT)
         means = {name: mean.value for name, mean in whole.means.items()}
         out.print(
-            f"[bold]{kind}[/]  {whole.count} texts; intact: p(answer) {means['answer']:.3f},"
-            f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f},"
-            f" answer first in {means['prefers']:.0%}"
+            f"[bold]{kind}[/]  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
+            f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
         )
         for weights in dict.fromkeys(e.cut.weights for e in here if e.cut != INTACT):
             out.print(_table([e for e in here if e.cut.weights == weights], weights))
