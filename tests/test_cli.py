@@ -66,6 +66,8 @@ def test_every_verb_has_help(tmp_path, verb):
         (["truth", "--first", "-1", "--depth", "0"], "first = -1 is not allowed"),
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
+        (["truncate"], "takes RUN, the folder of a run, or --model with a language model"),
+        (["truncate", "nowhere"], "nowhere: there is no run folder here"),
         (["runs", "nowhere"], "nowhere: there is no such folder"),
         (["serve"], "runs: there is no such folder"),
         (["serve", "nowhere"], "nowhere: there is no such folder"),
