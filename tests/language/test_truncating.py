@@ -210,6 +210,14 @@ def test_a_folder_holds_one_truncation(model, folder, tmp_path):
         truncated(asked(folder), tmp_path)
 
 
+def test_one_process_truncates_into_a_folder(model, folder, tmp_path):
+    what = asked(folder)
+    with what.ledger(tmp_path).writing("cpu"), pytest.raises(HeadwayError, match="another process"):
+        truncate(what, lambda: model, tmp_path)
+    assert truncated(what, tmp_path) is None
+    assert truncate(what, lambda: model, tmp_path) == truncated(what, tmp_path)
+
+
 def test_effects_are_means_with_paired_intervals():
     """Every text moves by the same, so that the change has no width and the mean has."""
     texts = [Completion("k", str(i), "a", "b") for i in range(25)]

@@ -69,11 +69,15 @@ class Completer:
     ):
         self.model, self.replay = model, replay
         self.pairs = [_tokens(model, text) for text in texts]
-        starts: dict[Tokens, int] = {}
+        groups: dict[tuple[int, int], dict[Tokens, None]] = {}
         for pair in self.pairs:
             for row in pair.rows:
-                starts[row] = min(pair.start, starts.get(row, pair.start))
-        self.rows = sorted(starts.items(), key=lambda item: (len(item[0]), item))
+                groups.setdefault((len(row), pair.start), {})[row] = None
+        self.batches = [
+            (start, rows[first : first + ROWS])
+            for (_, start), rows in ((place, list(group)) for place, group in groups.items())
+            for first in range(0, len(rows), ROWS)
+        ]
 
     @torch.no_grad()
     def __call__(self, changed_from: int | None = None) -> list[Odds]:
@@ -83,9 +87,9 @@ class Completer:
             changed_from: the lowest layer that is not as it was; none means that all are.
         """
         told: dict[tuple[Tokens, int], tuple[Tensor, Tensor]] = {}
-        for first in range(0, len(self.rows), ROWS):
-            with self._unchanged_below(changed_from, first):
-                told |= self._read(self.rows[first : first + ROWS])
+        for batch, (start, rows) in enumerate(self.batches):
+            with self._unchanged_below(changed_from, batch):
+                told |= self._read(start, rows)
         found = []
         for pair in self.pairs:
             (answer, top), (generic, _) = (told[way, pair.start] for way in pair.ways)
@@ -98,28 +102,30 @@ class Completer:
         return nullcontext() if self.replay is None else self.replay.intact_below(first, batch)
 
     def _read(
-        self, rows: Sequence[tuple[Tokens, int]]
+        self, start: int, rows: Sequence[Tokens]
     ) -> dict[tuple[Tokens, int], tuple[Tensor, Tensor]]:
         """The log-probabilities of the tokens after the prompt, and of the likeliest in their
         places, for every way to go on that is read from these rows, by way and start.
 
-        Shorter rows are filled up at their end, where no token of theirs can see it.
+        Args:
+            start: tokens of every prompt.
+            rows: of one length, so that nothing has to be filled up.
         """
         device = self.model.device
-        longest, earliest = max(len(row) for row, _ in rows), min(start for _, start in rows) - 1
-        filled = torch.tensor([[*row, *[0] * (longest - len(row))] for row, _ in rows])
-        wanted = torch.arange(earliest, longest, device=device)
-        out = self.model.model(input_ids=filled.to(device), logits_to_keep=wanted, use_cache=False)
-        number = {row: i for i, (row, _) in enumerate(rows)}
+        kept = len(rows[0]) - start + 1
+        out = self.model.model(
+            input_ids=torch.tensor(rows, device=device), logits_to_keep=kept, use_cache=False
+        )
+        number = {row: i for i, row in enumerate(rows)}
         log_p = out.logits.float().log_softmax(-1)
         found = {}
         for pair in self.pairs:
             for way, row in zip(pair.ways, pair.rows, strict=True):
-                if row in number:
-                    after = torch.tensor(way[pair.start :], device=device)
-                    here = log_p[number[row], pair.start - 1 - earliest :][: len(after)]
+                if row in number and pair.start == start:
+                    after = torch.tensor(way[start:], device=device)
+                    here = log_p[number[row], : len(after)]
                     own = here.gather(1, after[:, None])[:, 0]
-                    found[way, pair.start] = own.cpu(), here.amax(1).cpu()
+                    found[way, start] = own.cpu(), here.amax(1).cpu()
         return found
 
 

@@ -12,16 +12,23 @@ from headway.report.labels import layers_told, rounded, typeset
 from headway.terminal.base import console
 from headway.terminal.language import counting
 
+HOPS = 5
+"""The most whose partial losses fit into a line."""
+
 
 def print_truncated(found: Truncated) -> None:
-    """A row for what is truncated, with the loss and the partial loss of every hop."""
+    """A row for what is truncated: loss and, where there is room, partial loss of every hop.
+
+    What loses less than the intact model is bold.
+    """
+    hops = list(found.intact.partial) if len(found.intact.partial) <= HOPS else []
     table = Table(box=None, pad_edge=False)
     for name in ("weights", "layers"):
         table.add_column(name, no_wrap=True)
-    for name in ("rank", "kept", "loss", *map(typeset, found.intact.partial)):
+    for name in ("rank", "kept", "loss", *map(typeset, hops)):
         table.add_column(name, justify="right", no_wrap=True)
     for row in found.rows:
-        losses = [row.loss, *row.partial.values()]
+        losses = [row.loss, *(row.partial[hop] for hop in hops)]
         kept = f"{row.fraction:g}", f"{row.kept:.0%}"
         told = (row.weights or "intact", layers_told(row.layers))
         table.add_row(*told, *kept, *map(rounded, losses), style=_style(row, found.intact))
