@@ -331,7 +331,9 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
     assert max(map(len, told.splitlines()[:-1])) <= 80
     out = tmp_path / "out"
     kept = json.loads((out / "effects.json").read_text())
-    assert len(kept) == 2 * 2 * 13
+    assert len(kept["effects"]) == 2 * 13
+    assert kept["reading"] == "token"
+    assert kept["numbers"][0] == "value"
     about = json.loads((out / "truncation.json").read_text())
     assert about["environment"]["threads"] == 1
     assert about["texts"][0] == TEXTS[0].to_json()
@@ -344,8 +346,8 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
     assert {p.name: p.read_bytes() for p in out.glob("*.svg")} == drawn
     cli.main([*words, "--reading", "whole"])
     assert (out / "mlp-alone.svg").read_bytes() != drawn["mlp-alone.svg"]
-    both = [e for e in kept if e["layers"] == [0, 1] and e["reading"] == "token"]
-    odds = {(e["weights"], e["kind"], e["fraction"]): e["log_odds"]["value"] for e in both}
+    both = [e for e in kept["effects"] if e["layers"] == [0, 1]]
+    odds = {(e["weights"], e["kind"], e["fraction"]): e["log_odds"][0] for e in both}
     for kind in ("one", "two"):
         assert odds["mlp", kind, 0] == odds["down", kind, 0]  # what is read is not written
         assert odds["mlp", kind, 0.5] != odds["down", kind, 0.5]
@@ -356,7 +358,7 @@ def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, ca
     cli.main([*words, str(tmp_path / "one"), "--layer", "1", "--rank", "0.5"])
     assert {path.name for path in (tmp_path / "one").glob("*.svg")} == {"mlp-alone.svg"}
     cli.main([*words, str(tmp_path / "none"), "--rank", "1"])
-    assert len(json.loads((tmp_path / "none" / "effects.json").read_text())) == 2
+    assert len(json.loads((tmp_path / "none" / "effects.json").read_text())["effects"]) == 1
     assert "names  n=24" in capsys.readouterr().out
 
 

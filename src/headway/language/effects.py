@@ -1,8 +1,9 @@
 """What truncation does to how a language model goes on: means over texts, with intervals."""
 
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any, Literal
 
 import torch
@@ -70,10 +71,13 @@ class Effect:
     means: dict[str, Mean]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        about = {"kind": self.kind, **asdict(self.cut), "kept": self.kept}
-        means = {name: asdict(mean) for name, mean in self.means.items()}
-        return {**about, "reading": self.reading, "count": self.count, **means}
+        """As plain data: every mean as six numbers, in the order of the fields of `Mean`."""
+        about = {"kind": self.kind, **asdict(self.cut), "kept": round(self.kept, 4)}
+        means = {
+            name: [round(number, 4) for number in astuple(mean)]
+            for name, mean in self.means.items()
+        }
+        return {**about, "count": self.count, **means}
 
 
 def effects(
@@ -100,6 +104,26 @@ def effects(
             means = _means(here, before, draws)
             found.append(Effect(kind, line.cut, line.kept, reading, len(rows), means))
     return found
+
+
+def document(effects: Sequence[Effect], about: Mapping[str, Any], seed: int = 0) -> str:
+    """Effects of one reading as JSON, one a line.
+
+    Args:
+        effects: of every kind and cut.
+        about: what was asked, and where it was computed.
+        seed: of the bootstrap.
+    """
+    head = {
+        **about,
+        "reading": effects[0].reading,
+        "bootstrap": {"resamples": RESAMPLES, "interval": CENTRE, "seed": seed},
+        "numbers": [field.name for field in fields(Mean)],
+    }
+    lines = [json.dumps(effect.to_json(), ensure_ascii=False) for effect in effects]
+    parts = [f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in head.items()]
+    told = ",\n  ".join(lines)
+    return "{\n " + ",\n ".join([*parts, f'"effects": [\n  {told}\n ]']) + "\n}\n"
 
 
 def _draws(count: int, kind: str, seed: int) -> Tensor:

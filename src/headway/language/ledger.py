@@ -55,6 +55,14 @@ class Ledger:
                 raise HeadwayError(f"{name} is not what {path} says: choose another folder")
             require(value == before, name, value, f"{before!r}, as in {path}")
 
+    def about(self) -> dict[str, Any]:
+        """What was asked, and the environment in which it was begun.
+
+        Raises:
+            HeadwayError: if the folder does not tell.
+        """
+        return read_json(self.folder / f"{self.name}.json")
+
     def lines(self) -> list[dict[str, Any]]:
         """The results so far; a line cut off in the middle does not count.
 

@@ -58,7 +58,7 @@ def truncate(
         prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
             file with prompt, answer and generic on every line; none means all.
         reading: of a language model: compare the first token that tells the two apart, or all their
-            tokens; the first unless told. Both are kept.
+            tokens; the first unless told. Both are kept, so that this can be asked again.
         folder: of a language model's results; none means runs/truncate-MODEL.
         device: of a language model: cpu, cuda or mps; cpu unless told.
         threads: of a language model: that compute on a CPU; none means as many as PyTorch takes.
@@ -160,12 +160,12 @@ def _of_model(
     import torch
 
     from headway import terminal
-    from headway.language.effects import effects
+    from headway.language.effects import document, effects
     from headway.language.local import LocalModel
     from headway.language.truncating import truncate, truncated
     from headway.models.truncation import spans
     from headway.report.figures import save_figure
-    from headway.training.files import write_json
+    from headway.training.files import write_whole
     from headway.training.run import require_device
 
     require_device(device)
@@ -180,14 +180,15 @@ def _of_model(
     if lines is None:
         with terminal.truncating() as watch:
             lines = truncate(asked, load, place, watch)
-    both = {kind: effects(asked.texts, lines, kind) for kind in ("token", "whole")}
-    terminal.print_effects(both[reading])
-    told = [effect.to_json() for found in both.values() for effect in found]
-    write_json(place / "effects.json", told)
+    found = effects(asked.texts, lines, reading)
+    terminal.print_effects(found)
+    about = asked.ledger(place).about()
+    del about["texts"]
+    write_whole(place / "effects.json", document(found, about).encode())
     chosen = sorted({layer for line in lines for layer in line.cut.layers})
     for weights in asked.weights if chosen else ():
         for span in spans(chosen):
-            figure = _effects_figure(both[reading], weights, span)
+            figure = _effects_figure(found, weights, span)
             for ending in ("svg", "png"):
                 path = place / f"{weights}-{span}.{ending}"
                 save_figure(figure, path, f"{Path(asked.model).name} with weights cut to low rank")
