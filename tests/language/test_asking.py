@@ -160,7 +160,7 @@ def test_the_command_asks_draws_and_goes_on(folder, tmp_path, capsys):
     assert "–" in told
     assert (tmp_path / "out" / "accuracy.svg").is_file()
     kept = json.loads((tmp_path / "out" / "cells.json").read_text())
-    assert [(cell["formulation"], cell["depth"]) for cell in kept] == [
+    assert [(cell["formulation"], cell["depth"]) for cell in kept["cells"]] == [
         *(("equations", 1), ("equations", 2)),
         *(("kingdoms", 1), ("kingdoms", 2)),
     ]
