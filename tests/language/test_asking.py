@@ -55,18 +55,23 @@ def test_the_forms_ask_as_they_say(folder):
 
 
 def test_exact_expectation_is_what_the_protocol_comes_to(model):
-    """5 000 draws: of those that are acceptable, as many are right as expected."""
-    for seed in range(3):
+    """5 000 draws of each of four questions: of those that are acceptable, as many are right as
+    expected, and as many are acceptable as are expected to be."""
+    kept = right = expected_right = expected_kept = 0.0
+    for seed in range(4):
         (question,) = questions("equations", 2, count=1, seed=seed)
+        answers = model.answers(question)
         drawn = model.sample(question, 5_000, torch.Generator().manual_seed(seed))
-        kept = [text for text in drawn if text in question.acceptable]
-        assert len(kept) > 150
-        right = sum(text == question.correct for text in kept)
-        low, high = wilson(right, len(kept))
-        assert low <= expectation(model.answers(question), question) <= high
-        share = math.exp(torch.tensor(model.answers(question).ended).logsumexp(0).item())
-        low, high = wilson(len(kept), len(drawn))
-        assert low <= share <= high
+        acceptable = [text for text in drawn if text in question.acceptable]
+        kept += len(acceptable)
+        right += acceptable.count(question.correct)
+        expected_right += len(acceptable) * expectation(answers, question)
+        expected_kept += 5_000 * math.exp(torch.tensor(answers.ended).logsumexp(0).item())
+    low, high = wilson(right, int(kept))
+    assert low <= expected_right / kept <= high
+    assert high - low < 0.05
+    low, high = wilson(kept, 20_000)
+    assert low <= expected_kept / 20_000 <= high
 
 
 def test_the_best_answer_and_the_expected_one_are_told_apart():
@@ -90,6 +95,7 @@ class Counting:
 
     def __init__(self, model, stop_after=None):
         self.model, self.stop_after, self.count = model, stop_after, 0
+        self.device = model.device
 
     def answers(self, question):
         if self.count == self.stop_after:
@@ -160,7 +166,7 @@ def test_the_command_asks_draws_and_goes_on(folder, tmp_path, capsys):
     assert "–" in told
     assert (tmp_path / "out" / "accuracy.svg").is_file()
     kept = json.loads((tmp_path / "out" / "cells.json").read_text())
-    assert [(cell["formulation"], cell["depth"]) for cell in kept] == [
+    assert [(cell["formulation"], cell["depth"]) for cell in kept["cells"]] == [
         *(("equations", 1), ("equations", 2)),
         *(("kingdoms", 1), ("kingdoms", 2)),
     ]

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from headway.errors import HeadwayError, require
+from headway.language.accuracy import cells
 from headway.language.formulations import formulation
 from headway.language.local import Answers, best, expectation
 from headway.language.question import Question
@@ -34,7 +36,9 @@ Watch = Callable[[int, int], None]
 
 
 class Model(Protocol):
-    """What is asked."""
+    """What is asked, and on which device it computes."""
+
+    device: str
 
     def answers(self, question: Question) -> Answers:
         """The probabilities of all acceptable answers."""
@@ -104,7 +108,7 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
         HeadwayError: if the folder holds another asking, is damaged, or is in use; or if a
             question does not fit into the model.
     """
-    with _writing(folder, asked):
+    with _writing(folder, asked, model.device):
         _drop_torn_line(folder / "answers.jsonl")
         lines = answered(folder)
         known = {(line["formulation"], line["depth"], line["number"]) for line in lines}
@@ -195,6 +199,17 @@ def read_asked(folder: Path) -> Asked:
         return Asked(places=tuple(places), **data)
 
 
+def summary(folder: Path) -> dict[str, Any]:
+    """All that came of an asking as plain data: what was asked, where, and every cell.
+
+    Raises:
+        HeadwayError: if a file is damaged.
+    """
+    about = read_json(folder / "asked.json")
+    about["environment"].pop("command", None)  # it may name folders of this machine
+    return {**about, "cells": [cell.to_json() for cell in cells(answered(folder))]}
+
+
 def require_same(folder: Path, asked: Asked) -> None:
     """Checks that a folder holds nothing yet, or the same asking.
 
@@ -210,7 +225,7 @@ def require_same(folder: Path, asked: Asked) -> None:
 
 
 @contextmanager
-def _writing(folder: Path, asked: Asked) -> Iterator[None]:
+def _writing(folder: Path, asked: Asked, device: str) -> Iterator[None]:
     """Holds the folder for one process; it is made if it is not there."""
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -224,7 +239,8 @@ def _writing(folder: Path, asked: Asked) -> Iterator[None]:
         require_same(folder, asked)
         if not is_there(folder / "asked.json"):
             about = {"format": FORMAT, **asdict(asked)}
-            environment = describe_environment("cpu", torch.get_num_threads())
+            environment = describe_environment(device, torch.get_num_threads())
+            environment["transformers"] = metadata.version("transformers")
             write_json(folder / "asked.json", {**about, "environment": environment})
         yield
     finally:

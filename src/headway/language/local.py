@@ -1,10 +1,12 @@
 """A local language model: what it answers, by exact probabilities and by sampling."""
 
 import contextlib
+import copy
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +66,8 @@ class LocalModel:
         )
         self.form: Form = form or ("chat" if has_template else "completion")
         self.stops = self._stops()
+        self._beginning, self._begun = self._begin()
+        self._last: tuple[list[int], Tensor, Any] | None = None
 
     @property
     def context(self) -> int:
@@ -86,13 +90,7 @@ class LocalModel:
         Raises:
             HeadwayError: if they do not fit into the model's context.
         """
-        if self.form == "chat":
-            turn = [{"role": "user", "content": question.prompt}]
-            ids = self.tokenizer.apply_chat_template(
-                turn, add_generation_prompt=True, return_dict=True
-            )["input_ids"]
-        else:
-            ids = self.tokenizer(f"{question.prompt}\nAnswer:")["input_ids"]
+        ids = self._tokens(question.prompt)
         longest = max(len(self.answer(text)) for text in question.acceptable)
         if len(ids) + longest + 1 > self.context:
             raise HeadwayError(
@@ -100,6 +98,28 @@ class LocalModel:
                 f" chains {question.chains}) does not fit into the {self.context} of {self.name}"
             )
         return torch.tensor(ids, device=self.device)
+
+    def _tokens(self, prompt: str) -> list[int]:
+        """The tokens of a prompt in the form in which it is put."""
+        if self.form == "completion":
+            return self.tokenizer(f"{prompt}\nAnswer:")["input_ids"]
+        turn = [{"role": "user", "content": prompt}]
+        told = self.tokenizer.apply_chat_template(
+            turn, add_generation_prompt=True, return_dict=True
+        )
+        return told["input_ids"]
+
+    @torch.no_grad()
+    def _begin(self) -> tuple[list[int], Any]:
+        """The tokens with which every prompt begins, as chat templates have many, and what the
+        model keeps of them: they are read once."""
+        pairs = zip(self._tokens("What"), self._tokens("b = 2"), strict=False)
+        same = list(takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if len(same) < 2:
+            return [], None
+        ids = [token for token, _ in same]
+        tokens = torch.tensor([ids], device=self.device)
+        return ids, self.model(input_ids=tokens, use_cache=True, logits_to_keep=1).past_key_values
 
     def answer(self, text: str) -> list[int]:
         """The tokens of an answer where the model is to give it."""
@@ -112,10 +132,7 @@ class LocalModel:
         options = [self.answer(text) for text in question.acceptable]
         first, cache = self._read(self.prompt(question))
         longest = max(map(len, options))
-        padded = torch.tensor([o + [0] * (longest - len(o)) for o in options], device=self.device)
-        cache.batch_repeat_interleave(len(options))
-        after = self.model(input_ids=padded, past_key_values=cache, use_cache=True).logits
-        after = after.float().log_softmax(-1)
+        after = self._after(cache, [o + [0] * (longest - len(o)) for o in options])
         said, ended = [], []
         for row, option in enumerate(options):
             before = torch.cat([first[None], after[row, : len(option) - 1]])
@@ -129,38 +146,63 @@ class LocalModel:
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
         """So many independent answers at temperature 1, each up to where it ends.
 
-        An answer may be told in other tokens than those that `answers` counts; it is the same.
-        What is longer than any acceptable answer is cut off there; it is none.
+        An answer may be told in other tokens than those that `answers` counts; it is the same. One
+        that cannot become acceptable any more is cut off there, with a dash of dots; draws that
+        have said the same so far share a pass.
         """
         first, cache = self._read(self.prompt(question))
-        most = max(len(self.answer(text)) for text in question.acceptable) + 2
-        cache.batch_repeat_interleave(count)
-        log_p = first.expand(count, -1)
-        drawn: list[Tensor] = []
-        done = torch.zeros(count, dtype=torch.bool, device=self.device)
-        for _ in range(most):
-            token = torch.multinomial(log_p.exp().cpu(), 1, generator=generator)[:, 0]
-            token = token.to(self.device)
-            drawn.append(token.masked_fill(done, -1))
-            done |= torch.isin(token, self.stops)
-            if done.all():
-                break
-            out = self.model(input_ids=token[:, None], past_key_values=cache, use_cache=True)
-            log_p = out.logits[:, -1].float().log_softmax(-1)
+        longest = max(len(self.answer(text)) for text in question.acceptable)
         stops = set(self.stops.tolist())
-        told = []
-        for row in torch.stack(drawn, 1).tolist():
-            ended = next((i for i, token in enumerate(row) if token in stops), None)
-            kept = row if ended is None else row[:ended]
-            text = self.tokenizer.decode(kept)
-            text = text if self.form == "chat" else text.removeprefix(" ")
-            told.append(text if ended is not None else f"{text} …")
+        told = [""] * count
+        open_draws: dict[tuple[int, ...], list[int]] = {(): list(range(count))}
+        log_p = first[None]
+        for _ in range(longest + 2):
+            going: dict[tuple[int, ...], list[int]] = {}
+            for row, (said, draws) in zip(log_p.exp().cpu(), open_draws.items(), strict=True):
+                tokens = torch.multinomial(row, len(draws), True, generator=generator)
+                for draw, token in zip(draws, tokens.tolist(), strict=True):
+                    if token in stops:
+                        told[draw] = self._text(said)
+                        continue
+                    text = self._text((*said, token))
+                    told[draw] = f"{text} …"
+                    if any(answer.startswith(text) for answer in question.acceptable):
+                        going.setdefault((*said, token), []).append(draw)
+            if not going:
+                break
+            open_draws = going
+            log_p = self._after(cache, list(map(list, going)))[:, -1]
         return told
 
+    def _text(self, tokens: Sequence[int]) -> str:
+        """What tokens say in the place of an answer."""
+        text = self.tokenizer.decode(list(tokens))
+        return text if self.form == "chat" else text.removeprefix(" ")
+
+    def _after(self, cache: Any, rows: list[list[int]]) -> Tensor:
+        """Log-probabilities after every token of rows of one length, each told after the prompt
+        that the cache, which stays as it is, comes from, [row, token, next token]."""
+        prompt = copy.deepcopy(cache)
+        prompt.batch_repeat_interleave(len(rows))
+        tokens = torch.tensor(rows, device=self.device)
+        out = self.model(input_ids=tokens, past_key_values=prompt, use_cache=True)
+        return out.logits.float().log_softmax(-1)
+
     def _read(self, prompt: Tensor) -> tuple[Tensor, Any]:
-        """Log-probabilities of what comes after a prompt, and the cache to go on with."""
-        out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
-        return out.logits[0, -1].float().log_softmax(-1), out.past_key_values
+        """Log-probabilities of what comes after a prompt, and the cache to go on with; of the
+        prompt that was read last, they are at hand."""
+        ids = prompt.tolist()
+        if self._last is None or self._last[0] != ids:
+            start = len(self._beginning)
+            begun = ids[:start] == self._beginning and start < len(ids)
+            out = self.model(
+                input_ids=prompt[None, start if begun else 0 :],
+                past_key_values=copy.deepcopy(self._begun) if begun else None,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+            self._last = ids, out.logits[0, -1].float().log_softmax(-1), out.past_key_values
+        return self._last[1], self._last[2]
 
 
 def expectation(answers: Answers, question: Question) -> float:

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 Span = tuple[int, int]
 """First character, and the one after the last."""
 
 Mark = tuple[int, str]
-"""A chain and the role that a piece of text plays in it."""
+"""A chain and the role that a word plays in it."""
+
+Phrase = tuple[int | None, Sequence[str | tuple[str, str]]]
+"""The chain that something is said of, if it is one that leads somewhere, and what is said: words,
+and words with their roles."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,7 @@ class Question:
         formulation: its name.
         depth: look-ups from the question to the answer.
         chains: how many chains are interleaved.
-        pieces: the text in pieces.
-        marks: for every piece the chain and the role of it; none if it plays none.
+        phrases: the text, phrase by phrase.
         asked: the chain that is asked about.
         correct: the right answer.
         acceptable: every answer of the right kind, sorted.
@@ -33,8 +35,7 @@ class Question:
     formulation: str
     depth: int
     chains: int
-    pieces: Sequence[str]
-    marks: Sequence[Mark | None]
+    phrases: Sequence[Phrase]
     asked: int
     correct: str
     acceptable: tuple[str, ...]
@@ -44,17 +45,21 @@ class Question:
     @cached_property
     def prompt(self) -> str:
         """The whole text."""
-        return "".join(self.pieces)
+        # `type` is quicker than `isinstance`, and this is done for every word.
+        parts = [part for _, parts in self.phrases for part in parts]
+        return "".join([part if type(part) is str else part[0] for part in parts])
 
     @cached_property
     def spans(self) -> dict[Mark, Span]:
         """Where every role of every chain stands in the prompt."""
-        ends = list(accumulate(map(len, self.pieces)))
-        return {
-            mark: (end - len(piece), end)
-            for piece, end, mark in zip(self.pieces, ends, self.marks, strict=True)
-            if mark is not None
-        }
+        at, found = 0, {}
+        for chain, parts in self.phrases:
+            for part in parts:
+                word, role = (part, None) if isinstance(part, str) else part
+                if chain is not None and role is not None:
+                    found[chain, role] = at, at + len(word)
+                at += len(word)
+        return found
 
     @property
     def relations(self) -> dict[str, list[tuple[Span, Span]]]:

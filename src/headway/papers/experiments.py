@@ -3,10 +3,11 @@ what is measured, what is drawn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from headway.papers import drawings, measures
+from headway.papers import asking, drawings, measures
 from headway.papers.claims import Measures
-from headway.papers.drawings import Drawn, GroupRuns
+from headway.papers.drawings import Drawn
 from headway.papers.measures import studies
 
 
@@ -18,17 +19,18 @@ class Experiment:
         name: what `headway reproduce` calls it.
         title: what it shows.
         groups: the runs it takes (see `setups`).
-        measure: the numbers that its claims are judged by.
-        draw: its figures.
-        missing: why it cannot be run yet; empty if it can.
+        measure: the numbers that its claims are judged by, from its runs by group and name, or
+            from answers by model.
+        draw: its figures, from the same.
+        asks: whether it asks language models (see `asking`).
     """
 
     name: str
     title: str
     groups: Sequence[str]
-    measure: Callable[[GroupRuns], Measures]
-    draw: Callable[[GroupRuns], Drawn]
-    missing: str = ""
+    measure: Callable[[Any], Measures]
+    draw: Callable[[Any], Drawn]
+    asks: bool = False
 
 
 EXPERIMENTS = {
@@ -38,9 +40,9 @@ EXPERIMENTS = {
             "fig2",
             "language models on five formulations (section 4)",
             (),
-            lambda _: {},
-            drawings.nothing,
-            missing="language models have not been asked yet",
+            asking.measured,
+            asking.drawn,
+            asks=True,
         ),
         Experiment(
             "theorem1",

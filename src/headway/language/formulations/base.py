@@ -6,34 +6,27 @@ from random import Random
 from typing import Generic, TypeVar
 
 from headway.errors import require
-from headway.language.question import Mark, Question
+from headway.language.question import Phrase, Question
 
 Facts = TypeVar("Facts")
 
 
 @dataclass
 class Text:
-    """A text that is written piece by piece."""
+    """A text that is written phrase by phrase."""
 
-    pieces: list[str] = field(default_factory=list)
-    marks: list[Mark | None] = field(default_factory=list)
+    phrases: list[Phrase] = field(default_factory=list)
 
-    def put(self, on_way: bool, *parts: "str | tuple[str, str]", chain: int = 0) -> None:
+    def put(self, on_way: bool, *parts: str | tuple[str, str], chain: int = 0) -> None:
         """Adds words, and words with the role that they play.
 
         Args:
-            on_way: whether what is said lies on the way from a question to its answer; roles are
-                noted only if so.
+            on_way: whether what is said lies on the way from a question to its answer; roles count
+                only if so.
             parts: in their order.
             chain: whose way it is.
         """
-        for part in parts:
-            if isinstance(part, str):
-                self.pieces.append(part)
-                self.marks.append(None)
-            else:
-                self.pieces.append(part[0])
-                self.marks.append((chain, part[1]) if on_way else None)
+        self.phrases.append((chain if on_way else None, parts))
 
 
 class Formulation(ABC, Generic[Facts]):

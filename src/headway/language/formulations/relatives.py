@@ -107,9 +107,9 @@ class Relatives(Formulation[RelativesFacts]):
         text = Text()
         for step, block in zip(range(len(facts.lives), 0, -1), facts.lives, strict=True):
             between = " lives in " if step == len(facts.lives) else " lives with "
+            near, far, through = f"l{2 * step - 1}", f"l{2 * step}", way[step - 1]
             for who, where in block:
-                on_way = who == way[step - 1]
-                text.put(on_way, (who, f"l{2 * step - 1}"), between, (where, f"l{2 * step}"), ".\n")
+                text.put(who == through, (who, near), between, (where, far), ".\n")
         for who, kin in facts.relatives:
             for relation, relative in kin:
                 on_way = who == asked and relation == kind
@@ -131,8 +131,7 @@ class Relatives(Formulation[RelativesFacts]):
             formulation=self.name,
             depth=len(facts.lives) + (3 if works else 1 if kind else 0),
             chains=len(facts.relatives) or len(places) // len(RELATIVES),
-            pieces=text.pieces,
-            marks=text.marks,
+            phrases=text.phrases,
             asked=0,
             correct=way[-1],
             acceptable=tuple(sorted(places.values())),

@@ -1,0 +1,131 @@
+"""Figure 2: the language models that are asked, and what their answers say."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from headway.language.accuracy import Cell, cells
+from headway.language.asking import Asked, Watch, answered, ask, require_same
+from headway.language.formulations import FORMULATIONS, places
+from headway.papers.claims import Measures
+from headway.papers.drawings import Drawn
+
+Answers = Mapping[str, Sequence[Cell]]
+"""What came of the questions, by model."""
+
+DEPTHS = range(1, 6)
+
+
+def _models(n: int, sampled: int) -> dict[str, Asked]:
+    wanted = places(("all",), DEPTHS, 4)
+    return {
+        "smollm2": Asked("smollm2", None, wanted, n=n, sampled=sampled),
+        "gemma3": Asked("gemma3", None, wanted, n=n),
+    }
+
+
+ASKED: Mapping[str, Mapping[str, Asked]] = {
+    "smoke": {},
+    "small": _models(200, 50),
+    "paper": _models(500, 500),
+}
+"""The models that packages carry, by scale, and what each is asked; the paper asks each 500
+questions a formulation."""
+
+
+def askable(scale: str) -> Mapping[str, Asked]:
+    """Who is asked what at a scale; nobody, if the extra `llm` is not installed."""
+    return ASKED[scale] if find_spec("transformers") else {}
+
+
+def answer(asked: Asked, folder: Path, watch: Watch | None = None, **loading) -> list[dict]:
+    """Asks a local model what the folder does not hold yet; it is loaded only if it is needed.
+
+    Args:
+        asked: what.
+        folder: of the answers.
+        watch: told of every question.
+        loading: device and the like, see `LocalModel`.
+
+    Raises:
+        HeadwayError: see `ask` and `LocalModel`.
+    """
+    from headway.language.local import LocalModel
+
+    require_same(folder, asked)
+    if len(answered(folder)) < asked.total:
+        return ask(asked, LocalModel(asked.model, asked.form, **loading), folder, watch)
+    return answered(folder)
+
+
+def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
+    """The answers there are, and what is missing of them, in words.
+
+    Raises:
+        HeadwayError: if a file is damaged.
+    """
+    if not ASKED[scale]:
+        return {}, f"no language models are asked at scale {scale}"
+    found, gaps = {}, []
+    for name, asked in ASKED[scale].items():
+        require_same(folder / name, asked)
+        lines = answered(folder / name)
+        if lines:
+            found[name] = cells(lines)
+        if len(lines) < asked.total:
+            gaps.append(f"{name} has answered {len(lines)} of {asked.total} questions")
+    if gaps and find_spec("transformers") is None:
+        gaps.append("transformers is not installed: pip install 'headway[llm]'")
+    return found, "; ".join(gaps)
+
+
+def measured(answers: Answers) -> Measures:
+    """By how much the paper's protocol beats guessing in its five examples, and how often it is
+    right, in exact expectation."""
+    shown = {
+        (model, cell.formulation, cell.depth): cell
+        for model, all_cells in answers.items()
+        for cell in all_cells
+    }
+    examples = {
+        f"{model}, {name}, D={depth}": cell
+        for (model, name, depth), cell in shown.items()
+        if depth == min(FORMULATIONS[name].default_depth, max(DEPTHS))
+    }
+    return {
+        "llm_above_random": {n: cell.expectation - cell.chance for n, cell in examples.items()},
+        "llm_accuracy": {n: cell.expectation for n, cell in examples.items()},
+        "llm_equations": {
+            f"{model}, D={depth}": cell.expectation
+            for (model, name, depth), cell in shown.items()
+            if name == "equations"
+        },
+    }
+
+
+def drawn(answers: Answers) -> Drawn:
+    """Figure 2."""
+    from headway.report.figures.accuracy_plot import draw_accuracy
+
+    title = "Accuracy of language models by formulation and depth"
+    return {"fig2": (title, draw_accuracy(curves(answers)))}
+
+
+def curves(answers: Answers):
+    """The accuracies as curves against depth, by formulation and kind.
+
+    Returns: for every formulation the points of every curve; see `draw_accuracy`.
+    """
+    from headway.report.figures.accuracy_plot import Point
+
+    found: dict[str, dict[str, list[Point]]] = {}
+    for model, all_cells in answers.items():
+        whose = f"{model}, " if len(answers) > 1 else ""
+        for cell in all_cells:
+            for kind in ("argmax", "expectation", "sampled"):
+                interval = cell.interval(kind)
+                if interval is not None:
+                    point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
+                    lines = found.setdefault(cell.formulation, {})
+                    lines.setdefault(f"{whose}{kind}", []).append(point)
+    return found
