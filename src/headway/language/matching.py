@@ -1,9 +1,9 @@
-"""Which acceptable answer a text gives, if any: the rule for models that answer in whole messages."""
+"""Which acceptable answer a text gives, if any: the rule for whole messages of chat models."""
 
 from collections.abc import Sequence
 
 AROUND = "\"'`“”‘’«»*_"
-"""Quotation marks, and the marks of bold, italic and code; dropped with white space at both ends."""
+"""Quotation marks and those of bold, italic and code; dropped, as white space is, at both ends."""
 
 FINAL = ".,;:!"
 """What ends a sentence or a part of one; dropped at the end."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inspect_ai.scorer import (
+from inspect_ai.scorer import (  # pyright: ignore[reportMissingImports]
     CORRECT,
     INCORRECT,
     NOANSWER,
@@ -15,7 +15,7 @@ from inspect_ai.scorer import (
     metric,
     scorer,
 )
-from inspect_ai.solver import TaskState
+from inspect_ai.solver import TaskState  # pyright: ignore[reportMissingImports]
 
 from headway.language.evaluation.tally import Outcome, tally
 from headway.language.matching import matched
@@ -48,7 +48,8 @@ def acceptable_answer() -> Scorer:
         }
         if answer is None:
             reason = "invalid_response_format"
-            said = f"no acceptable answer in {told['draws']} draws; the last: {state.output.completion!r}"
+            last = state.output.completion
+            said = f"no acceptable answer in {told['draws']} draws; the last: {last!r}"
             return Score(value=NOANSWER, explanation=said, reason=reason, metadata=told)
         right = answer == target.text
         return Score(value=CORRECT if right else INCORRECT, answer=answer, metadata=told)

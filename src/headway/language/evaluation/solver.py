@@ -1,7 +1,8 @@
 """How a question is asked: again and again, each time anew, until the answer is acceptable."""
 
-from inspect_ai.model import get_model
-from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.model import get_model  # pyright: ignore[reportMissingImports]
+from inspect_ai.solver import Generate, Solver, TaskState, solver  # pyright: ignore[reportMissingImports]
+from tenacity import RetryError  # pyright: ignore[reportMissingImports]
 
 from headway.errors import HeadwayError
 from headway.language.matching import matched
@@ -16,6 +17,10 @@ def until_acceptable(draws: int) -> Solver:
 
     Args:
         draws: after so many unacceptable answers the question is given up.
+
+    Raises:
+        HeadwayError: in a sample, which Inspect then names as failed, if the endpoint keeps failing
+            or the prompt does not fit into the model.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -25,7 +30,12 @@ def until_acceptable(draws: int) -> Solver:
             # Inspect's cache looks at a message's metadata too: so every draw is kept by itself,
             # and a second one is not answered with the first.
             turn = asked.model_copy(update={"metadata": {"draw": draw}})
-            state.output = await model.generate([*before, turn])
+            try:
+                state.output = await model.generate([*before, turn])
+            except RetryError as error:
+                last = error.last_attempt.exception() or error
+                said = f"{type(last).__name__} {last}".strip()
+                raise HeadwayError(f"the model's endpoint failed again and again: {said}") from last
             state.store.set("draws", draw)
             if state.output.stop_reason == "model_length":
                 raise HeadwayError(f"{state.sample_id}: the prompt is longer than the model takes")

@@ -7,13 +7,14 @@ interleaved, the `seed` of the questions, and `draws`, after which a question is
 
 from typing import Any
 
-from inspect_ai import Task, task
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.model import GenerateConfig
+from inspect_ai import Task, task  # pyright: ignore[reportMissingImports]
+from inspect_ai._util.error import PrerequisiteError  # pyright: ignore[reportMissingImports]
+from inspect_ai.model import GenerateConfig  # pyright: ignore[reportMissingImports]
 from rich.markup import escape
 
 from headway.errors import HeadwayError, require
-from headway.language.evaluation.dataset import Depths, samples
+from headway.language.adapters.depths import Depths
+from headway.language.evaluation.dataset import samples
 from headway.language.evaluation.scorer import acceptable_answer
 from headway.language.evaluation.solver import until_acceptable
 from headway.language.formulations import formulation
