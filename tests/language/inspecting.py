@@ -1,16 +1,26 @@
 """Evaluations by Inspect AI in this process, with a model that a test makes up."""
 
+import gc
+
 import pytest
 from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from headway.language import questions
 
+KINDS = ("ResourceWarning", "DeprecationWarning")
 QUIET = [
-    pytest.mark.filterwarnings(f"ignore::{kind}")
-    for kind in ("ResourceWarning", "DeprecationWarning")
+    *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in KINDS),
+    pytest.mark.usefixtures("collected"),
 ]
-"""What Inspect does is warned of by Inspect; such warnings are no errors."""
+"""Inspect leaves streams to the garbage collector and uses what is deprecated: not our errors."""
+
+
+@pytest.fixture
+def collected():
+    """Garbage is collected while its warnings are ignored."""
+    yield
+    gc.collect()
 
 
 class Mock:

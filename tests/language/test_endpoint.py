@@ -8,8 +8,9 @@ pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-i
 
 from endpoint import serving
 from inspect_ai import eval as evaluate
-from inspecting import QUIET, asked, metrics
+from inspecting import QUIET, asked, collected, metrics
 
+__all__ = ["collected"]  # a fixture
 pytestmark = QUIET
 
 MODEL = "openai-api/test/model"

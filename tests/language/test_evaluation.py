@@ -2,15 +2,18 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-inspect")
 
-from inspecting import QUIET, Mock, asked, metrics, run
+from inspecting import QUIET, Mock, asked, collected, metrics, run
 
 from headway.language.accuracy import wilson
 
+__all__ = ["collected"]  # a fixture
 pytestmark = QUIET
 
 NAMES = ("equations", "lives-with", "kingdoms", "functions", "relatives")
@@ -148,3 +151,24 @@ def test_the_command_line_prints_bad_input_without_a_traceback(tmp_path):
     told = " ".join((done.stdout + done.stderr).split())
     assert "headway: chains = 99 is not allowed: it must be from 1 to 37 for lives-with" in told
     assert "Traceback" not in told
+
+
+def test_what_inspect_loads_is_light(tmp_path):
+    """An optional package that is missing or broken would hide every task."""
+    code = (
+        "import sys, inspect_ai; before = set(sys.modules); import headway._registry;"
+        "names = ('matplotlib', 'ray', 'transformers', 'gguf', 'lm_eval', 'datasets');"
+        "print([name for name in names if name in set(sys.modules) - before])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_the_first_evaluation_of_the_docs_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    assert found["log"].status == "success"
+    assert metrics(found["log"])["unanswered"] > 0

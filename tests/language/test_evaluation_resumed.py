@@ -12,8 +12,9 @@ pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-i
 
 from endpoint import serving
 from inspect_ai.log import read_eval_log
-from inspecting import QUIET, asked, metrics
+from inspecting import QUIET, asked, collected, metrics
 
+__all__ = ["collected"]  # a fixture
 pytestmark = QUIET
 
 MODEL = "openai-api/test/model"

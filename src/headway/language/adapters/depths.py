@@ -18,7 +18,7 @@ def depths_of(d: Depths, default: int) -> list[int]:
     """
     if d is None:
         return [default]
-    parts = [d] if isinstance(d, int | str) else list(d)
+    parts = list(d) if isinstance(d, list | tuple) else [d]
     found: list[int] = []
     for part in parts:
         ends = re.fullmatch(r"\s*([0-9]{1,3})(?:\.\.([0-9]{1,3}))?\s*", str(part))

@@ -51,7 +51,7 @@ def _shares(outcomes: Sequence[Outcome]) -> dict[str, float]:
     found = _with_interval("accuracy", right, count)
     if answered:
         found |= _with_interval("of_answered", right, answered)
-    found["unanswered"] = 1 - answered / count
+    found["unanswered"] = (count - answered) / count
     found["draws"] = sum(outcome.draws for outcome in outcomes) / count
     found["chance"] = sum(outcome.chance for outcome in outcomes) / count
     nearer = sum(outcome.nearer for outcome in outcomes) / count

@@ -28,7 +28,7 @@ def documents(
     Raises:
         HeadwayError: if the names of the formulation run out, or a value is none.
     """
-    from datasets import Dataset
+    from datasets import Dataset  # pyright: ignore[reportMissingImports]
 
     told = [
         {
