@@ -61,7 +61,7 @@ def finished(folder):
         return []
 
 
-def until(holds, seconds=60):
+def until(holds, seconds=240):
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it did not come to that"

@@ -35,7 +35,7 @@ def until_acceptable(draws: int) -> Solver:
             except RetryError as error:
                 last = error.last_attempt.exception() or error
                 said = f"{type(last).__name__} {last}".strip()
-                raise HeadwayError(f"the model's endpoint failed again and again: {said}") from last
+                raise HeadwayError(f"the model's endpoint failed: {said}") from last
             state.store.set("draws", draw)
             if state.output.stop_reason == "model_length":
                 raise HeadwayError(f"{state.sample_id}: the prompt is longer than the model takes")
