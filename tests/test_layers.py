@@ -17,7 +17,7 @@ ROOMS = [
     {"sweeps", "language", "report"},
     {
         *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
-        *("__init__", "__main__"),
+        *("__init__", "__main__", "_registry"),
     },
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
@@ -53,8 +53,9 @@ def test_nothing_imports_what_stands_above_it(path):
 
 def test_the_core_loads_no_plotting_and_no_language_model():
     code = (
-        "import sys, headway, headway.terminal, headway.theory;"
-        "names = ('matplotlib', 'ray', 'transformers', 'inspect_ai');"
+        "import sys, headway, headway.cli, headway.terminal, headway.theory, headway.language;"
+        "names = ('matplotlib', 'ray', 'transformers', 'gguf', 'inspect_ai', 'openai', 'lm_eval',"
+        " 'datasets', 'reasoning_gym');"
         "print([name for name in names if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

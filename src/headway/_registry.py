@@ -1,0 +1,8 @@
+"""What Inspect AI finds in headway; it loads this module itself, by the entry point `inspect_ai`.
+
+Inspect AI is not imported by anything else in headway.
+"""
+
+from headway.language.evaluation.task import equations, functions, kingdoms, lives_with, relatives
+
+__all__ = ["equations", "functions", "kingdoms", "lives_with", "relatives"]

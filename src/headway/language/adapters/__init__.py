@@ -1,0 +1,1 @@
+"""The same questions for other harnesses: lm-evaluation-harness and reasoning-gym."""

@@ -1,0 +1,174 @@
+"""The five tasks of Inspect AI, asked of its mock provider."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-inspect")
+
+from inspecting import QUIET, Mock, asked, collected, metrics, run
+
+from headway.language.accuracy import wilson
+
+__all__ = ["collected"]  # a fixture
+pytestmark = QUIET
+
+NAMES = ("equations", "lives-with", "kingdoms", "functions", "relatives")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_formulation_is_a_task(name, tmp_path):
+    known = asked(name, n=3)
+    mock = Mock(lambda prompt, before: f"{known[prompt].correct}.\n")
+    log = run(name, mock, tmp_path, n=3)
+    assert log.status == "success"
+    assert log.eval.task == f"headway/{name}"
+    assert [sample.input for sample in log.samples] == list(known)
+    found = metrics(log)
+    assert (found["accuracy"], found["draws"], found["unanswered"]) == (1, 1, 0)
+    (question, *_) = known.values()
+    assert found["chance"] == pytest.approx(1 / len(question.acceptable))
+    nearer = found.get("nearer_chance", found["chance"])
+    assert nearer == pytest.approx(1 / len(question.nearer))
+    assert mock.temperatures == {1.0}
+
+
+def test_a_question_is_asked_anew_until_the_answer_is_acceptable(tmp_path):
+    """Of four questions one is right at once, one is wrong, one is right at the third draw, and one
+    is never answered."""
+    known = asked("equations", (2,))
+    first, second, third, fourth = known
+
+    def says(prompt, before):
+        question = known[prompt]
+        wrong = next(text for text in question.acceptable if text != question.correct)
+        if prompt == fourth or (prompt == third and before < 2):
+            return f"It is {question.correct}, I think"
+        return wrong if prompt == second else question.correct
+
+    mock = Mock(says)
+    log = run("equations", mock, tmp_path, d=2, n=4, draws=7)
+    assert mock.asked == {first: 1, second: 1, third: 3, fourth: 7}
+    assert all(said == [said[0]] and said[0] in known for said in mock.conversations)
+    values = {sample.input: sample.scores["acceptable_answer"] for sample in log.samples}
+    assert [values[prompt].value for prompt in known] == ["C", "I", "C", "N"]
+    assert [values[prompt].metadata["draws"] for prompt in known] == [1, 1, 3, 7]
+    assert "no acceptable answer in 7 draws" in values[fourth].explanation
+    found = metrics(log)
+    assert found["accuracy"] == 2 / 4
+    assert found["of_answered"] == 2 / 3
+    assert found["unanswered"] == 1 / 4
+    assert found["draws"] == (1 + 1 + 3 + 7) / 4
+    assert (found["accuracy_low"], found["accuracy_high"]) == wilson(2, 4)
+
+
+def test_depths_are_told_apart(tmp_path):
+    """As the command line gives them: a list of strings."""
+    known = asked("equations", (1, 2, 3), n=2)
+    mock = Mock(lambda prompt, _: known[prompt].correct if known[prompt].depth < 3 else "none")
+    found = metrics(run("equations", mock, tmp_path, d=["1", "2", "3"], n=2, draws=2))
+    assert [found[f"D={d} accuracy"] for d in (1, 2, 3)] == [1, 1, 0]
+    assert [found[f"D={d} unanswered"] for d in (1, 2, 3)] == [0, 0, 1]
+    assert found["accuracy"] == 4 / 6
+    assert found["questions"] == 6
+
+
+def test_epochs_are_questions_of_their_own(tmp_path):
+    known = asked("equations", (1,), n=2)
+    mock = Mock(lambda prompt, before: known[prompt].correct if before else "none")
+    log = run("equations", mock, tmp_path, epochs=2, d=1, n=2, draws=1)
+    found = metrics(log)
+    assert (found["questions"], found["accuracy"], found["unanswered"]) == (4, 0.5, 0.5)
+
+
+def test_a_cached_evaluation_makes_no_new_calls(tmp_path):
+    """Every draw is kept by itself: the second is not answered with the first."""
+    known = asked("kingdoms", (1,), n=5)
+    says = {prompt: number for number, prompt in enumerate(known)}
+    first = Mock(lambda p, before: known[p].correct if before == says[p] else f"try {before}")
+    one = run("kingdoms", first, tmp_path / "one", cache=True, d=1, n=5, draws=4)
+    assert list(first.asked.values()) == [1, 2, 3, 4, 4]
+    second = Mock(lambda prompt, before: "another model")
+    two = run("kingdoms", second, tmp_path / "two", cache=True, d=1, n=5, draws=4)
+    assert second.calls == 0
+    assert metrics(two) == metrics(one)
+    third = Mock(lambda prompt, before: "another model")
+    run("kingdoms", third, tmp_path / "three", cache=True, d=1, n=5, draws=6)
+    assert list(third.asked.values()) == [2]  # the one that was given up after four
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"depth": 3}, "-T depth=3 is not allowed: equations takes d, n, chains, seed, draws"),
+        ({"d": 7}, "depth = 7 is not allowed: it must be from 1 to 6 for equations"),
+        ({"d": ["1", "x"]}, "d = 'x' is not allowed: it must be a depth (3), a list"),
+        ({"d": "5..1"}, "d = '5..1' is not allowed"),
+        ({"d": True}, "d = True is not allowed"),
+        ({"chains": 27}, "chains = 27 is not allowed: it must be from 1 to 26 for equations"),
+        ({"chains": "four"}, "chains = 'four' is not allowed: it must be a whole number"),
+        ({"n": 0}, "n = 0 is not allowed"),
+        ({"n": 2.5}, "n = 2.5 is not allowed"),
+        ({"seed": "a"}, "seed = 'a' is not allowed"),
+        ({"draws": 0}, "draws = 0 is not allowed: it must be a whole number of at least 1"),
+        ({"draws": True}, "draws = True is not allowed"),
+    ],
+)
+def test_bad_input_is_one_clear_line(parameters, said, tmp_path):
+    from inspect_ai._util.error import PrerequisiteError
+
+    mock = Mock(lambda prompt, before: "0")
+    with pytest.raises(PrerequisiteError) as stop:
+        run("equations", mock, tmp_path / "logs", **parameters)
+    told = str(stop.value.message)
+    assert told.startswith("headway: ")
+    assert said in told.replace("\\", "")
+    assert "\n" not in told
+    assert mock.calls == 0
+    assert not list((tmp_path / "logs").glob("*"))
+
+
+def test_ranges_of_depths(tmp_path):
+    known = asked("functions", (1, 2, 3), n=1)
+    mock = Mock(lambda prompt, before: known[prompt].correct)
+    found = metrics(run("functions", mock, tmp_path, d="1..3", n=1))
+    assert (found["questions"], found["D=3 accuracy"]) == (3, 1)
+
+
+def test_the_command_line_prints_bad_input_without_a_traceback(tmp_path):
+    command = [sys.executable, "-m", "inspect_ai", "eval", "headway/lives-with"]
+    command += ["-T", "chains=99", "--model", "mockllm/model", "--log-dir", str(tmp_path / "logs")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode != 0
+    told = " ".join((done.stdout + done.stderr).split())
+    assert "headway: chains = 99 is not allowed: it must be from 1 to 37 for lives-with" in told
+    assert "Traceback" not in told
+
+
+def test_what_inspect_loads_is_light(tmp_path):
+    """An optional package that is missing or broken would hide every task."""
+    code = (
+        "import sys, inspect_ai; before = set(sys.modules); import headway._registry;"
+        "names = ('matplotlib', 'ray', 'transformers', 'gguf', 'lm_eval', 'datasets');"
+        "print([name for name in names if name in set(sys.modules) - before])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_the_first_evaluation_of_the_docs_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    assert found["log"].status == "success"
+    assert metrics(found["log"])["unanswered"] > 0
