@@ -11,7 +11,7 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.language import questions
 from headway.language.accuracy import cells, wilson
-from headway.language.asking import Asked, answered, ask, read_asked
+from headway.language.asking import Asked, ask
 from headway.language.local import Answers, LocalModel, best, expectation
 from headway.language.weights import PACKAGED, located
 
@@ -115,18 +115,17 @@ def test_an_asking_that_stops_goes_on_where_it_was(model, folder, tmp_path):
     whole = ask(asked(folder), model, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         ask(asked(folder), Counting(model, 3), tmp_path / "parts")
-    with (tmp_path / "parts" / "answers.jsonl").open("a") as file:
+    with (tmp_path / "parts" / "asked.jsonl").open("a") as file:
         file.write('{"formulation": "equ')  # as a kill leaves it
     rest = Counting(model)
     told = ask(asked(folder), rest, tmp_path / "parts")
     assert rest.count == 8 - 3
     assert without_times(told) == without_times(whole)
-    assert read_asked(tmp_path / "parts") == asked(folder)
 
 
 def test_a_folder_holds_one_asking(model, folder, tmp_path):
     ask(asked(folder), model, tmp_path)
-    with pytest.raises(HeadwayError, match=r"^seed = 1 is not allowed: it must be 0, as it was"):
+    with pytest.raises(HeadwayError, match=r"^seed = 1 is not allowed: it must be 0, as in"):
         ask(asked(folder, seed=1), model, tmp_path)
 
 
@@ -171,10 +170,37 @@ def test_the_command_asks_draws_and_goes_on(folder, tmp_path, capsys):
         *(("kingdoms", 1), ("kingdoms", 2)),
     ]
     drawn = (tmp_path / "out" / "accuracy.svg").read_bytes()
-    lines = answered(tmp_path / "out")
+    kept_lines = (tmp_path / "out" / "asked.jsonl").read_bytes()
     cli.main(words)
-    assert answered(tmp_path / "out") == lines
+    assert (tmp_path / "out" / "asked.jsonl").read_bytes() == kept_lines
     assert (tmp_path / "out" / "accuracy.svg").read_bytes() == drawn
+
+
+def test_an_interrupted_command_says_how_to_go_on_and_does(folder, tmp_path, capsys, monkeypatch):
+    words = ["ask", "--model", str(folder), "--formulation", "equations", "--depth", "1"]
+    words += ["--n", "4", "--folder", str(tmp_path / "out")]
+    known, asked_about = LocalModel.answers, []
+
+    def interrupted(model, question):
+        if len(asked_about) == 2:
+            raise KeyboardInterrupt
+        asked_about.append(question)
+        return known(model, question)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr(LocalModel, "answers", interrupted)
+        cli.main(words)
+    assert stop.value.code == 130
+    complaint = capsys.readouterr().err
+    assert "headway: interrupted" in complaint
+    assert "headway ask" in complaint
+    path = tmp_path / "out" / "asked.jsonl"
+    before = path.read_text().splitlines()
+    assert len(before) == 2
+    assert not (tmp_path / "out" / "cells.json").exists()
+    cli.main(words)
+    assert path.read_text().splitlines()[:2] == before
+    assert len(path.read_text().splitlines()) == 4
 
 
 def bad(tmp_path):

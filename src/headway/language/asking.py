@@ -1,35 +1,28 @@
 """Asking a local model many questions, one after another, kept in a folder and resumable."""
 
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from filelock import FileLock, Timeout
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.language.accuracy import cells
 from headway.language.formulations import formulation
+from headway.language.ledger import Ledger
 from headway.language.local import Answers, best, expectation
 from headway.language.question import Question
 from headway.language.sampling import questions
 from headway.training.data import generator_for
-from headway.training.environment import describe_environment
-from headway.training.files import (
-    clear_content_errors,
-    clear_io_errors,
-    is_there,
-    read_json,
-    write_json,
-)
+from headway.training.files import read_json
 
 FORMAT = 1
 """Of `asked.json`."""
+
+NAME = "asked"
+"""Of the files: `asked.json` says what, `asked.jsonl` has a line a question."""
 
 Watch = Callable[[int, int], None]
 """Told how many questions are answered, of how many."""
@@ -86,6 +79,10 @@ class Asked:
         """How many questions there are."""
         return len(self.places) * self.n
 
+    def ledger(self, folder: Path) -> Ledger:
+        """Where its answers are kept."""
+        return Ledger(folder, NAME, {"format": FORMAT, **asdict(self)})
+
     def questions(self) -> Iterator[tuple[int, Question]]:
         """All questions with their numbers, cell by cell."""
         for name, depth in self.places:
@@ -108,22 +105,18 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
         HeadwayError: if the folder holds another asking, is damaged, or is in use; or if a
             question does not fit into the model.
     """
-    with _writing(folder, asked, model.device):
-        _drop_torn_line(folder / "answers.jsonl")
-        lines = answered(folder)
-        known = {(line["formulation"], line["depth"], line["number"]) for line in lines}
+    ledger = asked.ledger(folder)
+    with ledger.writing(model.device):
+        known = {(line["formulation"], line["depth"], line["number"]) for line in ledger.lines()}
         done = len(known)
-        with clear_io_errors(folder, "write to"), (folder / "answers.jsonl").open("a") as file:
-            for number, question in asked.questions():
-                if (question.formulation, question.depth, number) in known:
-                    continue
-                line = line_of(asked, model, number, question)
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                file.flush()
-                done += 1
-                if watch is not None:
-                    watch(done, asked.total)
-    return answered(folder)
+        for number, question in asked.questions():
+            if (question.formulation, question.depth, number) in known:
+                continue
+            ledger.add(line_of(asked, model, number, question))
+            done += 1
+            if watch is not None:
+                watch(done, asked.total)
+    return answered(asked, folder)
 
 
 def line_of(asked: Asked, model: Model, number: int, question: Question) -> dict[str, Any]:
@@ -160,88 +153,23 @@ def line_of(asked: Asked, model: Model, number: int, question: Question) -> dict
     return line | {"seconds": round(time.perf_counter() - start, 3)}
 
 
-def answered(folder: Path) -> list[dict[str, Any]]:
+def answered(asked: Asked, folder: Path) -> list[dict[str, Any]]:
     """The questions that a folder holds answers to; a line cut off in the middle does not count.
 
     Raises:
-        HeadwayError: if the file is damaged.
+        HeadwayError: if it holds another asking, or is damaged.
     """
-    path = folder / "answers.jsonl"
-    if not is_there(path):
-        return []
-    with clear_io_errors(path, "read"):
-        text = path.read_text()
-    with clear_content_errors(path):
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    ledger = asked.ledger(folder)
+    ledger.require_same()
+    return ledger.lines()
 
 
-def _drop_torn_line(path: Path) -> None:
-    """Cuts off what a kill left of a line; only who holds the folder may."""
-    if is_there(path):
-        with clear_io_errors(path, "write"), path.open("rb+") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def read_asked(folder: Path) -> Asked:
-    """What was asked in a folder.
-
-    Raises:
-        HeadwayError: if there is no such folder, or its file is damaged or of another format.
-    """
-    path = folder / "asked.json"
-    require(is_there(path), "folder", str(folder), "one that `headway ask` made")
-    data = read_json(path)
-    with clear_content_errors(path):
-        version = data.pop("format")
-        require(version == FORMAT, f"{path}: format", version, str(FORMAT))
-        del data["environment"]
-        places: Sequence[tuple[str, int]] = [(name, depth) for name, depth in data.pop("places")]
-        return Asked(places=tuple(places), **data)
-
-
-def summary(folder: Path) -> dict[str, Any]:
+def summary(asked: Asked, folder: Path) -> dict[str, Any]:
     """All that came of an asking as plain data: what was asked, where, and every cell.
 
     Raises:
-        HeadwayError: if a file is damaged.
+        HeadwayError: if the folder holds no asking or another, or is damaged.
     """
-    about = read_json(folder / "asked.json")
+    about = read_json(folder / f"{NAME}.json")
     about["environment"].pop("command", None)  # it may name folders of this machine
-    return {**about, "cells": [cell.to_json() for cell in cells(answered(folder))]}
-
-
-def require_same(folder: Path, asked: Asked) -> None:
-    """Checks that a folder holds nothing yet, or the same asking.
-
-    Raises:
-        HeadwayError: if it holds another.
-    """
-    if not is_there(folder / "asked.json"):
-        return
-    before = asdict(read_asked(folder))
-    for name, value in asdict(asked).items():
-        known = before[name]
-        require(value == known, name, value, f"{known!r}, as it was asked in {folder}")
-
-
-@contextmanager
-def _writing(folder: Path, asked: Asked, device: str) -> Iterator[None]:
-    """Holds the folder for one process; it is made if it is not there."""
-    with clear_io_errors(folder, "make"):
-        folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock", timeout=0.3)
-    try:
-        with clear_io_errors(folder, "write to"):
-            lock.acquire()
-    except Timeout:
-        raise HeadwayError(f"{folder}: another process is asking here") from None
-    try:
-        require_same(folder, asked)
-        if not is_there(folder / "asked.json"):
-            about = {"format": FORMAT, **asdict(asked)}
-            environment = describe_environment(device, torch.get_num_threads())
-            environment["transformers"] = metadata.version("transformers")
-            write_json(folder / "asked.json", {**about, "environment": environment})
-        yield
-    finally:
-        lock.release()
+    return {**about, "cells": [cell.to_json() for cell in cells(answered(asked, folder))]}

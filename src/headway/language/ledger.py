@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ class Ledger:
             self.require_same()
             if not is_there(self.folder / f"{self.name}.json"):
                 environment = describe_environment(device, torch.get_num_threads())
+                environment["transformers"] = metadata.version("transformers")
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
             self._drop_torn_line()

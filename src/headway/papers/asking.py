@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headway.language.accuracy import Cell, cells
-from headway.language.asking import Asked, Watch, answered, ask, require_same
+from headway.language.asking import Asked, Watch, answered, ask
 from headway.language.formulations import FORMULATIONS, places
 from headway.papers.claims import Measures
 from headway.papers.drawings import Drawn
@@ -52,10 +52,10 @@ def answer(asked: Asked, folder: Path, watch: Watch | None = None, **loading) ->
     """
     from headway.language.local import LocalModel
 
-    require_same(folder, asked)
-    if len(answered(folder)) < asked.total:
+    known = answered(asked, folder)
+    if len(known) < asked.total:
         return ask(asked, LocalModel(asked.model, asked.form, **loading), folder, watch)
-    return answered(folder)
+    return known
 
 
 def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
@@ -68,8 +68,7 @@ def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
         return {}, f"no language models are asked at scale {scale}"
     found, gaps = {}, []
     for name, asked in ASKED[scale].items():
-        require_same(folder / name, asked)
-        lines = answered(folder / name)
+        lines = answered(asked, folder / name)
         if lines:
             found[name] = cells(lines)
         if len(lines) < asked.total:

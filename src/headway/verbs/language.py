@@ -88,7 +88,7 @@ def ask(
 
     from headway import terminal
     from headway.language.accuracy import cells
-    from headway.language.asking import Asked, require_same, summary
+    from headway.language.asking import Asked, summary
     from headway.language.formulations import places
     from headway.papers.asking import answer, curves
     from headway.report.figures import save_figure
@@ -105,14 +105,14 @@ def ask(
     wanted = places(formulation, depths, chains)
     place = folder or Path("runs") / f"ask-{Path(model).stem}"
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
-    require_same(place, asked)
+    asked.ledger(place).require_same()
     options = {"model": model, "depth": depth, "chains": chains, "n": n, "seed": seed}
     options |= {"form": form, "sampled": sampled, "draws": draws, "folder": folder}
     options |= {"device": device, "threads": threads}
     with continued_by("ask", ["--formulation", *formulation], options), terminal.asking() as watch:
         found = cells(answer(asked, place, watch, device=device, say=terminal.say))
     terminal.print_cells(found)
-    write_json(place / "cells.json", summary(place))
+    write_json(place / "cells.json", summary(asked, place))
     figure = draw_accuracy(curves({model: found}))
     for ending in ("svg", "png"):
         save_figure(figure, place / f"accuracy.{ending}", f"Accuracy of {Path(model).name}")

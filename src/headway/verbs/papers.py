@@ -44,7 +44,7 @@ def reproduce(
     asked = askable(scale) if any(one.asks for one in experiments) else {}
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
     for name, what in asked.items():
-        known = len(answered(place / "asked" / name))
+        known = len(answered(what, place / "asked" / name))
         terminal.say(f"{name} is asked {what.total} questions; {known} are answered")
     if not groups:
         terminal.say("nothing to train")
