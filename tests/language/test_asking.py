@@ -187,9 +187,10 @@ def test_an_interrupted_command_says_how_to_go_on_and_does(folder, tmp_path, cap
         asked_about.append(question)
         return known(model, question)
 
-    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+    with monkeypatch.context() as patch:
         patch.setattr(LocalModel, "answers", interrupted)
-        cli.main(words)
+        with pytest.raises(SystemExit) as stop:
+            cli.main(words)
     assert stop.value.code == 130
     complaint = capsys.readouterr().err
     assert "headway: interrupted" in complaint
