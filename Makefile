@@ -5,13 +5,11 @@ READY := $(VENV)/ready
 TESTS_READY := $(VENV)/ready-for-tests
 LENS := .venv-lens
 LENS_READY := $(LENS)/ready
-INSPECT := .venv-inspect
-INSPECT_READY := $(INSPECT)/ready
 HARNESS := .venv-harness
 HARNESS_READY := $(HARNESS)/ready
 SEED ?= 0
 
-.PHONY: demo test test-slow test-lens test-inspect test-harness notebooks bench lint format clean
+.PHONY: demo test test-slow test-lens test-harness notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about three minutes
 	$(BIN)/headway demo --seed $(SEED)
@@ -28,11 +26,7 @@ test-slow: $(TESTS_READY)  ## the tests that take minutes
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
 
-test-inspect: $(INSPECT_READY)  ## the tasks of Inspect AI, in an environment of their own
-	$(INSPECT)/bin/pyright --pythonpath $(INSPECT)/bin/python src/headway/language
-	OMP_NUM_THREADS=1 $(INSPECT)/bin/pytest tests/language/test_evaluation.py tests/language/test_evaluation_resumed.py tests/language/test_endpoint.py
-
-test-harness: $(HARNESS_READY)  ## lm-evaluation-harness and reasoning-gym, likewise
+test-harness: $(HARNESS_READY)  ## the tests against lm-evaluation-harness and reasoning-gym, likewise
 	OMP_NUM_THREADS=1 $(HARNESS)/bin/pytest tests/language/test_harnesses.py
 
 notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what they show
@@ -51,7 +45,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 $(TESTS_READY): $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,table,ray,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot,table,ray,llm,dev]'
 	touch $(TESTS_READY)
 
 $(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
@@ -59,14 +53,8 @@ $(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
 	$(LENS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-lens.txt -e '.[lens,dev]'
 	touch $(LENS_READY)
 
-# Inspect AI and the harnesses take other versions of some packages than those that are pinned for the rest.
+# The harnesses take other versions of some packages than those that are pinned for the rest.
 OTHERS = awk -F== 'NR == FNR { own[$$1]; print; next } !($$1 in own)'
-
-$(INSPECT_READY): pyproject.toml constraints.txt constraints-inspect.txt
-	$(PYTHON) -m venv $(INSPECT)
-	$(OTHERS) constraints-inspect.txt constraints.txt > $(INSPECT)/constraints.txt
-	$(INSPECT)/bin/pip install --quiet --disable-pip-version-check -c $(INSPECT)/constraints.txt -e '.[inspect,dev]'
-	touch $(INSPECT_READY)
 
 $(HARNESS_READY): pyproject.toml constraints.txt constraints-harness.txt
 	$(PYTHON) -m venv $(HARNESS)
@@ -75,4 +63,4 @@ $(HARNESS_READY): pyproject.toml constraints.txt constraints-harness.txt
 	touch $(HARNESS_READY)
 
 clean:
-	rm -rf $(VENV) $(LENS) $(INSPECT) $(HARNESS) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LENS) $(HARNESS) .pytest_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-inspect")
+pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
 from endpoint import serving
 from inspect_ai import eval as evaluate

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-inspect")
+pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
 from inspecting import QUIET, Mock, asked, collected, metrics, run
 

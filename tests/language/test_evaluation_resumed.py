@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-pytest.importorskip("inspect_ai", reason="needs the extra `inspect`: make test-inspect")
+pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
 from endpoint import serving
 from inspect_ai.log import read_eval_log

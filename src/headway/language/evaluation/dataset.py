@@ -1,6 +1,6 @@
 """The questions of an evaluation as samples of Inspect AI."""
 
-from inspect_ai.dataset import MemoryDataset, Sample  # pyright: ignore[reportMissingImports]
+from inspect_ai.dataset import MemoryDataset, Sample
 
 from headway.errors import require
 from headway.language.adapters.depths import Depths, depths_of

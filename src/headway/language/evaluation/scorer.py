@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inspect_ai.scorer import (  # pyright: ignore[reportMissingImports]
+from inspect_ai.scorer import (
     CORRECT,
     INCORRECT,
     NOANSWER,
@@ -15,7 +15,7 @@ from inspect_ai.scorer import (  # pyright: ignore[reportMissingImports]
     metric,
     scorer,
 )
-from inspect_ai.solver import TaskState  # pyright: ignore[reportMissingImports]
+from inspect_ai.solver import TaskState
 
 from headway.language.evaluation.tally import Outcome, tally
 from headway.language.matching import matched

@@ -1,8 +1,8 @@
 """How a question is asked: again and again, each time anew, until the answer is acceptable."""
 
-from inspect_ai.model import get_model  # pyright: ignore[reportMissingImports]
-from inspect_ai.solver import Generate, Solver, TaskState, solver  # pyright: ignore[reportMissingImports]
-from tenacity import RetryError  # pyright: ignore[reportMissingImports]
+from inspect_ai.model import get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from tenacity import RetryError
 
 from headway.errors import HeadwayError
 from headway.language.matching import matched

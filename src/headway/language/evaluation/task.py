@@ -7,9 +7,9 @@ interleaved, the `seed` of the questions, and `draws`, after which a question is
 
 from typing import Any
 
-from inspect_ai import Task, task  # pyright: ignore[reportMissingImports]
-from inspect_ai._util.error import PrerequisiteError  # pyright: ignore[reportMissingImports]
-from inspect_ai.model import GenerateConfig  # pyright: ignore[reportMissingImports]
+from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import GenerateConfig
 from rich.markup import escape
 
 from headway.errors import HeadwayError, require
