@@ -15,13 +15,13 @@ from transformers import (
 
 from headway import cli
 from headway.errors import HeadwayError
-from headway.language.completing import Completer, Odds
-from headway.language.completions import MADE, Completion, completions, read_completions
-from headway.language.effects import effects
 from headway.language.local import LocalModel
-from headway.language.matrices import layers_of, matrices
-from headway.language.replay import Replay
-from headway.language.truncating import Line, Truncating, truncate, truncated
+from headway.language.truncation.completing import Completer, Odds
+from headway.language.truncation.completions import MADE, Completion, completions, read_completions
+from headway.language.truncation.effects import effects
+from headway.language.truncation.matrices import layers_of, matrices
+from headway.language.truncation.replay import Replay
+from headway.language.truncation.truncating import Line, Truncating, truncate, truncated
 from headway.models.truncation import INTACT, Cut, Truncation
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.table import Table
 
 from headway.circuits.truncation import Row, Truncated
-from headway.language.effects import Effect
+from headway.language.truncation.effects import Effect
 from headway.models.truncation import INTACT, spans
 from headway.report.labels import layers_told, rounded, typeset
 from headway.terminal.base import console

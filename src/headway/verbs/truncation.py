@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headway.circuits.truncation import Truncated
-    from headway.language.effects import Effect
-    from headway.language.truncating import Truncating
+    from headway.language.truncation.effects import Effect
+    from headway.language.truncation.truncating import Truncating
     from headway.report.figures.truncation_plot import Panel
 
 LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
@@ -81,8 +81,8 @@ def truncate(
         return
     assert model is not None
     _require_unused({"sequences": sequences, "step": step}, "a RUN")
-    from headway.language.completions import completions
-    from headway.language.truncating import Truncating
+    from headway.language.truncation.completions import completions
+    from headway.language.truncation.truncating import Truncating
 
     asked = Truncating(model, chosen, sets, fractions, tuple(completions(prompts or ("all",))))
     place = folder or Path("runs") / f"truncate-{Path(model).stem}"
@@ -160,9 +160,9 @@ def _of_model(
     import torch
 
     from headway import terminal
-    from headway.language.effects import document, effects
     from headway.language.local import LocalModel
-    from headway.language.truncating import truncate, truncated
+    from headway.language.truncation.effects import document, effects
+    from headway.language.truncation.truncating import truncate, truncated
     from headway.models.truncation import spans
     from headway.report.figures import save_figure
     from headway.training.files import write_whole

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from headway.language.accuracy import wilson
-from headway.language.completing import Odds
-from headway.language.completions import Completion
-from headway.language.truncating import Line
+from headway.language.truncation.completing import Odds
+from headway.language.truncation.completions import Completion
+from headway.language.truncation.truncating import Line
 from headway.models.truncation import INTACT, Cut
 from headway.training.data import generator_for
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError
-from headway.language.completions import Completion
 from headway.language.local import LocalModel
-from headway.language.replay import Replay
+from headway.language.truncation.completions import Completion
+from headway.language.truncation.replay import Replay
 
 ROWS = 16
 """Texts that are read at once."""

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
-from headway.language.completing import Completer, Odds
-from headway.language.completions import Completion
 from headway.language.ledger import Ledger
 from headway.language.local import LocalModel
-from headway.language.matrices import layers_of, matrices
-from headway.language.replay import Replay
+from headway.language.truncation.completing import Completer, Odds
+from headway.language.truncation.completions import Completion
+from headway.language.truncation.matrices import layers_of, matrices
+from headway.language.truncation.replay import Replay
 from headway.models import truncation
 from headway.models.truncation import Cut
 from headway.training.files import clear_content_errors
