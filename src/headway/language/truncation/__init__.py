@@ -1,1 +1,1 @@
-"""Weights of language models cut to low rank: what is then said instead (Bietti 2025; Sharma et al. 2023)."""
+"""Weights of language models cut to low rank: what is said instead (the talk, section on noise)."""
