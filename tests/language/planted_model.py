@@ -53,6 +53,7 @@ def save_planted_model(folder):
         n_embd=width,
         n_layer=LAYERS,
         n_head=HEADS,
+        n_inner=1,
         tie_word_embeddings=False,
         bos_token_id=vocab["<end>"],
         eos_token_id=vocab["<end>"],

@@ -1,13 +1,16 @@
 """Which heads of a language model follow the chain, on the terminal."""
 
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
+from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
-from headway.terminal.base import console
-from headway.terminal.language import asking
+from headway.terminal.base import console, duration
 
 SHOWN = 10
 """So many of the ranked heads are printed; the page and `heads.json` have all."""
@@ -116,14 +119,27 @@ def told(estimate: Sequence[float], digits: int) -> str:
 
 @contextmanager
 def following_heads() -> Iterator[Callable[[str, int, int], None]]:
-    """Follows a study of heads: what is done, on how many questions, and the time left."""
-    with ExitStack() as stack:
-        watches: dict[str, Callable[[int, int], None]] = {}
+    """Follows a study of heads: what is done, on how many questions, and the time left; on a
+    terminal in place."""
+    begun: dict[str, tuple[float, int]] = {}
+    last = 0.0
+    with Live(console=console(), auto_refresh=False, transient=True) as live:
 
         def watch(doing: str, done: int, total: int) -> None:
-            if doing not in watches:
-                stack.close()
-                watches[doing] = stack.enter_context(asking(doing))
-            watches[doing](done, total)
+            nonlocal last
+            now, in_place = time.perf_counter(), sys.stdout.isatty()
+            new = doing not in begun
+            start, first = begun.setdefault(doing, (now, done))
+            if not new and now - last < (0.5 if in_place else 30.0) and done < total:
+                return
+            last = now
+            line = f"{doing} {done} of {total}"
+            if done > first:
+                pace = (now - start) / (done - first)
+                line += f"; about {duration(pace * (total - done))} left"
+            if in_place:
+                live.update(Text(line), refresh=True)
+            else:
+                print(line, flush=True)
 
         yield watch

@@ -51,13 +51,13 @@ def _range(low: float, high: float) -> str:
 
 
 @contextmanager
-def asking(doing: str = "asked") -> Iterator[Callable[[int, int], None]]:
+def asking() -> Iterator[Callable[[int, int], None]]:
     """Follows an asking: how many questions, and the time left; on a terminal in place."""
     start, first, last = time.perf_counter(), 0, 0.0
 
     def told(done: int, total: int) -> str:
         pace = (time.perf_counter() - start) / max(1, done - first)
-        return f"{doing} {done} of {total}; about {duration(pace * (total - done))} left"
+        return f"asked {done} of {total}; about {duration(pace * (total - done))} left"
 
     with Live(console=console(), auto_refresh=False, transient=True) as live:
 

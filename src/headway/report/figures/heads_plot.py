@@ -14,6 +14,7 @@ from headway.report.figures.style import FAINT, MARKERS, PALETTE, PAPER, hop_lin
 
 FOLLOWING = ("look-up", "induction", "read-out")
 SIDES = {"from the text": ("look-up", "induction"), "from the answer": ("read-out",)}
+MEASURES = {"argmax": "argmax right", "expectation": "expected"}
 KINDS = {
     "top": "the best heads",
     "matched": "drawn, same layers",
@@ -30,19 +31,20 @@ def draw_heads(found: Mapping[str, Any]) -> Figure:
         found: what `heads.json` holds.
     """
     figure = Figure(figsize=(8.2, 5.2), layout="constrained")
-    above, below = np.ravel(figure.subfigures(2, 1, height_ratios=(1, 1.1)))
-    _draw_map(above.add_subplot(), found)
-    first, second, *panels = below.subplots(1, 4, width_ratios=(1.1, 1.1, 1, 1))
+    layout: list[Any] = [["map"] * 4, [*SIDES, *MEASURES]]
+    axes = figure.subplot_mosaic(layout, height_ratios=(1, 1.15))
+    _draw_map(axes["map"], found)
+    first, second = (axes[side] for side in SIDES)
     second.sharey(first)
-    for axes, (name, kinds) in zip((first, second), SIDES.items(), strict=True):
-        _draw_layers(axes, found, name, kinds)
+    for side, kinds in SIDES.items():
+        _draw_layers(axes[side], found, side, kinds)
     first.set_ylabel("more to one's own chain")
-    first.legend(fontsize=7)
-    for axes, (measure, name) in zip(
-        panels, {"argmax": "argmax right", "expectation": "expected"}.items(), strict=True
-    ):
-        _draw_effects(axes, found, measure, name)
-    panels[0].legend(fontsize=6.5)
+    second.legend(fontsize=7)
+    for measure, name in MEASURES.items():
+        _draw_effects(axes[measure], found, measure, name)
+    axes["argmax"].set_ylabel("dashed: the whole model")
+    handles = axes["argmax"].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower right", ncols=3, fontsize=7)
     return figure
 
 
@@ -68,19 +70,21 @@ def _draw_map(axes: Axes, found: Mapping[str, Any]) -> None:
     shades = LinearSegmentedColormap.from_list("more", [PAPER, PALETTE[0]])
     values = more(found, FOLLOWING)
     top = max(float(values.max()), 0.01)
-    image = axes.imshow(values.T, cmap=shades, vmin=0, vmax=top, interpolation="none")
+    image = axes.imshow(
+        values.T, cmap=shades, vmin=0, vmax=top, interpolation="none", aspect="auto"
+    )
     for side in axes.spines.values():
         side.set_visible(True)
     for i, one in enumerate(found["ranking"][:5]):
         at = one["layer"], one["head"]
         ink = PAPER if values[at] > 0.6 * top else "black"
         axes.text(*at, str(i + 1), ha="center", va="center", fontsize=6.5, color=ink)
-    axes.set_title("How much more attention a head gives to its own chain; 1 to 5: ranked")
+    axes.set_title("more attention to one's own chain (1 to 5: ranks)")
     axes.set_xlabel("layer")
     axes.set_ylabel("head")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
-    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8, aspect=12, pad=0.01)
+    bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.01)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
 
 
@@ -121,5 +125,5 @@ def _draw_effects(axes: Axes, found: Mapping[str, Any], measure: str, name: str)
         )
     axes.set_xticks(range(len(tops)), [str(top) for top in tops])
     axes.set_ylim(0, None)
-    axes.set_title(f"{name} (dashed: whole model)", fontsize=8.5, weight="normal")
+    axes.set_title(name, fontsize=8.5, weight="normal")
     axes.set_xlabel("heads out")
