@@ -1,5 +1,6 @@
 """The ranking, the order of hops and the effects of knock-outs, where the truth is known."""
 
+import math
 from random import Random
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from headway.language import questions
-from headway.language.effects import effects
+from headway.language.effects import effects, measure
 from headway.language.following import relations
 from headway.language.knockout import Trial, keep_of, trials
 from headway.language.ranking import Measured, orders, ranking, spearman
@@ -133,15 +134,18 @@ def test_what_is_kept_is_all_but_the_heads():
     assert (~keep).nonzero().tolist() == [[0, 0, 1], [0, 4, 3]]
 
 
+def answer(kind, top, right, wrong=-1.0):
+    """An outcome: the log-probability of the first answer, and of the three others."""
+    ended = [right, wrong, wrong, wrong]
+    return {"kind": kind, "top": top, "said": ended, "ended": ended}
+
+
 def lines(count, top, drawn):
     """Outcomes of questions: by chance right with these probabilities."""
     random = Random(5)
 
     def one(kind, number, p):
-        right = int(random.random() < p)
-        noise = 0.01 * random.random()
-        figures = {"expectation": p + noise, "log_p": -1 - noise, "mass": 0.5}
-        return {"kind": kind, "top": number, "argmax": right, **figures}
+        return answer(kind, number, 0.0 if random.random() < p else -2.0)
 
     return [
         {
@@ -156,7 +160,7 @@ def lines(count, top, drawn):
 
 
 def test_effects_are_paired_and_their_intervals_hold_the_truth():
-    whole, top, drawn = effects(lines(200, 0.3, 0.7), seed=0)
+    whole, top, drawn = effects(lines(200, 0.3, 0.7), [0] * 200, seed=0)
     assert (whole.kind, whole.sets, whole.top_less) == ("none", 1, None)
     assert (top.top, top.sets, top.questions, top.top_less) == (3, 1, 200, None)
     assert (drawn.kind, drawn.sets) == ("random", 4)
@@ -168,11 +172,36 @@ def test_effects_are_paired_and_their_intervals_hold_the_truth():
     mean, low, high = drawn.top_less["argmax"]
     assert low < -0.4 < high
     assert mean == pytest.approx(top.found["argmax"][0] - drawn.found["argmax"][0])
-    assert drawn.top_less["mass"] == (0, 0, 0)
+    assert drawn.top_less["margin"][0] == pytest.approx(2 * mean)  # 1 if right, -1 if not
 
 
 def test_no_difference_is_seen_where_there_is_none():
-    _, _, drawn = effects(lines(200, 0.5, 0.5), seed=0)
+    _, _, drawn = effects(lines(200, 0.5, 0.5), [0] * 200, seed=0)
     assert drawn.top_less is not None
     _, low, high = drawn.top_less["argmax"]
     assert low < 0 < high
+
+
+def test_measures_are_those_of_the_right_answer():
+    found = measure(answer("none", 0, math.log(0.4), math.log(0.1)), 0)
+    assert found == {
+        "argmax": 1.0,
+        "expectation": pytest.approx(4 / 7),
+        "margin": pytest.approx(math.log(4)),
+        "log_p": pytest.approx(math.log(0.4)),
+        "mass": pytest.approx(0.7),
+    }
+    other = measure(answer("none", 0, math.log(0.4), math.log(0.1)), 2)
+    assert other["argmax"] == 0
+    assert other["expectation"] == pytest.approx(1 / 7)
+    assert other["margin"] == pytest.approx(-math.log(4) / 3)
+
+
+def test_a_favourite_answer_is_no_knowledge_and_makes_nothing_uncertain():
+    """A model that always prefers the first answer: as many questions have each by design."""
+    ranks = [0, 1, 2, 3] * 10
+    told = [{"outcomes": [answer("none", 0, -0.1, -3.0)]} for _ in ranks]
+    (whole,) = effects(told, ranks, seed=0)
+    assert whole.found["margin"] == (pytest.approx(0, abs=1e-9),) * 3
+    assert whole.found["expectation"] == (pytest.approx(0.25),) * 3
+    assert whole.found["argmax"][0] == 0.25

@@ -46,7 +46,7 @@ class Study:
         chains: interleaved.
         n: questions; the first half ranks.
         top: how many of the best heads to knock out; none means `TOPS`.
-        random: sets of heads drawn, for every question, number and kind of draw.
+        random: sets of heads drawn, anew for every question, for every number and kind of draw.
         seed: of questions and draws.
         form: `chat` or `completion`; none means the model's own.
         ablation: how heads are knocked out.
@@ -58,7 +58,7 @@ class Study:
     chains: int = 4
     n: int = 100
     top: tuple[int, ...] | None = None
-    random: int = 5
+    random: int = 2
     seed: int = 0
     form: Form | None = None
     ablation: Ablation = "knock-out"
@@ -183,9 +183,7 @@ def without(
     start = time.perf_counter()
     tried = trials(ranked, tops, study.random, ("heads", study.seed, number))
     answers = answers_without(model, question, tried, study.ablation)
-    outcomes = [
-        outcome_of(trial, answer, question) for trial, answer in zip(tried, answers, strict=True)
-    ]
+    outcomes = [outcome_of(trial, answer) for trial, answer in zip(tried, answers, strict=True)]
     return {
         "number": number,
         "outcomes": outcomes,
@@ -220,7 +218,10 @@ def summary(study: Study, folder: Path) -> Mapping[str, Any]:
     seen = measured(study, folder)
     lines = read_lines(folder / "without.jsonl")
     with clear_content_errors(folder / "without.jsonl"):
-        after = effects(lines, study.seed)
+        asked = study.questions()
+        right = [asked[line["number"]] for line in lines]
+        ranks = [question.acceptable.index(question.correct) for question in right]
+        after = effects(lines, ranks, study.seed)
     layers, heads = seen.own.shape[2:]
     return {
         **study.about,

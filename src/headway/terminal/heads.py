@@ -70,12 +70,12 @@ def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Table:
 
 def _effects(effects: Sequence[Mapping[str, Any]], ablation: str) -> Table:
     name = {"knock-out": "knocked out", "uniform": "made uniform"}[ablation]
-    table = _table(name, "argmax", "expected", "ln p(right)")
+    table = _table(name, "argmax", "expected", "margin")
     table.columns[1].justify = "right"
     for one in effects:
         found = one["found"]
         kind = KINDS[one["kind"]].format(top=one["top"])
-        shares = [told(found[measure], 2) for measure in ("argmax", "expectation", "log_p")]
+        shares = [told(found[measure], 2) for measure in ("argmax", "expectation", "margin")]
         table.add_row(kind, *shares)
     return table
 
@@ -88,7 +88,7 @@ def differences(effects: Sequence[Mapping[str, Any]]) -> list[str]:
             kind = KINDS[one["kind"]].format(top=one["top"])
             less = one["top_less"]
             found.append(
-                f"{kind}: argmax {told(less['argmax'], 2)}, expected {told(less['expectation'], 2)}"
+                f"{kind}: argmax {told(less['argmax'], 2)}, margin {told(less['margin'], 2)}"
             )
     return found
 

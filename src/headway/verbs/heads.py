@@ -14,7 +14,7 @@ def heads(
     chains: int = 4,
     n: int = 100,
     top: str | None = None,
-    random: int = 5,
+    random: int = 2,
     seed: int = 0,
     form: Literal["chat", "completion"] | None = None,
     ablation: Literal["knock-out", "uniform"] = "knock-out",
@@ -37,8 +37,8 @@ def heads(
         n: questions, of which half rank.
         top: how many of the best heads to knock out, such as 1,3,10,30; none means these, as far
             as the model has twice as many heads.
-        random: sets of heads drawn for every question and number of heads, from the same layers
-            and from all.
+        random: sets of heads drawn anew for every question and number of heads, from the same
+            layers and from all.
         seed: of questions and draws.
         form: in the model's chat template, or as a text to go on with; none means the template if
             there is one.

@@ -14,7 +14,7 @@ from headway.report.figures.style import FAINT, MARKERS, PALETTE, PAPER, hop_lin
 
 FOLLOWING = ("look-up", "induction", "read-out")
 SIDES = {"from the text": ("look-up", "induction"), "from the answer": ("read-out",)}
-MEASURES = {"argmax": "argmax right", "expectation": "expected"}
+MEASURES = {"argmax": "argmax right", "margin": "margin of the right answer"}
 KINDS = {
     "top": "the best heads",
     "matched": "drawn, same layers",
@@ -124,6 +124,7 @@ def _draw_effects(axes: Axes, found: Mapping[str, Any], measure: str, name: str)
             capsize=2,
         )
     axes.set_xticks(range(len(tops)), [str(top) for top in tops])
-    axes.set_ylim(0, None)
+    if measure == "argmax":
+        axes.set_ylim(0, None)
     axes.set_title(name, fontsize=8.5, weight="normal")
     axes.set_xlabel("heads out")

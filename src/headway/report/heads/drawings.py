@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from headway.report.labels import spread
 from headway.report.page.charts import round_step
 from headway.report.page.html import escape, tag
 
@@ -18,6 +19,7 @@ def head_map(
     label: str,
     told: Callable[[Head], str],
     marks: Mapping[Head, str] | None = None,
+    kind: str = "",
 ) -> str:
     """A map with a column a layer and a row a head, the stronger the shade the larger the value.
 
@@ -27,6 +29,7 @@ def head_map(
         label: what the map shows, for those who do not see it.
         told: what is said of a head that is pointed at.
         marks: a word to write on some heads.
+        kind: a further class.
     """
     layers, heads = len(values), len(values[0])
     width, height = LEFT + CELL * layers + 4, CELL * heads + UNDER
@@ -43,8 +46,8 @@ def head_map(
             mark = (marks or {}).get((layer, head))
             if mark is not None:
                 at = {"x": f"{LEFT + CELL * (layer + 0.47):.1f}", "y": f"{CELL * head + 11}"}
-                kind = "headmark full" if share > 0.55 else "headmark"
-                parts.append(tag("text", escape(mark), class_=kind, **at))
+                full = "headmark full" if share > 0.55 else "headmark"
+                parts.append(tag("text", escape(mark), class_=full, **at))
     every = 1 if layers <= 12 else 5
     for layer in range(0, layers, every):
         at = {"x": f"{LEFT + CELL * (layer + 0.47):.1f}", "y": f"{CELL * heads + 12}"}
@@ -56,7 +59,7 @@ def head_map(
     parts.append(tag("text", "layer", class_="across", **middle))
     turned = f"translate(10 {CELL * heads / 2:.1f}) rotate(-90)"
     parts.append(tag("text", "head", class_="across", transform=turned))
-    return _svg(parts, width, height, label, "headmap")
+    return _svg(parts, width, height, label, f"headmap {kind}".strip())
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def whiskers(
     width, height = left + wide * len(groups) + 92, tall + top + 44
     ends = [high for one in series for _, _, _, high in one.points] + [v for _, v in levels]
     lows = [low for one in series for _, _, low, _ in one.points] + [v for _, v in levels]
-    most, least = max(ends) * 1.04, min(0.0, *lows)
+    most, least = max(0.0, *ends), min(0.0, *lows)
+    most, least = most + 0.04 * (most - least), least - (0.04 * (most - least) if least < 0 else 0)
     step = round_step((most - least) / 4)
 
     def down(value: float) -> float:
@@ -110,10 +114,11 @@ def whiskers(
         parts.append(tag("line", "", class_="rule", y1=y, y2=y, **ends_at))
         at = {"x": f"{left - 6}", "y": f"{down(tick) + 4:.1f}"}
         parts.append(tag("text", f"{tick:g}".replace("-", "−"), class_="down", **at))
-    for name, value in levels:
+    heights = spread([-down(value) for _, value in levels], 13)
+    for (name, value), height_of in zip(levels, heights, strict=True):
         y = f"{down(value):.1f}"
         parts.append(tag("line", "", class_="level", x1=f"{left}", x2=f"{width - 92}", y1=y, y2=y))
-        at = {"x": f"{width - 86}", "y": f"{down(value) + 4:.1f}"}
+        at = {"x": f"{width - 86}", "y": f"{4 - height_of:.1f}"}
         parts.append(tag("text", escape(name), class_="levelname", **at))
     for i, one in enumerate(series):
         for group, mean, low, high in one.points:
@@ -154,5 +159,5 @@ def _point(shape: str, x: float, y: float) -> str:
 
 
 def _svg(parts: Sequence[str], width: float, height: float, label: str, kind: str) -> str:
-    box = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}"}
+    box = {"viewBox": f"0 0 {width:g} {height:g}", "style": f"--wide:{width:g}px"}
     return tag("svg", "".join(parts), role="img", aria_label=label, class_=kind, **box)

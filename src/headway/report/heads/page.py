@@ -14,7 +14,7 @@ from headway.training.files import write_whole
 FILE = "report.html"
 SECTIONS = {
     "ranked": "Ranking",
-    "maps": "Maps",
+    "relations": "Relations",
     "effects": "Knock-out",
     "orders": "Order",
     "reading": "How it is measured",
@@ -67,7 +67,7 @@ def _header(found: Mapping[str, Any]) -> str:
 
 def _tiles(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     best = found["ranking"][0]
-    whole, first = found["effects"][0]["found"], found["effects"][1]
+    whole = found["effects"][0]["found"]
     return [
         ("Best head", name_of(best), escape(best["relation"])),
         (
@@ -81,9 +81,4 @@ def _tiles(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             f"{between(whole['argmax'][1:])}; chance {1 / found['chains']:.2f}",
         ),
         ("Expected", f"{whole['expectation'][0]:.2f}", between(whole["expectation"][1:])),
-        (
-            f"Without the top {first['top']}",
-            f"{first['found']['expectation'][0]:.2f}",
-            f"expected; {between(first['found']['expectation'][1:])}",
-        ),
     ]

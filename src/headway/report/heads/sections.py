@@ -20,7 +20,7 @@ MEANS = {
 
 MEASURES = {
     "argmax": "share in which the most probable acceptable answer is right",
-    "expectation": "probability of the right answer among the acceptable ones",
+    "margin": "margin: log-probability of the right answer less the mean of the wrong ones",
 }
 
 
@@ -37,7 +37,7 @@ def ranked(found: Mapping[str, Any]) -> str:
         return f"{layer}.{at}: {one['name']} {signed(_more(one)[layer][at])}"
 
     label = "how much more attention every head gives its own chain, by layer and head"
-    drawing = head_map(best, _top(best), label, told, marks)
+    drawing = head_map(best, _top(best), label, told, marks, "large")
     caption = (
         f"<b>All {total} heads.</b> The stronger the shade, the more attention a head gives to its"
         " own chain than to the others, along the relation that it follows best, on all questions;"
@@ -49,8 +49,8 @@ def ranked(found: Mapping[str, Any]) -> str:
             str(i + 1),
             name_of(one),
             named(one["relation"]),
-            number(one["attention"]),
-            number(one["others"]),
+            _three(one["attention"]),
+            _three(one["others"]),
             f'<data value="{one["more"]!r}">{signed(one["more"])}</data>',
             escape(between(one["interval"], 3)),
         )
@@ -69,6 +69,10 @@ def ranked(found: Mapping[str, Any]) -> str:
     return section("ranked", 1, "The heads that follow the chain", html)
 
 
+def _three(value: float) -> str:
+    return f'<data value="{value!r}">{value:.3f}</data>'
+
+
 def maps(found: Mapping[str, Any]) -> str:
     """Section 2: a map a relation."""
     drawn = ""
@@ -84,7 +88,7 @@ def maps(found: Mapping[str, Any]) -> str:
         " of the others; where other chains have no such role they are attention itself. Each map"
         " has its own full shade, told above it."
     )
-    return section("maps", 2, "Relation by relation", figure(drawn, caption, "maps"))
+    return section("relations", 2, "Relation by relation", figure(drawn, caption, "maps"))
 
 
 def _map_of(one: Mapping[str, Any]) -> str:
@@ -121,7 +125,9 @@ def effects(found: Mapping[str, Any]) -> str:
             )
         ]
         whole = rows[0]["found"][measure][0]
-        levels = [("whole model", whole), ("guessing", 1 / found["chains"])]
+        chance = 1 / found["chains"]
+        guessing = chance if measure == "argmax" else 0.0
+        levels = [("whole model", whole), ("guessing", guessing)]
         groups = [str(top) for top in tops]
         plot = whiskers(groups, series, levels, f"{means}, by heads that are out", "heads out")
         drawn += tag("div", tag("h4", escape(means)) + plot)
@@ -135,19 +141,25 @@ def effects(found: Mapping[str, Any]) -> str:
     told = [
         (
             escape(kind_of(one)),
-            *(_found(one, measure) for measure in ("argmax", "expectation", "log_p", "mass")),
+            *(
+                _found(one, measure)
+                for measure in ("argmax", "expectation", "margin", "log_p", "mass")
+            ),
         )
         for one in rows
     ]
-    names = ("heads out", "argmax right", "expected", "ln p(right)", "p(acceptable)")
+    names = ("heads out", "argmax right", "expected", "margin", "ln p(right)", "p(acceptable)")
     html += tag("h3", "Answers") + table(names, told, "answers without heads")
     less = [
-        (escape(kind_of(one)), *(_less(one, m) for m in ("argmax", "expectation", "log_p")))
+        (
+            escape(kind_of(one)),
+            *(_less(one, m) for m in ("argmax", "expectation", "margin", "log_p")),
+        )
         for one in rows
         if one["top_less"] is not None
     ]
     html += tag("h3", "The best heads against drawn ones, the same questions paired")
-    names = ("against", "argmax right", "expected", "ln p(right)")
+    names = ("against", "argmax right", "expected", "margin", "ln p(right)")
     html += table(names, less, "differences between the best heads and drawn ones")
     words = "Below zero: without the best heads it is less than without as many others."
     return section("effects", 3, "Knocked out", html + tag("p", words, class_="under"))

@@ -56,16 +56,16 @@ def _cost(found: Mapping[str, Any]) -> str:
     costly = [
         f"{one['top']}"
         for one in found["effects"]
-        if one["kind"] == "matched" and one["top_less"]["expectation"][2] < 0
+        if one["kind"] == "matched" and one["top_less"]["margin"][2] < 0
     ]
     if not costly:
         return (
-            "Knocking the best heads out does not lower the probability of the right answer more"
-            " than knocking out as many others of the same layers."
+            "Knocking the best heads out does not lower the margin of the right answer more"
+            " than knocking out as many others of the same layers, as far as these questions tell."
         )
     return (
-        f"Knocking out the best {listed(costly, 'or')} lowers the probability of the right answer"
-        " among the acceptable ones more than knocking out as many others of the same layers."
+        f"Knocking out the best {listed(costly, 'or')} lowers the margin of the right answer over"
+        " the wrong ones more than knocking out as many others of the same layers."
     )
 
 
