@@ -103,7 +103,9 @@ def told_order(order: Mapping[str, Any]) -> list[str]:
             several = "heads" if len(heads) > 1 else "head"
             many = f"{len(heads)} {several}, mean layer {hop['layer']:.1f}"
         lines.append(f"  hop {hop['hop']}: {many}; best {hop['best']} ({hop['best_more']:+.3f})")
-    if order["correlation"] is None:
+    if len(order["hops"]) == 1:
+        lines.append("  one hop has no order")
+    elif order["correlation"] is None:
         lines.append("  order of hops and layers: too few heads to say")
     else:
         rho = told((order["correlation"], *order["interval"]), 2)

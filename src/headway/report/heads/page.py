@@ -6,7 +6,7 @@ from typing import Any
 
 from headway.report.heads.sections import effects, maps, orders, ranked, reading
 from headway.report.heads.words import between, name_of, verdict
-from headway.report.page.html import counted, escape
+from headway.report.page.html import counted, escape, named
 from headway.report.page.render import document
 from headway.report.page.tiles import tiles
 from headway.training.files import write_whole
@@ -69,7 +69,7 @@ def _tiles(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     best = found["ranking"][0]
     whole = found["effects"][0]["found"]
     return [
-        ("Best head", name_of(best), escape(best["relation"])),
+        ("Best head", name_of(best), named(best["relation"])),
         (
             "Its attention",
             f"{best['attention']:.2f}",

@@ -9,6 +9,8 @@ from headway.report.page.html import counted, escape, figure, named, number, sec
 
 SHOWN = 30
 """Rows of the ranking."""
+LEAST_SHADE = 0.05
+"""The full shade of a map stands for no less attention, so that noise stays pale."""
 
 MEANS = {
     "look-up": "from a symbol to where it was told of before",
@@ -17,6 +19,13 @@ MEANS = {
     "neighbour": "on the same line; places in the text tell as much, so it does not rank",
     "place": "told by the place in the text alone; it does not rank",
 }
+
+ROLES = (
+    "<b>s<sub>0</sub></b> is what the question asks about, <b>s<sub>1</sub></b> the same symbol on"
+    " the line that tells of it, <b>s<sub>2</sub></b> what stands beside it there,"
+    " <b>s<sub>3</sub></b> that symbol on the line that tells of it, and so on to the answer;"
+    " <b>answer</b> is the prompt’s last token."
+)
 
 MEASURES = {
     "argmax": "share in which the most probable acceptable answer is right",
@@ -66,6 +75,7 @@ def ranked(found: Mapping[str, Any]) -> str:
         " does not flatter a head.",
         class_="under",
     )
+    html += tag("p", ROLES, class_="under")
     return section("ranked", 1, "The heads that follow the chain", html)
 
 
@@ -205,7 +215,9 @@ def orders(found: Mapping[str, Any]) -> str:
         ]
         names = ("hop", "heads", "mean layer", "best", "its more", "which")
         html += tag("h3", title[order["name"]]) + table(names, rows, title[order["name"]])
-        if order["correlation"] is None:
+        if len(order["hops"]) == 1:
+            said = "One hop has no order."
+        elif order["correlation"] is None:
             said = "Too few heads follow a hop to say whether later hops stand in later layers."
         else:
             said = (
@@ -264,4 +276,4 @@ def _most(grids: Sequence[Sequence[Sequence[float]]]) -> list[list[float]]:
 
 
 def _top(values: Sequence[Sequence[float]]) -> float:
-    return max(0.001, max(map(max, values)))
+    return max(LEAST_SHADE, max(map(max, values)))

@@ -49,7 +49,25 @@ def verdict(found: Mapping[str, Any]) -> str:
     )
     if not sure(best):
         told = "No head follows the chain beyond doubt on fresh questions. "
-    return told + _cost(found) + " " + " ".join(_order(one) for one in found["orders"])
+    return " ".join([told.strip(), _knows(found), _cost(found), *_orders(found)])
+
+
+def _knows(found: Mapping[str, Any]) -> str:
+    """Whether there is anything for a knock-out to take away."""
+    whole = found["effects"][0]["found"]
+    shares = f"argmax {whole['argmax'][0]:.2f}, guessing {1 / found['chains']:.2f}"
+    if whole["margin"][1] > 0:
+        return f"The whole model tells the right answer from the wrong ones ({shares})."
+    return (
+        f"The whole model does not tell the right answer from the wrong ones ({shares}), so there"
+        " is little that a knock-out could take away."
+    )
+
+
+def _orders(found: Mapping[str, Any]) -> list[str]:
+    if found["depth"] == 1:
+        return ["One hop has no order."]
+    return [order_told(one) for one in found["orders"]]
 
 
 def _cost(found: Mapping[str, Any]) -> str:
@@ -69,7 +87,8 @@ def _cost(found: Mapping[str, Any]) -> str:
     )
 
 
-def _order(order: Mapping[str, Any]) -> str:
+def order_told(order: Mapping[str, Any]) -> str:
+    """Whether later hops are followed in later layers, in a sentence."""
     side = {"text": "Within the text", "answer": "From the place of the answer"}[order["name"]]
     if order["correlation"] is None:
         return f"{side}, too few heads follow a hop to say whether hops come in order."
