@@ -92,6 +92,7 @@ def made_up(depth=2):
         "relations": relations,
         "ranking": ranking,
         "effects": effects,
+        "least_more": 0.02,
         "orders": [
             {"name": "text", "hops": hops, "correlation": 0.62, "interval": [0.31, 0.84]},
             {"name": "answer", "hops": hops, "correlation": None, "interval": None},
@@ -131,11 +132,24 @@ def test_shades_grow_with_attention(found):
     assert shares == pytest.approx(expected, abs=1e-3)
 
 
+def test_pale_maps_tell_their_largest_value(found):
+    """Noise has no full shade."""
+    one = next(one for one in found["relations"] if one["name"] == "s2→s3")
+    one["own"] = [[0.003 if (i, j) == (4, 1) else 0.0 for j in range(HEADS)] for i in range(LAYERS)]
+    one["others"] = [[0.0] * HEADS] * LAYERS
+    page = render_heads(found)
+    assert "most in 4.1: 0.003" in page
+    shade = re.search(r"--share:([\d.]+)\"[^>]*><title>4\.1: 0\.003 to its own", page)
+    assert shade
+    assert float(shade[1]) == pytest.approx(0.06)
+
+
 def test_words_are_those_of_the_numbers(found):
     page = render_heads(found)
     assert "tiny&lt;b&gt;" in page
     assert "tiny<b>" not in page
-    assert "later hops are followed in later layers (rank correlation +0.62 over 4 heads)" in page
+    assert "Within the text, later hops tend to be followed in later layers" in page
+    assert "(rank correlation +0.62; 2 of 2 heads follow several hops)" in page
     assert "Knocking out the best 1 or 3 lowers the margin" in page
     other = copy.deepcopy(found)
     other["orders"][0]["interval"] = [-0.2, 0.84]

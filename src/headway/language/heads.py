@@ -21,7 +21,7 @@ from headway.language.kept import adding_lines, holding, read_lines, require_sam
 from headway.language.knockout import Ablation, Head, answers_without, trials
 from headway.language.local import Form, LocalModel
 from headway.language.question import Question
-from headway.language.ranking import Measured, orders, ranking, to_json
+from headway.language.ranking import LEAST_MORE, Measured, orders, ranking, to_json
 from headway.language.sampling import questions
 from headway.language.tap import shape
 from headway.training.files import clear_content_errors, read_json
@@ -134,7 +134,7 @@ def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_
     tops = study.tops(layers * heads)
     asked = study.questions()
     first = line_of(0, asked[0], model)  # what a model cannot do is told before anything is written
-    with holding(folder / "study.json", study.about):
+    with holding(folder / "study.json", study.about, model.device):
         path = folder / "attention.jsonl"
         done = len(read_lines(path))
         with adding_lines(path) as add:
@@ -239,6 +239,7 @@ def summary(study: Study, folder: Path) -> Mapping[str, Any]:
         ],
         "ranking": [asdict(one) for one in ranking(seen)],
         "effects": [effect.to_json() for effect in after],
+        "least_more": LEAST_MORE,
         "orders": [to_json(order) for order in orders(seen)],
         "seconds": {
             name: round(sum(line["seconds"] for line in read_lines(folder / f"{name}.jsonl")), 1)

@@ -66,8 +66,13 @@ def require_same(path: Path, about: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def holding(path: Path, about: Mapping[str, Any]) -> Iterator[None]:
+def holding(path: Path, about: Mapping[str, Any], device: str = "cpu") -> Iterator[None]:
     """Holds the folder of a file for one process; what is done there is noted in the file.
+
+    Args:
+        path: of the file.
+        about: what is done, as plain data.
+        device: that computes.
 
     Raises:
         HeadwayError: if another process holds it, or something else is done there.
@@ -84,7 +89,7 @@ def holding(path: Path, about: Mapping[str, Any]) -> Iterator[None]:
     try:
         require_same(path, about)
         if not is_there(path):
-            environment = describe_environment("cpu", torch.get_num_threads())
+            environment = describe_environment(device, torch.get_num_threads())
             write_json(path, {**about, "environment": environment})
         yield
     finally:

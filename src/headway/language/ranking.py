@@ -133,7 +133,7 @@ class Order:
         hops: each of them.
         correlation: Spearman's, of hop and layer over the heads that follow a hop; none if these
             are too few to say.
-        interval: of the correlation, 95 %, by drawing heads anew.
+        interval: of the correlation, 95 %, by drawing heads anew, each with all its hops.
     """
 
     name: str
@@ -165,7 +165,7 @@ def _order(measured: Measured, name: str, kinds: tuple[str, ...]) -> Order:
     numbers = [i for i, relation in enumerate(measured.relations) if relation.kind in kinds]
     mean, error = mean_and_error(measured.more[:, numbers])
     doubt = NormalDist().inv_cdf(1 - 0.05 / (2 * mean.numel()))
-    hops, points = [], []
+    hops, points = [], dict[Head, list[tuple[float, float]]]()
     for hop in sorted({measured.relations[i].hop for i in numbers}):
         rows = [row for row, i in enumerate(numbers) if measured.relations[i].hop == hop]
         sure = (mean[rows] > doubt * error[rows]) & (mean[rows] >= LEAST_MORE)
@@ -176,10 +176,17 @@ def _order(measured: Measured, name: str, kinds: tuple[str, ...]) -> Order:
         layer = (weight * depth).sum() / weight.sum()
         top: Head = divmod(int(best.argmax()), best.shape[1])
         hops.append(Hop(hop, tuple(heads), layer.item() if heads else None, top, best.max().item()))
-        points += [(hop, layer) for layer, _ in heads]
+        for head in heads:
+            points.setdefault(head, []).append((hop, head[0]))
     if sum(len(hop.heads) >= LEAST for hop in hops) < 2:
         return Order(name, hops, None, None)
-    return Order(name, hops, spearman(points), _interval(points, name))
+    followers = list(points.values())
+    return Order(
+        name,
+        hops,
+        spearman([one for head in followers for one in head]),
+        _interval(followers, name),
+    )
 
 
 def spearman(points: Sequence[tuple[float, float]]) -> float:
@@ -196,9 +203,14 @@ def _ranks(values: Sequence[float]) -> Tensor:
     return below + (given[None] == given[:, None]).sum(1) / 2
 
 
-def _interval(points: Sequence[tuple[float, float]], name: str) -> tuple[float, float]:
+def _interval(followers: Sequence[list[tuple[float, float]]], name: str) -> tuple[float, float]:
+    """Of the correlation, by drawing heads anew, each with all hops that it follows."""
     random = Random(f"order/{name}")
-    drawn = sorted(spearman(random.choices(points, k=len(points))) for _ in range(1000))
+    drawn = []
+    for _ in range(1000):
+        heads = random.choices(followers, k=len(followers))
+        drawn.append(spearman([point for head in heads for point in head]))
+    drawn.sort()
     return drawn[24], drawn[974]
 
 

@@ -95,8 +95,9 @@ def maps(found: Mapping[str, Any]) -> str:
         drawn += tag("div", plots, class_="headmaps")
     caption = (
         "A column a layer, a row a head. Shades are attention to one’s own chain less that to each"
-        " of the others; where other chains have no such role they are attention itself. Each map"
-        " has its own full shade, told above it."
+        " of the others; where other chains have no such role they are attention itself. The"
+        f" full shade of a map stands for its largest value, told above it, and at least for"
+        f" {LEAST_SHADE}."
     )
     return section("relations", 2, "Relation by relation", figure(drawn, caption, "maps"))
 
@@ -115,7 +116,10 @@ def _map_of(one: Mapping[str, Any]) -> str:
             return own
         return f"{own} to its own chain, {one['others'][at[0]][at[1]]:.3f} to each other"
 
-    title = tag("h4", f"{named(one['name'])} <small>most in {layer}.{head}: {top:.2f}</small>")
+    title = tag(
+        "h4",
+        f"{named(one['name'])} <small>most in {layer}.{head}: {values[layer][head]:.3f}</small>",
+    )
     label = f"attention along {one['name']} by layer and head, most in {layer}.{head}"
     return tag("div", title + head_map(values, top, label, told))
 
@@ -143,8 +147,8 @@ def effects(found: Mapping[str, Any]) -> str:
         drawn += tag("div", tag("h4", escape(means)) + plot)
         legend = key(series)
     caption = (
-        f"On {rows[0]['questions']} questions that the ranking has not seen. For every question"
-        f" and number {counted(rows[-1]['sets'], 'set')} of other heads were drawn of each kind."
+        f"On {rows[0]['questions']} questions that the ranking has not seen. For every question and"
+        f" number of heads {counted(rows[-1]['sets'], 'set')} of others of each kind, drawn anew."
         f" {_ablated(found['ablation'])} Intervals 95 %."
     )
     html = figure(tag("div", drawn, class_="estimated") + legend, caption, "knock-out")
@@ -213,7 +217,7 @@ def orders(found: Mapping[str, Any]) -> str:
             )
             for hop in order["hops"]
         ]
-        names = ("hop", "heads", "mean layer", "best", "its more", "which")
+        names = ("hop", "heads", "mean layer", "best", "more", "which")
         html += tag("h3", title[order["name"]]) + table(names, rows, title[order["name"]])
         if len(order["hops"]) == 1:
             said = "One hop has no order."
@@ -227,10 +231,10 @@ def orders(found: Mapping[str, Any]) -> str:
         html += tag("p", said)
     html += tag(
         "p",
-        "A head counts if it gives more attention to its own chain along a relation that leads to"
-        " this hop’s pair, beyond doubt for all heads together (95 %, Bonferroni). Its layer weighs"
-        " as much as the attention that it gives more. The interval of the correlation comes from"
-        " drawing these heads anew.",
+        f"A head counts if it gives at least {found['least_more']:g} more attention to its own"
+        " chain along a relation that leads to this hop’s pair, and more than nothing beyond doubt"
+        " for all heads together (95 %, Bonferroni). Its layer weighs as much as what it gives"
+        " more. The interval of the correlation comes from drawing these heads anew.",
         class_="under",
     )
     return section("orders", 4, "Order of hops, order of layers", html)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headway.report.page.html import counted, listed, named
+from headway.report.page.html import listed, named
 
 KINDS = {
     "none": "the whole model",
@@ -93,10 +93,15 @@ def order_told(order: Mapping[str, Any]) -> str:
     if order["correlation"] is None:
         return f"{side}, too few heads follow a hop to say whether hops come in order."
     low, high = order["interval"]
-    followed = sum(len(hop["heads"]) for hop in order["hops"])
-    rho = f"(rank correlation {signed(order['correlation'], 2)} over {counted(followed, 'head')})"
+    followers = [head for hop in order["hops"] for head in hop["heads"]]
+    heads = set(followers)
+    several = sum(followers.count(head) > 1 for head in heads)
+    rho = (
+        f"(rank correlation {signed(order['correlation'], 2)}; {several} of {len(heads)} heads"
+        " follow several hops)"
+    )
     if low > 0:
-        return f"{side}, later hops are followed in later layers {rho}."
+        return f"{side}, later hops tend to be followed in later layers {rho}."
     if high < 0:
-        return f"{side}, later hops are followed in earlier layers {rho}."
+        return f"{side}, later hops tend to be followed in earlier layers {rho}."
     return f"{side}, the order of hops and that of layers are not related beyond doubt {rho}."
