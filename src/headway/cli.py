@@ -33,6 +33,7 @@ usage: headway VERB …
   claims               every claim of the paper, with its verdict
   prompts FORMULATION  questions for language models, as JSONL
   ask                  ask a local language model, by exact probabilities
+  heads                which heads of a language model follow the chain
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options."""
 
@@ -53,6 +54,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "claims": verbs.claims,
     "prompts": verbs.prompts,
     "ask": verbs.ask,
+    "heads": verbs.heads,
 }
 
 

@@ -3,6 +3,7 @@
 from headway.terminal.base import require_file
 from headway.terminal.circuit import drawing, print_circuit, print_comparison
 from headway.terminal.depths import draw_depths, print_depths
+from headway.terminal.heads import following_heads, print_heads
 from headway.terminal.language import asking, print_cells
 from headway.terminal.progress import print_outcome, watching
 from headway.terminal.reproduce import print_costs, print_verdicts
@@ -20,6 +21,7 @@ __all__ = [
     "draw_depths",
     "drawing",
     "following",
+    "following_heads",
     "print_bounds",
     "print_cells",
     "print_circuit",
@@ -28,6 +30,7 @@ __all__ = [
     "print_depths",
     "print_effects",
     "print_flow",
+    "print_heads",
     "print_hops",
     "print_outcome",
     "print_run",

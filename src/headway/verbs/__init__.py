@@ -1,6 +1,7 @@
 """What the command line can do: a function a verb, whose arguments are the verb's."""
 
 from headway.verbs.circuits import circuit, emergence, report, truth
+from headway.verbs.heads import heads
 from headway.verbs.language import ask, prompts
 from headway.verbs.learning import demo, runs, sweep, train
 from headway.verbs.papers import claims, reproduce
@@ -15,6 +16,7 @@ __all__ = [
     "demo",
     "depths",
     "emergence",
+    "heads",
     "prompts",
     "report",
     "reproduce",

@@ -1,0 +1,253 @@
+"""Which attention heads of a language model follow the chain: read, ranked, knocked out.
+
+Attention is read on all questions, in one pass each. The first half ranks the heads; the other half
+tells how strongly the ranked ones attend, and what the model answers without them.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headway.errors import require
+from headway.language.effects import effects, outcome_of
+from headway.language.following import attention, relations, require_chains
+from headway.language.kept import adding_lines, holding, read_lines, require_same
+from headway.language.knockout import Ablation, Head, answers_without, trials
+from headway.language.local import Form, LocalModel
+from headway.language.question import Question
+from headway.language.ranking import LEAST_MORE, Measured, orders, ranking, to_json
+from headway.language.sampling import questions
+from headway.language.tap import shape
+from headway.training.files import clear_content_errors, read_json
+
+FORMAT = 1
+"""Of `study.json` and `heads.json`."""
+TOPS = (1, 3, 10, 30)
+"""How many heads are knocked out if nothing is said, as far as the model has twice as many."""
+
+Watch = Callable[[str, int, int], None]
+"""Told what is done, on how many questions, of how many."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is looked for.
+
+    Attributes:
+        model: its name or path.
+        formulation: of the questions.
+        depth: look-ups to the answer.
+        chains: interleaved.
+        n: questions; the first half ranks.
+        top: how many of the best heads to knock out; none means `TOPS`.
+        random: sets of heads drawn, anew for every question, for every number and kind of draw.
+        seed: of questions and draws.
+        form: `chat` or `completion`; none means the model's own.
+        ablation: how heads are knocked out.
+    """
+
+    model: str
+    formulation: str
+    depth: int
+    chains: int = 4
+    n: int = 100
+    top: tuple[int, ...] | None = None
+    random: int = 2
+    seed: int = 0
+    form: Form | None = None
+    ablation: Ablation = "knock-out"
+
+    def __post_init__(self):
+        require_chains(self.formulation, self.depth, self.chains)
+        for name, least in (("n", 4), ("random", 1)):
+            value = getattr(self, name)
+            require(value >= least, name, value, f"a whole number of at least {least}")
+        for top in self.top or ():
+            require(top >= 1, "top", top, "a whole number of at least 1")
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """As plain data, with its format."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @property
+    def ranked_on(self) -> int:
+        """How many questions rank; the others tell."""
+        return self.n // 2
+
+    def questions(self) -> list[Question]:
+        """All questions."""
+        name, depth, chains = self.formulation, self.depth, self.chains
+        return list(questions(name, depth, chains, self.n, self.seed))
+
+    def tops(self, heads: int) -> list[int]:
+        """How many heads are knocked out of a model that has so many.
+
+        Raises:
+            HeadwayError: if as many others could not be drawn.
+        """
+        if self.top is None:
+            return [top for top in TOPS if 2 * top <= heads]
+        for top in self.top:
+            allowed = f"from 1 to {heads // 2}, half of the {heads} heads: as many others are drawn"
+            require(2 * top <= heads, "top", top, allowed)
+        return sorted(set(self.top))
+
+
+def require_free(study: Study, folder: Path) -> None:
+    """Checks that a folder holds nothing yet, or the same study.
+
+    Raises:
+        HeadwayError: if it holds another.
+    """
+    require_same(folder / "study.json", study.about)
+
+
+def is_done(study: Study, folder: Path) -> bool:
+    """Whether a folder holds all that the study asks for, so that the model is not needed."""
+    read, answered = (
+        len(read_lines(folder / name)) for name in ("attention.jsonl", "without.jsonl")
+    )
+    return read == study.n and answered == study.n - study.ranked_on
+
+
+def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_: None) -> None:
+    """Does all of a study that the folder does not hold yet; every question is kept at once.
+
+    Args:
+        study: what.
+        model: whose heads.
+        folder: new, or of the same study before.
+        watch: told of every question.
+
+    Raises:
+        HeadwayError: if there are not enough heads, the attention of the model cannot be seen, a
+            question does not fit into it, or the folder holds something else, or is in use.
+    """
+    layers, heads = shape(model.model)
+    tops = study.tops(layers * heads)
+    asked = study.questions()
+    first = line_of(0, asked[0], model)  # what a model cannot do is told before anything is written
+    with holding(folder / "study.json", study.about, model.device):
+        path = folder / "attention.jsonl"
+        done = len(read_lines(path))
+        with adding_lines(path) as add:
+            for number, question in islice(enumerate(asked), done, None):
+                add(line_of(number, question, model) if number else first)
+                watch("attention read on", number + 1, study.n)
+        ranked = [(one.layer, one.head) for one in ranking(measured(study, folder))]
+        path = folder / "without.jsonl"
+        done, start = len(read_lines(path)), study.ranked_on
+        with adding_lines(path) as add:
+            for number, question in islice(enumerate(asked), start + done, None):
+                add(without(study, model, ranked, tops, number, question))
+                watch("knocked out on", number + 1 - start, study.n - start)
+
+
+def line_of(number: int, question: Question, model: LocalModel) -> dict[str, Any]:
+    """Attention on a question by relation, layer and head, as plain data."""
+    start = time.perf_counter()
+    found, named = attention(model, question), relations(question)
+
+    def told(values: Tensor) -> dict[str, Any]:
+        return {
+            relation.name: [[round(value, 5) for value in row] for row in of.tolist()]
+            for relation, of in zip(named, values, strict=True)
+            if not of.isnan().any()
+        }
+
+    seconds = round(time.perf_counter() - start, 3)
+    return {
+        "number": number,
+        "own": told(found.own),
+        "others": told(found.others),
+        "seconds": seconds,
+    }
+
+
+def without(
+    study: Study,
+    model: LocalModel,
+    ranked: list[Head],
+    tops: list[int],
+    number: int,
+    question: Question,
+) -> dict[str, Any]:
+    """What a model answers without heads, as plain data."""
+    start = time.perf_counter()
+    tried = trials(ranked, tops, study.random, ("heads", study.seed, number))
+    answers = answers_without(model, question, tried, study.ablation)
+    outcomes = [outcome_of(trial, answer) for trial, answer in zip(tried, answers, strict=True)]
+    return {
+        "number": number,
+        "outcomes": outcomes,
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+
+
+def measured(study: Study, folder: Path) -> Measured:
+    """The attention that a folder holds.
+
+    Raises:
+        HeadwayError: if the file is damaged.
+    """
+    lines = read_lines(folder / "attention.jsonl")
+    named = relations(study.questions()[0])
+    with clear_content_errors(folder / "attention.jsonl"):
+        own = [[line["own"][relation.name] for relation in named] for line in lines]
+        nothing = [[torch.nan] * len(row) for row in own[0][0]]
+        others = [
+            [line["others"].get(relation.name, nothing) for relation in named] for line in lines
+        ]
+        return Measured(named, torch.tensor(own), torch.tensor(others), study.ranked_on)
+
+
+def summary(study: Study, folder: Path) -> Mapping[str, Any]:
+    """All that was found, as `heads.json` holds it: the map of heads, the ranking, what knocking
+    out does, and the order of hops.
+
+    Raises:
+        HeadwayError: if a file of the folder is damaged.
+    """
+    seen = measured(study, folder)
+    lines = read_lines(folder / "without.jsonl")
+    with clear_content_errors(folder / "without.jsonl"):
+        asked = study.questions()
+        right = [asked[line["number"]] for line in lines]
+        ranks = [question.acceptable.index(question.correct) for question in right]
+        after = effects(lines, ranks, study.seed)
+    layers, heads = seen.own.shape[2:]
+    return {
+        **study.about,
+        "model": Path(study.model).stem,
+        "layers": layers,
+        "heads": heads,
+        "ranked_on": study.ranked_on,
+        "relations": [
+            {
+                **asdict(relation),
+                "own": _rounded(seen.own[:, i].mean(0)),
+                "others": _rounded(seen.others[:, i].mean(0)) if relation.compared else None,
+            }
+            for i, relation in enumerate(seen.relations)
+        ],
+        "ranking": [asdict(one) for one in ranking(seen)],
+        "effects": [effect.to_json() for effect in after],
+        "least_more": LEAST_MORE,
+        "orders": [to_json(order) for order in orders(seen)],
+        "seconds": {
+            name: round(sum(line["seconds"] for line in read_lines(folder / f"{name}.jsonl")), 1)
+            for name in ("attention", "without")
+        },
+        "environment": read_json(folder / "study.json")["environment"],
+    }
+
+
+def _rounded(values: Tensor) -> list[list[float]]:
+    return [[round(value, 4) for value in row] for row in values.tolist()]

@@ -1,0 +1,150 @@
+"""What a model answers when some of its heads are knocked out, many sets of heads at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from headway.language.local import Answers, LocalModel
+from headway.language.question import Question
+from headway.language.tap import shape, tapped
+
+Head = tuple[int, int]
+"""Layer, and number in it, from 0."""
+
+Ablation = Literal["knock-out", "uniform"]
+"""`knock-out`: the head's pattern is zero, so it adds nothing; `uniform`: it attends to every token
+as far as its own alike."""
+
+Kind = Literal["none", "top", "matched", "random"]
+
+TOKENS = 1024
+"""So many are read at once, over all sets of heads; more takes memory and is no faster."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Heads that are knocked out together.
+
+    Attributes:
+        kind: `top` of the ranking, or drawn: `random` from all other heads, `matched` as many in
+            every layer as the top has there.
+        top: how many.
+        heads: which.
+    """
+
+    kind: Kind
+    top: int
+    heads: frozenset[Head]
+
+
+def trials(
+    ranked: Sequence[Head], tops: Sequence[int], draws: int, about: tuple[object, ...]
+) -> list[Trial]:
+    """What is tried on a question: the whole model, the top of the ranking, and heads drawn anew.
+
+    Args:
+        ranked: all heads, the best first.
+        tops: how many of the top to knock out, each at most half of all.
+        draws: of each kind for every one of `tops`.
+        about: what the draws depend on.
+    """
+    found = [Trial("none", 0, frozenset())]
+    for top in tops:
+        first, rest = ranked[:top], sorted(ranked[top:])
+        found.append(Trial("top", top, frozenset(first)))
+        random = Random("/".join(map(str, (*about, top))))
+        for _ in range(draws):
+            found.append(Trial("matched", top, frozenset(_matched(first, rest, random))))
+            found.append(Trial("random", top, frozenset(random.sample(rest, top))))
+    return found
+
+
+def _matched(first: Sequence[Head], rest: Sequence[Head], random: Random) -> list[Head]:
+    """For each of the first another head of its layer; of the nearest layer that has one left."""
+    left, drawn = random.sample(rest, len(rest)), list[Head]()
+    for layer, _ in first:
+        head = min(left, key=lambda head: abs(head[0] - layer))
+        left.remove(head)
+        drawn.append(head)
+    return drawn
+
+
+def keep_of(tried: Sequence[Trial], layers: int, heads: int) -> Tensor:
+    """Which heads are left alone, [trial, layer, head]."""
+    keep = torch.ones(len(tried), layers, heads, dtype=torch.bool)
+    for row, trial in enumerate(tried):
+        for head in trial.heads:
+            keep[row, *head] = False
+    return keep
+
+
+@torch.no_grad()
+def answers_without(
+    model: LocalModel, question: Question, tried: Sequence[Trial], ablation: Ablation = "knock-out"
+) -> list[Answers]:
+    """The probabilities of all acceptable answers for every set of heads that is knocked out.
+
+    Without any heads they are those of `LocalModel.answers`. Heads are out while the prompt is
+    read and while it is answered.
+    """
+    prompt = model.prompt(question)
+    options = [model.answer(text) for text in question.acceptable]
+    keep = keep_of(tried, *shape(model.model)).to(model.device)
+    rows = max(1, TOKENS // len(prompt))
+    found: list[Answers] = []
+    for some in keep.split(rows):
+        found += _answers(model, prompt, options, some, ablation)
+    return found
+
+
+def _answers(
+    model: LocalModel, prompt: Tensor, options: list[list[int]], keep: Tensor, ablation: Ablation
+) -> list[Answers]:
+    count, longest = len(options), max(map(len, options))
+    padded = torch.tensor([o + [0] * (longest - len(o)) for o in options], device=model.device)
+    asked = {"input_ids": prompt.expand(len(keep), -1), "use_cache": True, "logits_to_keep": 1}
+    with tapped(model.model, _Without(keep, ablation)):
+        read = model.model(**asked)
+    first, cache = read.logits[:, -1].float().log_softmax(-1), read.past_key_values
+    cache.batch_repeat_interleave(count)
+    with tapped(model.model, _Without(keep.repeat_interleave(count, 0), ablation)):
+        after = model.model(
+            input_ids=padded.repeat(len(keep), 1), past_key_values=cache, use_cache=True
+        ).logits
+    after = after.float().log_softmax(-1).unflatten(0, (len(keep), count))
+    found = []
+    for row in range(len(keep)):
+        said, ended = [], []
+        for number, option in enumerate(options):
+            before = torch.cat([first[row][None], after[row, number, : len(option) - 1]])
+            tokens = torch.tensor(option, device=model.device)[:, None]
+            log_p = before.gather(1, tokens).sum()
+            stop = after[row, number, len(option) - 1, model.stops].logsumexp(0)
+            said.append(log_p.item())
+            ended.append((log_p + stop).item())
+        found.append(Answers(said, ended))
+    return found
+
+
+class _Without:
+    """A tap that knocks heads out, other ones in every row of the batch."""
+
+    def __init__(self, keep: Tensor, ablation: Ablation):
+        self.keep, self.ablation = keep, ablation
+
+    def __call__(self, layer: int, pattern: Tensor) -> Tensor:
+        keep = self.keep[:, layer, :, None, None]
+        if keep.all():
+            return pattern
+        return torch.where(keep, pattern, uniform(pattern) if self.ablation == "uniform" else 0.0)
+
+
+def uniform(pattern: Tensor) -> Tensor:
+    """The pattern that attends to every token as far as the query's own alike, [query, key]."""
+    queries, keys = pattern.shape[-2:]
+    seen = torch.ones_like(pattern[0, 0]).tril(keys - queries)
+    return seen / seen.sum(-1, keepdim=True)

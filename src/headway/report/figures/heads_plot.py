@@ -1,0 +1,130 @@
+"""Which heads of a language model follow the chain, in which layers, and what they are good for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from headway.report.figures.style import FAINT, MARKERS, PALETTE, PAPER, hop_lines, styled
+
+FOLLOWING = ("look-up", "induction", "read-out")
+SIDES = {"from the text": ("look-up", "induction"), "from the answer": ("read-out",)}
+MEASURES = {"argmax": "argmax right", "margin": "margin of the right answer"}
+KINDS = {
+    "top": "the best heads",
+    "matched": "drawn, same layers",
+    "random": "drawn from all layers",
+}
+
+
+@styled
+def draw_heads(found: Mapping[str, Any]) -> Figure:
+    """How much more attention every head gives its own chain; the same by layer, a line a hop; and
+    the answers without the best heads, beside those without heads that were drawn.
+
+    Args:
+        found: what `heads.json` holds.
+    """
+    figure = Figure(figsize=(8.2, 5.2), layout="constrained")
+    layout: list[Any] = [["map"] * 4, [*SIDES, *MEASURES]]
+    axes = figure.subplot_mosaic(layout, height_ratios=(1, 1.15))
+    _draw_map(axes["map"], found)
+    first, second = (axes[side] for side in SIDES)
+    second.sharey(first)
+    for side, kinds in SIDES.items():
+        _draw_layers(axes[side], found, side, kinds)
+    first.set_ylabel("more to one's own chain")
+    second.legend(fontsize=7)
+    for measure, name in MEASURES.items():
+        _draw_effects(axes[measure], found, measure, name)
+    axes["argmax"].set_ylabel("dashed: the whole model")
+    handles = axes["argmax"].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower right", ncols=3, fontsize=7)
+    return figure
+
+
+def more(found: Mapping[str, Any], kinds: Sequence[str], hop: int | None = None) -> Any:
+    """How much more attention a head gives its own chain, along the relation that it follows best,
+    [layer, head].
+
+    Args:
+        found: what `heads.json` holds.
+        kinds: of relations.
+        hop: that they lead to; none means any.
+    """
+    maps = [
+        np.subtract(one["own"], one["others"])
+        for one in found["relations"]
+        if one["kind"] in kinds and hop in (None, one["hop"])
+    ]
+    best: Float[np.ndarray, "layer head"] = np.max(maps, axis=0)
+    return best
+
+
+def _draw_map(axes: Axes, found: Mapping[str, Any]) -> None:
+    shades = LinearSegmentedColormap.from_list("more", [PAPER, PALETTE[0]])
+    values = more(found, FOLLOWING)
+    top = max(float(values.max()), 0.01)
+    image = axes.imshow(
+        values.T, cmap=shades, vmin=0, vmax=top, interpolation="none", aspect="auto"
+    )
+    for side in axes.spines.values():
+        side.set_visible(True)
+    for i, one in enumerate(found["ranking"][:5]):
+        at = one["layer"], one["head"]
+        ink = PAPER if values[at] > 0.6 * top else "black"
+        axes.text(*at, str(i + 1), ha="center", va="center", fontsize=6.5, color=ink)
+    axes.set_title("more attention to one's own chain (1 to 5: ranks)")
+    axes.set_xlabel("layer")
+    axes.set_ylabel("head")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.01)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+
+
+def _draw_layers(axes: Axes, found: Mapping[str, Any], name: str, kinds: tuple[str, ...]) -> None:
+    hops = sorted({one["hop"] for one in found["relations"] if one["kind"] in kinds})
+    lines = hop_lines([f"hop {hop}" for hop in hops])
+    for hop in hops:
+        look = lines[f"hop {hop}"]
+        best = more(found, kinds, hop).max(1)
+        axes.plot(best, color=look.colour, ls=look.dashes, lw=1.4, label=f"hop {hop}")
+    axes.axhline(0, color=FAINT, lw=0.7)
+    axes.set_title(name, fontsize=8.5, weight="normal")
+    axes.set_xlabel("layer (its best head)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _draw_effects(axes: Axes, found: Mapping[str, Any], measure: str, name: str) -> None:
+    tops = sorted({one["top"] for one in found["effects"]} - {0})
+    whole = found["effects"][0]["found"][measure][0]
+    axes.axhline(whole, color=FAINT, lw=1, ls=(0, (4, 2)))
+    for i, (kind, label) in enumerate(KINDS.items()):
+        rows = [one["found"][measure] for one in found["effects"] if one["kind"] == kind]
+        means = [mean for mean, _, _ in rows]
+        below = [max(0.0, mean - low) for mean, low, _ in rows]
+        above = [max(0.0, high - mean) for mean, _, high in rows]
+        at = np.arange(len(tops)) + 0.16 * (i - 1)
+        axes.errorbar(
+            at,
+            means,
+            [below, above],
+            label=label,
+            color=PALETTE[i],
+            marker=MARKERS[i],
+            ms=4,
+            lw=0,
+            elinewidth=0.9,
+            capsize=2,
+        )
+    axes.set_xticks(range(len(tops)), [str(top) for top in tops])
+    if measure == "argmax":
+        axes.set_ylim(0, None)
+    axes.set_title(name, fontsize=8.5, weight="normal")
+    axes.set_xlabel("heads out")

