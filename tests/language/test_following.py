@@ -6,9 +6,9 @@ from tiny_model import save_tiny_model
 
 from headway.errors import HeadwayError
 from headway.language import questions
-from headway.language.following import PREVIOUS, Ruler, attention, relations, require_chains
+from headway.language.heads.following import PREVIOUS, Ruler, attention, relations, require_chains
+from headway.language.heads.tokens import reading
 from headway.language.local import LocalModel
-from headway.language.tokens import reading
 
 NAMES = ("equations", "lives-with", "kingdoms")
 

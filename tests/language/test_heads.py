@@ -10,9 +10,8 @@ from tiny_model import save_tiny_model
 from headway import cli
 from headway.errors import HeadwayError
 from headway.language import questions
-from headway.language.heads import Study, is_done, look, summary
-from headway.language.kept import read_lines
-from headway.language.knockout import Trial, answers_without
+from headway.language.heads.knockout import Trial, answers_without
+from headway.language.heads.study import Study, is_done, look, summary
 from headway.language.local import LocalModel, best, expectation
 from headway.language.tap import tapped
 
@@ -137,9 +136,15 @@ class Stopping:
             raise KeyboardInterrupt
 
 
+def whole_lines(path):
+    """Those that end, as plain data."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
 def without_times(folder):
     return [
-        [{k: v for k, v in line.items() if k != "seconds"} for line in read_lines(folder / name)]
+        [{k: v for k, v in line.items() if k != "seconds"} for line in whole_lines(folder / name)]
         for name in ("attention.jsonl", "without.jsonl")
     ]
 
@@ -150,7 +155,7 @@ def test_a_study_that_stops_goes_on_where_it_was(study, model, done, tmp_path, a
         look(study, model, tmp_path, Stopping(after))
     assert not is_done(study, tmp_path)
     kept = [(tmp_path / name) for name in ("attention.jsonl", "without.jsonl")]
-    assert sum(len(read_lines(path)) for path in kept) == after
+    assert sum(len(whole_lines(path)) for path in kept) == after
     with kept[after > 16].open("a") as file:
         file.write('{"number": 1')  # as a kill leaves it
     told = []
@@ -221,5 +226,5 @@ def test_bad_input_is_one_clear_line_and_nothing_is_written(folder, more, said, 
 
 def test_a_folder_holds_one_study(study, model, done, folder):
     other = Study(folder, "equations", 2, n=16, top=(1, 2, 4), random=2, seed=1)
-    with pytest.raises(HeadwayError, match=r"^seed = 1 is not allowed: it must be 0, as it is in"):
+    with pytest.raises(HeadwayError, match=r"^seed = 1 is not allowed: it must be 0, as in"):
         look(other, model, done)

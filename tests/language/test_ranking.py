@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from headway.language import questions
-from headway.language.effects import effects, measure
-from headway.language.following import relations
-from headway.language.knockout import Trial, keep_of, trials
-from headway.language.ranking import Measured, orders, ranking, spearman
+from headway.language.heads.effects import effects, measure
+from headway.language.heads.following import relations
+from headway.language.heads.knockout import Trial, keep_of, trials
+from headway.language.heads.ranking import Measured, orders, ranking, spearman
 
 LAYERS, HEADS = 6, 4
 

@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from headway.errors import HeadwayError
-from headway.language.knockout import uniform
+from headway.language.heads.knockout import uniform
 from headway.language.tap import shape, tapped
 
 SIZES = {

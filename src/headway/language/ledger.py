@@ -27,17 +27,25 @@ from headway.training.files import (
 
 @dataclass(frozen=True)
 class Ledger:
-    """A folder with `NAME.json`, what is asked and where, and `NAME.jsonl`, a line a result.
+    """A folder with `NAME.json`, what is asked and where, and a file with a line a result.
 
     Attributes:
         folder: new, or of the same asking before.
-        name: of its two files.
+        name: of what is asked.
         asked: plain data that decides every line; a `format` among it.
+        part: of the results, if there are several kinds: the name of their file, `PART.jsonl`;
+            none means that of what is asked.
     """
 
     folder: Path
     name: str
     asked: Mapping[str, Any]
+    part: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """Of the results."""
+        return self.folder / f"{self.part or self.name}.jsonl"
 
     def require_same(self) -> None:
         """Checks that the folder holds nothing yet, or the same asking.
@@ -70,19 +78,17 @@ class Ledger:
         Raises:
             HeadwayError: if the file is damaged.
         """
-        path = self.folder / f"{self.name}.jsonl"
-        if not is_there(path):
+        if not is_there(self.path):
             return []
-        with clear_io_errors(path, "read"):
-            content = path.read_bytes()
-        with clear_content_errors(path):
+        with clear_io_errors(self.path, "read"):
+            content = self.path.read_bytes()
+        with clear_content_errors(self.path):
             whole = content[: content.rfind(b"\n") + 1].decode()
             return [json.loads(line) for line in whole.split("\n")[:-1]]
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Adds a result; only while `writing`."""
-        path = self.folder / f"{self.name}.jsonl"
-        with clear_io_errors(path, "write"), path.open("a", encoding="utf-8") as file:
+        with clear_io_errors(self.path, "write"), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     @contextmanager
@@ -111,13 +117,13 @@ class Ledger:
                 environment["transformers"] = metadata.version("transformers")
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
-            self._drop_torn_line()
+            for path in self.folder.glob("*.jsonl"):
+                _drop_torn_line(path)
             yield
         finally:
             lock.release()
 
-    def _drop_torn_line(self) -> None:
-        path = self.folder / f"{self.name}.jsonl"
-        if is_there(path):
-            with clear_io_errors(path, "write"), path.open("rb+") as file:
-                file.truncate(file.read().rfind(b"\n") + 1)
+
+def _drop_torn_line(path: Path) -> None:
+    with clear_io_errors(path, "write"), path.open("rb+") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)

@@ -50,7 +50,7 @@ def heads(
     import torch
 
     from headway import terminal
-    from headway.language.heads import Study, is_done, look, require_free, summary
+    from headway.language.heads.study import Study, is_done, look, require_free, summary
     from headway.language.local import LocalModel
     from headway.report.figures import save_figure
     from headway.report.figures.heads_plot import draw_heads

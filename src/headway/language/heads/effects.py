@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headway.language.accuracy import wilson
-from headway.language.knockout import Kind, Trial
+from headway.language.heads.knockout import Kind, Trial
 from headway.language.local import Answers
 
 MEASURES = ("argmax", "expectation", "margin", "log_p", "mass")

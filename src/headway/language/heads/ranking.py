@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from headway.language.accuracy import Z
-from headway.language.following import Relation
-from headway.language.knockout import Head
+from headway.language.heads.following import Relation
+from headway.language.heads.knockout import Head
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from torch import Tensor
 from headway.errors import require
 from headway.language.formulations import FORMULATIONS, formulation
 from headway.language.formulations.chains import Chains
+from headway.language.heads.tokens import Reading, reading
 from headway.language.local import LocalModel
 from headway.language.question import Question
 from headway.language.tap import shape, tapped, without_tap
-from headway.language.tokens import Reading, reading
 
 Kind = Literal["look-up", "induction", "read-out", "neighbour", "place"]
 

@@ -9,25 +9,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from headway.errors import require
-from headway.language.effects import effects, outcome_of
-from headway.language.following import attention, relations, require_chains
-from headway.language.kept import adding_lines, holding, read_lines, require_same
-from headway.language.knockout import Ablation, Head, answers_without, trials
+from headway.language.heads.effects import effects, outcome_of
+from headway.language.heads.following import attention, relations, require_chains
+from headway.language.heads.knockout import Ablation, Head, answers_without, trials
+from headway.language.heads.ranking import LEAST_MORE, Measured, orders, ranking, to_json
+from headway.language.ledger import Ledger
 from headway.language.local import Form, LocalModel
 from headway.language.question import Question
-from headway.language.ranking import LEAST_MORE, Measured, orders, ranking, to_json
 from headway.language.sampling import questions
 from headway.language.tap import shape
 from headway.training.files import clear_content_errors, read_json
 
 FORMAT = 1
 """Of `study.json` and `heads.json`."""
+Part = Literal["attention", "without"]
+PARTS: tuple[Part, Part] = "attention", "without"
+"""Kinds of results: attention on every question, and answers without heads."""
 TOPS = (1, 3, 10, 30)
 """How many heads are knocked out if nothing is said, as far as the model has twice as many."""
 
@@ -76,6 +79,10 @@ class Study:
         """As plain data, with its format."""
         return {"format": FORMAT, **asdict(self)}
 
+    def ledger(self, folder: Path, part: Part) -> Ledger:
+        """Where results of a kind are kept."""
+        return Ledger(folder, "study", self.about, part)
+
     @property
     def ranked_on(self) -> int:
         """How many questions rank; the others tell."""
@@ -106,14 +113,12 @@ def require_free(study: Study, folder: Path) -> None:
     Raises:
         HeadwayError: if it holds another.
     """
-    require_same(folder / "study.json", study.about)
+    study.ledger(folder, "attention").require_same()
 
 
 def is_done(study: Study, folder: Path) -> bool:
     """Whether a folder holds all that the study asks for, so that the model is not needed."""
-    read, answered = (
-        len(read_lines(folder / name)) for name in ("attention.jsonl", "without.jsonl")
-    )
+    read, answered = (len(study.ledger(folder, part).lines()) for part in PARTS)
     return read == study.n and answered == study.n - study.ranked_on
 
 
@@ -134,20 +139,16 @@ def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_
     tops = study.tops(layers * heads)
     asked = study.questions()
     first = line_of(0, asked[0], model)  # what a model cannot do is told before anything is written
-    with holding(folder / "study.json", study.about, model.device):
-        path = folder / "attention.jsonl"
-        done = len(read_lines(path))
-        with adding_lines(path) as add:
-            for number, question in islice(enumerate(asked), done, None):
-                add(line_of(number, question, model) if number else first)
-                watch("attention read on", number + 1, study.n)
+    reading, answering = (study.ledger(folder, part) for part in PARTS)
+    with reading.writing(model.device):
+        for number, question in islice(enumerate(asked), len(reading.lines()), None):
+            reading.add(line_of(number, question, model) if number else first)
+            watch("attention read on", number + 1, study.n)
         ranked = [(one.layer, one.head) for one in ranking(measured(study, folder))]
-        path = folder / "without.jsonl"
-        done, start = len(read_lines(path)), study.ranked_on
-        with adding_lines(path) as add:
-            for number, question in islice(enumerate(asked), start + done, None):
-                add(without(study, model, ranked, tops, number, question))
-                watch("knocked out on", number + 1 - start, study.n - start)
+        start = study.ranked_on
+        for number, question in islice(enumerate(asked), start + len(answering.lines()), None):
+            answering.add(without(study, model, ranked, tops, number, question))
+            watch("knocked out on", number + 1 - start, study.n - start)
 
 
 def line_of(number: int, question: Question, model: LocalModel) -> dict[str, Any]:
@@ -197,7 +198,7 @@ def measured(study: Study, folder: Path) -> Measured:
     Raises:
         HeadwayError: if the file is damaged.
     """
-    lines = read_lines(folder / "attention.jsonl")
+    lines = study.ledger(folder, "attention").lines()
     named = relations(study.questions()[0])
     with clear_content_errors(folder / "attention.jsonl"):
         own = [[line["own"][relation.name] for relation in named] for line in lines]
@@ -216,7 +217,7 @@ def summary(study: Study, folder: Path) -> Mapping[str, Any]:
         HeadwayError: if a file of the folder is damaged.
     """
     seen = measured(study, folder)
-    lines = read_lines(folder / "without.jsonl")
+    lines = study.ledger(folder, "without").lines()
     with clear_content_errors(folder / "without.jsonl"):
         asked = study.questions()
         right = [asked[line["number"]] for line in lines]
@@ -242,8 +243,8 @@ def summary(study: Study, folder: Path) -> Mapping[str, Any]:
         "least_more": LEAST_MORE,
         "orders": [to_json(order) for order in orders(seen)],
         "seconds": {
-            name: round(sum(line["seconds"] for line in read_lines(folder / f"{name}.jsonl")), 1)
-            for name in ("attention", "without")
+            part: round(sum(line["seconds"] for line in study.ledger(folder, part).lines()), 1)
+            for part in PARTS
         },
         "environment": read_json(folder / "study.json")["environment"],
     }
