@@ -82,8 +82,22 @@ def test_the_same_heads_for_every_hop_are_in_no_order():
     }
     text, _ = orders(measured(planted))
     assert text.correlation == pytest.approx(0, abs=1e-9)
-    low, high = text.interval
+    assert text.interval == (pytest.approx(0, abs=1e-9),) * 2  # whichever heads are drawn
+
+
+def test_an_order_that_few_heads_show_is_uncertain():
+    """Some heads climb with the hops, others go down: drawing heads anew tells."""
+    random = Random(2)
+    planted = {
+        (f"answer→s{2 * hop}", random.randrange(LAYERS), head): 0.3
+        for hop in (1, 2, 3)
+        for head in range(HEADS)
+    }
+    _, answer = orders(measured(planted))
+    assert answer.interval is not None
+    low, high = answer.interval
     assert low < 0 < high
+    assert low < answer.correlation < high
 
 
 def test_rank_correlation_is_that_of_the_ranks():
