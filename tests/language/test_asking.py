@@ -45,6 +45,21 @@ def test_the_probabilities_are_those_of_whole_texts(folder, form, name):
         assert ended == pytest.approx(expected + stop, abs=1e-3)
 
 
+@pytest.mark.parametrize("form", ["chat", "completion"])
+def test_what_is_kept_changes_no_answer(folder, form):
+    fresh, keeping = (LocalModel(str(folder), form, keep=keep) for keep in (False, True))
+    for question in questions("lives-with", 2, count=3):
+        for _ in range(2):
+            expected, told = fresh.answers(question), keeping.answers(question)
+            assert told.said == pytest.approx(expected.said, abs=1e-4)
+            assert told.ended == pytest.approx(expected.ended, abs=1e-4)
+        drawn = [
+            model.sample(question, 20, torch.Generator().manual_seed(1))
+            for model in (fresh, keeping)
+        ]
+        assert drawn[0] == drawn[1]
+
+
 def test_the_forms_ask_as_they_say(folder):
     (question,) = questions("equations", 1, count=1)
     chat, completion = (LocalModel(str(folder), form) for form in ("chat", "completion"))

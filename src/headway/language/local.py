@@ -44,6 +44,8 @@ class LocalModel:
             `Answer:`. None takes the template if there is one.
         device: as PyTorch calls it.
         say: told what takes long.
+        keep: whether to read only once what all prompts begin with, and a prompt that comes twice
+            in a row; not for a model that is changed between questions.
 
     Raises:
         HeadwayError: if the extra `llm` is not installed, or the model cannot be loaded.
@@ -55,6 +57,7 @@ class LocalModel:
         form: Form | None = None,
         device: str = "cpu",
         say: Callable[[str], None] = lambda _: None,
+        keep: bool = False,
     ):
         path = located(model, say)
         self.name, self.device = model, device
@@ -66,7 +69,8 @@ class LocalModel:
         )
         self.form: Form = form or ("chat" if has_template else "completion")
         self.stops = self._stops()
-        self._beginning, self._begun = self._begin()
+        self.keep = keep
+        self._beginning, self._begun = self._begin() if keep else ([], None)
         self._last: tuple[list[int], Tensor, Any] | None = None
 
     @property
@@ -192,7 +196,7 @@ class LocalModel:
         """Log-probabilities of what comes after a prompt, and the cache to go on with; of the
         prompt that was read last, they are at hand."""
         ids = prompt.tolist()
-        if self._last is None or self._last[0] != ids:
+        if self._last is None or self._last[0] != ids or not self.keep:
             start = len(self._beginning)
             begun = ids[:start] == self._beginning and start < len(ids)
             out = self.model(

@@ -54,7 +54,7 @@ def answer(asked: Asked, folder: Path, watch: Watch | None = None, **loading) ->
 
     known = answered(asked, folder)
     if len(known) < asked.total:
-        return ask(asked, LocalModel(asked.model, asked.form, **loading), folder, watch)
+        return ask(asked, LocalModel(asked.model, asked.form, keep=True, **loading), folder, watch)
     return known
 
 
