@@ -152,6 +152,11 @@ def test_cells_sum_up_what_was_answered(model, folder, tmp_path):
     right = [line["argmax"] == line["correct"] for line in lines[:4]]
     assert first.argmax == sum(right) / 4
     assert second.expectation == pytest.approx(sum(x["expectation"] for x in lines[4:]) / 4)
+    assert (first.drawn, second.drawn) == (2, 2)
+    known = [{**line, "sampled": line["correct"], "draws": 1} for line in lines[:2]] + lines[2:4]
+    (cell,) = cells(known)
+    assert (cell.sampled, cell.unanswered) == (1, 0)
+    assert cell.interval("sampled") == wilson(2, 2)
     drawn = [line for line in lines[:4] if line["draws"] is not None]
     assert [line["number"] for line in drawn] == [0, 1]
     assert first.unanswered == sum(line["sampled"] is None for line in drawn) / 2

@@ -35,8 +35,9 @@ class Cell:
         count: questions.
         argmax: share in which the most probable acceptable answer is right.
         expectation: the mean probability of ending right by the paper's protocol.
-        sampled: share that ended right among those that the protocol answered; none if it was not
-            run.
+        drawn: questions that were also asked by the paper's protocol.
+        sampled: share that ended right among those of them that it answered; none if there are
+            none.
         unanswered: share that never got an acceptable answer; none likewise.
         draws: mean number of draws of those that did; none likewise.
         chance: of guessing among the acceptable answers.
@@ -50,6 +51,7 @@ class Cell:
     count: int
     argmax: float
     expectation: float
+    drawn: int
     sampled: float | None
     unanswered: float | None
     draws: float | None
@@ -69,7 +71,7 @@ class Cell:
             return None
         count = self.count
         if name == "sampled":
-            count = round(self.count * (1 - (self.unanswered or 0)))
+            count = round(self.drawn * (1 - (self.unanswered or 0)))
         return wilson(share * count, count) if count else None
 
 
@@ -94,6 +96,7 @@ def _cell(formulation: str, depth: int, chains: int, lines: Sequence[Mapping[str
         count=count,
         argmax=sum(line["argmax"] == line["correct"] for line in lines) / count,
         expectation=sum(line["expectation"] for line in lines) / count,
+        drawn=len(drawn),
         sampled=_mean([line["sampled"] == line["correct"] for line in answered]),
         unanswered=_mean([line["sampled"] is None for line in drawn]),
         draws=_mean([line["draws"] for line in answered]),

@@ -31,12 +31,13 @@ def print_cells(cells: Sequence[Cell]) -> None:
         told = (f"{cell.chance:.2f}{nearer}", f"{cell.majority:.2f}")
         table.add_row(cell.formulation, str(cell.depth), str(cell.count), *shares, *told)
     out.print(table)
+    out.print("after each share its 95 % interval (Wilson)", style="dim")
     for cell in cells:
         if cell.unanswered is not None:
             draws = "" if cell.draws is None else f", {cell.draws:.0f} draws a question"
             out.print(
-                f"sampled, {cell.formulation} D={cell.depth}: {cell.unanswered:.0%} never"
-                f" answered{draws}",
+                f"sampled, {cell.formulation} D={cell.depth}: of {cell.drawn} questions"
+                f" {cell.unanswered:.0%} never answered{draws}",
                 style="dim",
             )
 
