@@ -1,0 +1,39 @@
+"""The results that come with headway, and the page that tells of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headway.language.accuracy import Cell, markdown
+from headway.language.formulations import FORMULATIONS
+
+ROOT = Path(__file__).parents[2]
+RESULTS = sorted((ROOT / "results" / "language_models").glob("*.json"))
+
+
+@pytest.fixture(params=RESULTS, ids=lambda path: path.stem)
+def result(request):
+    return json.loads(request.param.read_text())
+
+
+def test_both_packaged_models_were_asked():
+    assert [path.stem for path in RESULTS] == ["gemma3", "smollm2"]
+
+
+def test_the_page_has_the_table(result):
+    page = (ROOT / "docs" / "language-models.md").read_text(encoding="utf-8")
+    assert markdown(result["cells"]) in page
+
+
+def test_intervals_and_chance_are_those_of_the_counts(result):
+    for told in result["cells"]:
+        fields = {name: value for name, value in told.items() if name != "intervals"}
+        cell = Cell(**fields)
+        assert json.loads(json.dumps(cell.to_json())) == told
+        assert told["chance"] == 1 / FORMULATIONS[cell.formulation].answers(cell.chains)
+
+
+def test_where_it_was_measured_is_told_without_folders(result):
+    assert result["environment"]["torch"]
+    assert "/" not in json.dumps(result["environment"]).replace("https://", "")
