@@ -12,7 +12,7 @@ from headway.errors import require
 from headway.language.accuracy import cells
 from headway.language.formulations import formulation
 from headway.language.ledger import Ledger
-from headway.language.local import Answers, best, expectation
+from headway.language.local import Answers, Form, best, expectation
 from headway.language.question import Question
 from headway.language.sampling import questions
 from headway.training.data import generator_for
@@ -58,7 +58,7 @@ class Asked:
     """
 
     model: str
-    form: str | None
+    form: Form | None
     places: tuple[tuple[str, int], ...]
     chains: int = 4
     n: int = 500
