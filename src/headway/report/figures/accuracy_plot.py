@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from headway.report.figures.style import DASHES, FAINT, MARKERS, PALETTE, styled
 
@@ -66,7 +65,7 @@ def draw_accuracy(curves: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure
         axes.set_xlabel("depth")
         axes.set_ylim(0, 1.02)
         axes.set_xlim(ends[0], ends[-1])
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xticks(at[:: -(-len(at) // 8)])
     panels[0].set_ylabel("accuracy (dashed: guessing)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)
     return figure
