@@ -93,14 +93,23 @@ def test_every_verb_has_help(tmp_path, verb):
         (["demo", "--depth", "0"], "task.depth = 0 is not allowed"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint):
-    shown = headway(*args, cwd=tmp_path)
-    assert shown.returncode == 2
-    assert shown.stdout == ""
-    assert shown.stderr.startswith("headway: ")
-    assert shown.stderr.count("\n") == 1
-    assert complaint in shown.stderr
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(args))
+    assert stop.value.code == 2
+    told, complained = capsys.readouterr()
+    assert told == ""
+    assert complained.startswith("headway: ")
+    assert complained.count("\n") == 1
+    assert complaint in complained
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_input_ends_the_program_too(tmp_path):
+    shown = headway("dance", cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith("headway: verb = 'dance'")
 
 
 def test_train_then_look(tmp_path):

@@ -89,7 +89,7 @@ def test_claims_are_judged_from_the_results(smoke, capsys):
     cli.main(["claims", "--scale", "smoke", "--results", str(smoke / "results")])
     told = capsys.readouterr().out
     assert told.count("not run") >= 1
-    assert "Not measured: language models have not been asked yet" in told
+    assert "Not measured: no language models are asked at scale smoke" in told
     assert told.count("holds") > 5
 
 
