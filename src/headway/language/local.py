@@ -151,7 +151,7 @@ class LocalModel:
         """So many independent answers at temperature 1, each up to where it ends.
 
         An answer may be told in other tokens than those that `answers` counts; it is the same. One
-        that cannot become acceptable any more is cut off there, with a dash of dots; draws that
+        that cannot become acceptable any more is cut off there, with an ellipsis; draws that
         have said the same so far share a pass.
         """
         first, cache = self._read(self.prompt(question))

