@@ -1,6 +1,6 @@
 """What is learned: tasks whose answer lies several attention hops away."""
 
-from headway.tasks.base import Batch, Relation, Task, path_name
+from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.conditional import Conditional, ConditionalConfig
 from headway.tasks.labelled import Labelled
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
@@ -21,7 +21,9 @@ def task_kind(config: TaskConfig) -> str:
 
 
 __all__ = [
+    "NONE",
     "TASKS",
+    "UNASKED",
     "Batch",
     "Conditional",
     "ConditionalConfig",

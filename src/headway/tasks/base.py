@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -15,28 +15,48 @@ from headway.errors import require
 Order = Literal["deep-first", "shallow-first"]
 
 
+UNASKED = -1
+"""The target where nothing is asked."""
+
+NONE = -1
+"""In a relation, a row that a sequence does not have, or a key that a row does not have."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """Sequences, what must be predicted at their queries, and where every role stands.
 
+    Sequences are of vectors, and a query must predict a vector per hop, at best with a squared
+    error of 0; or they are of tokens out of a vocabulary, and a query must predict tokens, one per
+    hop that is asked of it, with the cross-entropy as its loss.
+
     Attributes:
-        inputs: token and position code of every position, side by side.
-        targets: for every query position in order, one vector per hop.
+        inputs: of every position, side by side, token and position code, or token and place (from
+            0) by number.
+        targets: for every query position in order, one vector, or token, per hop; `UNASKED` where
+            a hop is not asked.
         roles: the position at which each chain plays each role (names: `Task.role_names`).
         asked: which of the hops that are read out the targets are, by index; none means the first.
     """
 
-    inputs: Float[Tensor, "batch position feature"]
-    targets: Float[Tensor, "batch query hop token"]
+    inputs: Float[Tensor, "batch position feature"] | Int[Tensor, "batch position 2"]
+    targets: Float[Tensor, "batch query hop token"] | Int[Tensor, "batch query hop"]
     roles: Int[Tensor, "batch role chain"]
     asked: tuple[int, ...] | None = None
+
+    def part(self, rows: slice) -> "Batch":
+        """Some of the sequences."""
+        return replace(
+            self, inputs=self.inputs[rows], targets=self.targets[rows], roles=self.roles[rows]
+        )
 
 
 @dataclass(frozen=True)
 class Relation:
     """A named set of (query position, key position) pairs in every sequence of a batch.
 
-    Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`.
+    Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`. Where some
+    sequences have fewer rows than others, or some rows fewer keys, the rest is `NONE`.
     """
 
     name: str
@@ -52,31 +72,46 @@ def path_name(query_role: str, key_role: str) -> str:
 class Task(ABC):
     """A sampler of batches that names the relations between their positions.
 
-    Subclasses set the attributes and say how random draws become a batch.
+    Subclasses set the attributes and say how random draws become a batch. A task whose positions
+    play no roles in chains names its relations itself, in `paths` and `relations`.
 
     Attributes:
         length: positions in a sequence.
-        n_chains: chains, and so queries, in a sequence. The queries are the last positions.
-        d_token: numbers in a token.
+        n_read: queries in a sequence: they are the last positions.
         d_input: numbers that the model reads at a position.
+        d_target: numbers that the model must say at a query.
+        vocabulary: how many tokens there are; none if tokens are vectors.
         hop_names: what a query must predict, in chain order.
         role_names: the roles that positions play in a chain, the query first.
+        n_chains: chains in a sequence.
     """
 
     length: int
-    n_chains: int
-    d_token: int
+    n_read: int
     d_input: int
+    d_target: int
+    vocabulary: int | None = None
     hop_names: tuple[str, ...]
-    role_names: tuple[str, ...]
+    role_names: tuple[str, ...] = ()
+    n_chains: int = 0
+
+    @property
+    def n_depths(self) -> int:
+        """How many depths sequences can have (see `TrainingConfig.depths`)."""
+        return 1
 
     @abstractmethod
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws all that is random about `count` sequences, on the generator's device."""
 
     @abstractmethod
-    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
-        """Lays out what `draw` drew as sequences."""
+    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
+        """Lays out what `draw` drew as sequences.
+
+        Args:
+            draws: what `draw` drew.
+            depth: how deep, from 1 to `n_depths`; none means as deep as the task is.
+        """
 
     @abstractmethod
     def reference_losses(self) -> dict[str, float]:
@@ -107,9 +142,9 @@ class Task(ABC):
         return list(pairwise(self.hop_names))
 
     @property
-    def d_target(self) -> int:
-        """Numbers that a query must predict."""
-        return self.n_hops * self.d_token
+    def judged(self) -> tuple[str, ...]:
+        """The hops by which a circuit is judged: those that can be predicted without error."""
+        return self.hop_names
 
     @property
     def path_names(self) -> tuple[str, ...]:

@@ -75,7 +75,9 @@ class Conditional(Task):
         m, n, k = config.n_values, config.n_chains, config.d_token
         table = 3 * m * m
         self.length = table + 5 * n
-        self.n_chains, self.d_token, self.d_input = n, k, 2 * k
+        self.n_chains = self.n_read = n
+        self.d_token, self.d_input = k, 2 * k
+        self.d_target = k * len(config.asked)
         self.hop_names = config.asked
         if config.order == "deep-first":
             self._table_start, self._y_start, self._x_start = 0, table, table + 2 * n
@@ -122,7 +124,7 @@ class Conditional(Task):
         )
         return symbols, shuffled(m * m)[:, :n], shuffled(m * m), shuffled(3, n)
 
-    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
         """Puts the table's rows, both kinds of facts and the queries at their slots."""
         m, n, k = self.config.n_values, self.n_chains, self.d_token
         symbols = draws[0]

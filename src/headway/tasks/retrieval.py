@@ -90,7 +90,9 @@ class Retrieval(Task):
         self.config = config = config or RetrievalConfig()
         depth, n, k = config.depth, config.n_chains, config.d_token
         self.length = n * (2 * depth + 1)
-        self.n_chains, self.d_token, self.d_input = n, k, 2 * k
+        self.n_chains = self.n_read = n
+        self.d_token, self.d_input = k, 2 * k
+        self.d_target = k * len(config.asked)
         self.role_names = tuple(f"s{i}" for i in range(2 * depth + 1))
         self.hop_names = tuple(f"x_{j}" for j in config.asked)
 
@@ -114,6 +116,11 @@ class Retrieval(Task):
         self.position_code: Float[Tensor, "position token"] = sinusoid(
             positions, k, config.position_base
         ).to(device)
+
+    @property
+    def n_depths(self) -> int:
+        """D; the end of a sequence is one of fewer hops."""
+        return self.config.depth
 
     def draw(
         self, count: int, generator: torch.Generator
