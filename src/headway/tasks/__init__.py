@@ -1,13 +1,18 @@
 """What is learned: tasks whose answer lies several attention hops away."""
 
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
+from headway.tasks.bigrams import Bigrams, BigramsConfig
 from headway.tasks.conditional import Conditional, ConditionalConfig
 from headway.tasks.labelled import Labelled
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig
+TaskConfig = RetrievalConfig | ConditionalConfig | BigramsConfig
 
-TASKS = {"retrieval": (RetrievalConfig, Retrieval), "conditional": (ConditionalConfig, Conditional)}
+TASKS = {
+    "retrieval": (RetrievalConfig, Retrieval),
+    "conditional": (ConditionalConfig, Conditional),
+    "bigrams": (BigramsConfig, Bigrams),
+}
 
 
 def make_task(config: TaskConfig, device: str = "cpu") -> Task:
@@ -25,6 +30,8 @@ __all__ = [
     "TASKS",
     "UNASKED",
     "Batch",
+    "Bigrams",
+    "BigramsConfig",
     "Conditional",
     "ConditionalConfig",
     "Labelled",
