@@ -2,12 +2,17 @@
 
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.conditional import Conditional, ConditionalConfig
+from headway.tasks.hops import Hops, HopsConfig
 from headway.tasks.labelled import Labelled
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig
+TaskConfig = RetrievalConfig | ConditionalConfig | HopsConfig
 
-TASKS = {"retrieval": (RetrievalConfig, Retrieval), "conditional": (ConditionalConfig, Conditional)}
+TASKS = {
+    "retrieval": (RetrievalConfig, Retrieval),
+    "conditional": (ConditionalConfig, Conditional),
+    "hops": (HopsConfig, Hops),
+}
 
 
 def make_task(config: TaskConfig, device: str = "cpu") -> Task:
@@ -27,6 +32,8 @@ __all__ = [
     "Batch",
     "Conditional",
     "ConditionalConfig",
+    "Hops",
+    "HopsConfig",
     "Labelled",
     "Relation",
     "Retrieval",
