@@ -3,14 +3,16 @@
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.bigrams import Bigrams, BigramsConfig
 from headway.tasks.conditional import Conditional, ConditionalConfig
+from headway.tasks.hops import Hops, HopsConfig
 from headway.tasks.labelled import Labelled
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig | BigramsConfig
+TaskConfig = RetrievalConfig | ConditionalConfig | HopsConfig | BigramsConfig
 
 TASKS = {
     "retrieval": (RetrievalConfig, Retrieval),
     "conditional": (ConditionalConfig, Conditional),
+    "hops": (HopsConfig, Hops),
     "bigrams": (BigramsConfig, Bigrams),
 }
 
@@ -34,6 +36,8 @@ __all__ = [
     "BigramsConfig",
     "Conditional",
     "ConditionalConfig",
+    "Hops",
+    "HopsConfig",
     "Labelled",
     "Relation",
     "Retrieval",
