@@ -1,13 +1,20 @@
 """What is learned: tasks whose answer lies several attention hops away."""
 
+from headway.tasks.associations import Associations, AssociationsConfig
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.conditional import Conditional, ConditionalConfig
 from headway.tasks.labelled import Labelled
+from headway.tasks.recall import Recall, RecallConfig
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig
+TaskConfig = RetrievalConfig | ConditionalConfig | AssociationsConfig | RecallConfig
 
-TASKS = {"retrieval": (RetrievalConfig, Retrieval), "conditional": (ConditionalConfig, Conditional)}
+TASKS = {
+    "retrieval": (RetrievalConfig, Retrieval),
+    "conditional": (ConditionalConfig, Conditional),
+    "associations": (AssociationsConfig, Associations),
+    "recall": (RecallConfig, Recall),
+}
 
 
 def make_task(config: TaskConfig, device: str = "cpu") -> Task:
@@ -24,10 +31,14 @@ __all__ = [
     "NONE",
     "TASKS",
     "UNASKED",
+    "Associations",
+    "AssociationsConfig",
     "Batch",
     "Conditional",
     "ConditionalConfig",
     "Labelled",
+    "Recall",
+    "RecallConfig",
     "Relation",
     "Retrieval",
     "RetrievalConfig",
