@@ -1,19 +1,30 @@
 """What is learned: tasks whose answer lies several attention hops away."""
 
+from headway.tasks.associations import Associations, AssociationsConfig
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.bigrams import Bigrams, BigramsConfig
 from headway.tasks.conditional import Conditional, ConditionalConfig
 from headway.tasks.hops import Hops, HopsConfig
 from headway.tasks.labelled import Labelled
+from headway.tasks.recall import Recall, RecallConfig
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig | HopsConfig | BigramsConfig
+TaskConfig = (
+    RetrievalConfig
+    | ConditionalConfig
+    | AssociationsConfig
+    | RecallConfig
+    | BigramsConfig
+    | HopsConfig
+)
 
 TASKS = {
     "retrieval": (RetrievalConfig, Retrieval),
     "conditional": (ConditionalConfig, Conditional),
-    "hops": (HopsConfig, Hops),
+    "associations": (AssociationsConfig, Associations),
+    "recall": (RecallConfig, Recall),
     "bigrams": (BigramsConfig, Bigrams),
+    "hops": (HopsConfig, Hops),
 }
 
 
@@ -31,6 +42,8 @@ __all__ = [
     "NONE",
     "TASKS",
     "UNASKED",
+    "Associations",
+    "AssociationsConfig",
     "Batch",
     "Bigrams",
     "BigramsConfig",
@@ -39,6 +52,8 @@ __all__ = [
     "Hops",
     "HopsConfig",
     "Labelled",
+    "Recall",
+    "RecallConfig",
     "Relation",
     "Retrieval",
     "RetrievalConfig",
