@@ -1,8 +1,8 @@
 """The talk's mechanisms (Bietti, April 2025), as experiments."""
 
-from headway.papers.talk import induction, khop, noise
+from headway.papers.talk import induction, khop, noise, three_steps
 
-MODULES = (induction, khop, noise)
+MODULES = (induction, three_steps, noise, khop)
 
 MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 GROUPS = {group.name: group for module in MODULES for group in module.GROUPS}
