@@ -102,8 +102,8 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
 def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
     """What cutting the last MLP does to clean outputs, and what the two parts learn when.
 
-    The MLP has learnt the noise when its margin for the noise token has passed half of its
-    largest; attention has learnt the output when its margin against the noise token has.
+    The MLP has learnt the noise when its margin for the noise token is halfway from where it began
+    to its largest; attention has learnt the output when its margin against the noise token is.
     """
     measured: Measures = {
         "noisy_intact": {},
@@ -122,8 +122,8 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
             measured[f"noisy_gain_{fraction:g}"][name] = found[fraction].output - intact.output
         steps, mlp, attention = histories(run)
         against = [-margin for margin in attention]
-        first = crossing(steps, mlp, max(mlp) / 2)
-        second = crossing(steps, against, max(against) / 2)
+        first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
+        second = crossing(steps, against, (against[0] + max(against)) / 2)
         if first is not None and second is not None and min(max(mlp), max(against)) > 0:
             measured["noisy_mlp_date"][name] = first
             measured["noisy_attention_date"][name] = second
