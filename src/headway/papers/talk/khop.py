@@ -4,7 +4,7 @@ and which curriculum (Wang, Nichani et al. 2025, arXiv 2505.23683).
 Trained as `fast` trains, with Muon, on fresh sequences that ask for hop_k at every place.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from headway.models import TransformerConfig
@@ -18,81 +18,76 @@ from headway.training import RunConfig, TrainingConfig
 Depths = Literal["full", "mixture", "rising"]
 
 
-def by_layers(scale: str) -> Configs:
-    """All k at once, with every number of layers.
+@dataclass(frozen=True)
+class Size:
+    """How large the problem and the models are, at a scale.
 
-    Small: 64 places instead of 100, k = 1, 2, 4, 8, the thresholds up to 8, instead of 1 to 16.
+    Attributes:
+        hops: the k that are asked.
+        layers: to try; the most are as many as the largest k takes.
+        seeds: of every number of layers.
+        steps: of training.
+        places: symbols in a sequence.
+        width: of the residual stream.
     """
-    match scale:
-        case "paper":
-            hops, layers, seeds = tuple(range(1, 17)), range(1, 7), range(5)
-            return {
-                f"layers={n},seed={seed}": config(hops, n, seed, 10_000, places=100, width=128)
-                for n in layers
-                for seed in seeds
-            }
-        case "small":
-            return {
-                f"layers={n},seed={seed}": config((1, 2, 4, 8), n, seed, 2_200)
-                for n in range(1, 6)
-                for seed in range(3)
-            }
-        case _:
-            return {
-                f"layers={n},seed=0": config((1, 2), n, 0, 120, places=16, width=32) for n in (1, 3)
-            }
+
+    hops: tuple[int, ...]
+    layers: tuple[int, ...]
+    seeds: int
+    steps: int
+    places: int
+    width: int
 
 
-WAYS: dict[str, tuple[bool, Depths]] = {
-    "hard-only": (False, "full"),
-    "mixture": (True, "full"),
-    "easy-to-hard": (True, "rising"),
+SIZES = {
+    "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 100, 128),
+    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 2_200, 64, 64),
+    "smoke": Size((1, 2), (1, 3), 1, 120, 16, 32),
 }
-"""Ways to ask for hop_k: whether fewer hops are asked too, and when."""
+"""Small: 64 places instead of 100, and of k = 1 to 16 those up to 8 that take one layer more."""
+
+
+def by_layers(scale: str) -> Configs:
+    """All k in equal parts, with every number of layers."""
+    size = SIZES[scale]
+    return {
+        f"layers={layers},seed={seed}": config(size, size.hops, layers, seed)
+        for layers in size.layers
+        for seed in range(size.seeds)
+    }
 
 
 def curricula(scale: str) -> Configs:
-    """k hops with just the layers that they take, asked alone or with fewer hops.
+    """The largest k alone, and k by k, with the layers that it takes and the same steps.
 
-    Small: k = 4 and 64 places.
+    The mixture is the deepest of `by_layers`.
     """
-    match scale:
-        case "paper":
-            hops, layers, seeds = (1, 2, 4, 8), 5, range(5)
-            more = {"steps": 10_000, "places": 100, "width": 128}
-        case "small":
-            hops, layers, seeds, more = (1, 2, 4), 4, range(3), {"steps": 1_200}
-        case _:
-            hops, layers, seeds = (1, 2), 3, range(1)
-            more = {"steps": 120, "places": 16, "width": 32}
+    size = SIZES[scale]
+    ways: dict[str, tuple[tuple[int, ...], Depths]] = {
+        "hard-only": (size.hops[-1:], "full"),
+        "easy-to-hard": (size.hops, "rising"),
+    }
     return {
-        f"{way},seed={seed}": config(
-            hops if fewer else hops[-1:], layers, seed, depths=depths, **more
-        )
-        for way, (fewer, depths) in WAYS.items()
-        for seed in seeds
+        f"{way},seed={seed}": config(size, hops, size.layers[-1], seed, depths)
+        for way, (hops, depths) in ways.items()
+        for seed in range(size.seeds)
     }
 
 
 def config(
-    hops: Sequence[int],
-    layers: int,
-    seed: int,
-    steps: int,
-    places: int = 64,
-    width: int = 64,
-    depths: Depths = "full",
+    size: Size, hops: tuple[int, ...], layers: int, seed: int, depths: Depths = "full"
 ) -> RunConfig:
-    """A run; if the k rise, one more is asked after every fifth of the first half of the steps."""
+    """A run; if the k rise, all are asked from half of the steps on, by when one after the other."""
+    steps, width = size.steps, size.width
     return RunConfig(
-        task=HopsConfig(hops=tuple(hops), n_places=places),
+        task=HopsConfig(hops=hops, n_places=size.places),
         model=TransformerConfig(layers, width, 4, d_mlp=2 * width, init="fan_in"),
         training=TrainingConfig(
             steps=steps,
             batch_size=16,
             train_examples=None,
             depths=depths,
-            rising_every=steps // (2 * len(hops)),
+            rising_every=max(1, steps // (2 * len(hops))),
             optimizer="muon",
             learning_rate=3e-3,
             weight_decay=0.01,
@@ -118,12 +113,12 @@ EXPERIMENTS = (
     Experiment(
         "khop-curriculum",
         "hops asked alone, together, or one after the other",
-        ("khop-curriculum",),
-        lambda runs: measures.curricula(runs["khop-curriculum"]),
+        ("khop-depth", "khop-curriculum"),
+        lambda runs: measures.curricula(runs["khop-depth"], runs["khop-curriculum"]),
         drawings.curricula,
     ),
 )
 GROUPS = (
     Group("khop-depth", "all k at once, by layers", by_layers),
-    Group("khop-curriculum", "k asked alone or with fewer", curricula),
+    Group("khop-curriculum", "the largest k alone, and k by k", curricula),
 )

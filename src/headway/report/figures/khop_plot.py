@@ -45,7 +45,7 @@ def draw_khop(
 
     strongest = np.array([[max(heads) for heads in rows] for rows in attention.values()])
     _cells(right, strongest.T, list(attention), list(range(1, strongest.shape[1] + 1)))
-    right.set(xlabel="j", ylabel="layer", title="most attention of a head along find^j")
+    right.set(xlabel="j", ylabel="layer", title="attention along find^j, best head")
     return figure
 
 
