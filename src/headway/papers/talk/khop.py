@@ -77,7 +77,7 @@ def curricula(scale: str) -> Configs:
 def config(
     size: Size, hops: tuple[int, ...], layers: int, seed: int, depths: Depths = "full"
 ) -> RunConfig:
-    """A run; if the k rise, all are asked from half of the steps on, by when one after the other."""
+    """A run; if the k rise, they are all asked in the second half of the steps."""
     steps, width = size.steps, size.width
     return RunConfig(
         task=HopsConfig(hops=hops, n_places=size.places),
