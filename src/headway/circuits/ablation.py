@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from headway.circuits.streams import MOST_VECTORS, Streams
 from headway.errors import require
 from headway.models import Tap, Transformer
 from headway.tasks import Batch, Task
+from headway.training.losses import errors, how_often
 
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
@@ -35,13 +37,14 @@ T = TypeVar("T")
 class Bench:
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
-    All losses are mean squared errors; those of different candidates share what they have in
-    common (see `streams`).
+    All losses are mean squared errors, or cross-entropies in nats; those of different candidates
+    share what they have in common (see `streams`).
 
     Attributes:
         model: the model under study.
         task: what it was trained on.
-        batch: the sequences.
+        hops: those of the task that count.
+        batch: the sequences; targets are of these hops.
         patterns: the patterns of mechanisms on them.
         candidates: how many candidates were judged so far. One at a time, each would be a forward
             pass over all the sequences.
@@ -50,12 +53,12 @@ class Bench:
 
     def __init__(self, model: Transformer, task: Task, batch: Batch, rows: str = "zero"):
         require(
-            model.embed.in_features == task.d_input
+            model.d_input == task.d_input
             and model.unembed.out_features == task.d_target
-            and model.n_read == task.n_chains,
+            and model.n_read == task.n_read,
             "task",
             type(task).__name__.lower(),
-            f"the one the model was built for: it reads {model.embed.in_features} numbers and"
+            f"the one the model was built for: it reads {model.d_input} numbers and"
             f" writes {model.unembed.out_features} at {model.n_read} positions",
         )
         require(
@@ -64,7 +67,11 @@ class Bench:
             task.length,
             f"that of the model, {0 if model.mask is None else len(model.mask)}",
         )
+        self.hops = task.judged
+        columns = [task.hop_names.index(hop) for hop in self.hops]
+        batch = replace(batch, targets=batch.targets[:, :, columns])
         self.model, self.task, self.batch = model, task, batch
+        self._asked = how_often(batch.targets)
         self.patterns = Patterns(model, batch, task.paths(batch), rows)
         self._streams = Streams(model, batch.inputs, self.patterns)
         self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
@@ -92,7 +99,7 @@ class Bench:
 
     @torch.no_grad()
     def errors(self, candidates: Sequence[Replaced]) -> Float[Tensor, "candidate sequence hop"]:
-        """The squared error of every candidate in every sequence, hop by hop.
+        """The error of every candidate in every sequence, hop by hop (see `losses.errors`).
 
         Raises:
             HeadwayError: if a candidate replaces a head that the model does not have, or uses a
@@ -100,11 +107,11 @@ class Bench:
         """
         chosen = [self._checked(candidate) for candidate in candidates]
         self.candidates += len(candidates)
-        errors = [
+        parts = [
             torch.cat([self._errors(group, part) for group in self._groups(chosen, part)])
             for part in self._parts
         ]
-        return torch.cat(errors, dim=1)
+        return torch.cat(parts, dim=1)
 
     def _errors(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
         if self.given_up:
@@ -112,8 +119,7 @@ class Bench:
         x = self._streams.outputs(chosen, part)
         predicted = self.model.unembed(self.model.ln_final(x))
         targets = self.batch.targets[part]
-        wrong = predicted.unflatten(-1, targets.shape[2:]) - targets
-        return wrong.square().mean((2, 4))
+        return torch.stack([errors(one, targets, self._asked) for one in predicted])
 
     @torch.no_grad()
     def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
@@ -136,8 +142,8 @@ class Bench:
         for part in self._parts:
             rest = list(open_)
             for group in self._groups(rest, part):
-                errors = self._errors([open_[name] for name in group], part)
-                for name, error in zip(group, errors.mean(-1).sum(-1).tolist(), strict=True):
+                found_here = self._errors([open_[name] for name in group], part)
+                for name, error in zip(group, found_here.mean(-1).sum(-1).tolist(), strict=True):
                     total[name] += error / self.sequences
                     seen_whole = part.stop == self.sequences
                     self._known[name] = total[name], seen_whole

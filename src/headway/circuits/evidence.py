@@ -37,7 +37,7 @@ def certify(
         threshold: the loss below which the circuit counts as doing what the model does.
         without_necessity: leaves `necessity` empty, as it is measured elsewhere.
     """
-    names = bench.task.hop_names
+    names = bench.hops
     intact, replaced = bench.errors([{}, circuit])
     feasible, minimum = feasibility(bench.task, circuit, bench.model.config.causal)
     pairs = list(combinations(circuit.paths, 2))

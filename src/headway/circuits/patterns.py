@@ -34,6 +34,7 @@ class Patterns:
     ):
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
+        self.dtype = model.unembed.weight.dtype
         size, n = batch.inputs.shape[:2]
         self.visible = torch.ones(n, n, dtype=torch.bool, device=batch.inputs.device)
         if model.config.causal:
@@ -44,7 +45,7 @@ class Patterns:
             if not model.config.causal or bool((relation.keys <= relation.queries[..., None]).all())
         }
         self._shape = (size, n, n)
-        self._shares: dict[Paths, Tensor] = {}
+        self._counts: dict[Paths, Tensor] = {}
         self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
         self._mean: Tensor | None = None
 
@@ -57,12 +58,14 @@ class Patterns:
     ]:
         """One path of a mechanism as queries, their keys, and the attention each key gets.
 
-        A query that several paths leave from shares its attention evenly among them.
+        A query that several paths leave from shares its attention evenly among them. What a
+        sequence does not have stands at position 0 and gets no attention.
         """
         relation = self.relation(name)
-        queries, keys = relation.queries[part], relation.keys[part]
-        share = self._row_share(mechanism)[part].gather(1, queries) / keys.shape[-1]
-        return queries, keys, share[..., None].expand(keys.shape)
+        queries, keys = relation.queries[part].clamp(min=0), relation.keys[part].clamp(min=0)
+        there = relation.there[part].to(self.dtype)
+        share = 1 / self._leaving(mechanism)[part].clamp(min=1).gather(1, queries)
+        return queries, keys, share[..., None] * there / there.sum(-1, keepdim=True).clamp(min=1)
 
     def relation(self, name: str) -> Relation:
         """A relation by its name."""
@@ -70,15 +73,20 @@ class Patterns:
         require(name in self.relations, "path", name, allowed + ", ".join([*self.relations][:3]))
         return self.relations[name]
 
-    def _row_share(self, mechanism: Paths) -> Float[Tensor, "sequence position"]:
-        """What one path gets of the attention of every query: 1 / number of paths from there."""
-        if mechanism not in self._shares:
-            count = self.batch.inputs.new_zeros(self._shape[:2])
+    def zeros(self, *shape: int) -> Tensor:
+        """Zeros of the model's type, where the sequences are."""
+        return torch.zeros(shape, dtype=self.dtype, device=self.batch.inputs.device)
+
+    def _leaving(self, mechanism: Paths) -> Float[Tensor, "sequence position"]:
+        """How many paths of a mechanism leave from every position."""
+        if mechanism not in self._counts:
+            count = self.zeros(*self._shape[:2])
             for name in mechanism.relations:
-                queries = self.relation(name).queries
-                count.scatter_add_(1, queries, count.new_ones(queries.shape))
-            self._shares[mechanism] = 1 / count.clamp(min=1)
-        return self._shares[mechanism]
+                relation = self.relation(name)
+                leaves = relation.there.any(-1).to(self.dtype)
+                count.scatter_add_(1, relation.queries.clamp(min=0), leaves)
+            self._counts[mechanism] = count
+        return self._counts[mechanism]
 
     def fill(self, mechanism: Paths) -> str:
         """What stands in the rows that have no path; zeros if none has one."""
@@ -97,7 +105,7 @@ class Patterns:
         inputs = self.batch.inputs
         if isinstance(mechanism, Identity):
             return torch.eye(n, device=inputs.device).expand(size, n, n)
-        visible = self.visible.to(inputs.dtype)
+        visible = self.visible.to(self.dtype)
         uniform = (visible / visible.sum(-1, keepdim=True)).expand(size, n, n)
         if isinstance(mechanism, Uniform):
             return uniform
@@ -113,10 +121,7 @@ class Patterns:
 
     def has_path(self, mechanism: Paths) -> Tensor:
         """Which positions of every sequence a path leaves from, [sequence, position]."""
-        here = torch.zeros(self._shape[:2], dtype=torch.bool, device=self.batch.inputs.device)
-        for name in mechanism.relations:
-            here.scatter_(1, self.relation(name).queries, True)
-        return here
+        return self._leaving(mechanism) > 0
 
     def mean_pattern(self, head: Head) -> Float[Tensor, "query key"]:
         """The head's own attention, averaged over the sequences."""
@@ -145,12 +150,12 @@ class Patterns:
         start, end = window or (0, self._shape[1])
         width = own.shape[-1]
         if isinstance(mechanism, KnockOut):
-            cut = torch.zeros((len(own), *self._shape[1:]), dtype=torch.bool, device=own.device)
+            cut = self.zeros(len(own), *self._shape[1:])
             batch = torch.arange(len(own), device=own.device)[:, None, None]
             for name in mechanism.relations:
-                relation = self.relation(name)
-                cut[batch, relation.queries[part][..., None], relation.keys[part]] = True
-            return own.masked_fill(cut[:, start:end, :width], 0.0)
+                queries, keys, weight = self.rows_of(Paths(mechanism.relations), name, part)
+                cut.index_put_((batch, queries[..., None], keys), weight, accumulate=True)
+            return own.masked_fill(cut[:, start:end, :width] > 0, 0.0)
         if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
             pattern = self._one_hot(mechanism)[part, start:end, :width]
             leaves = self.has_path(mechanism)[part, start:end, None]
@@ -159,7 +164,7 @@ class Patterns:
 
     def _one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
         if (mechanism, None) not in self._dense:
-            pattern = self.batch.inputs.new_zeros(self._shape)
+            pattern = self.zeros(*self._shape)
             batch = torch.arange(len(pattern), device=pattern.device)[:, None, None]
             for name in mechanism.relations:
                 queries, keys, weight = self.rows_of(mechanism, name)
@@ -173,8 +178,13 @@ def attention_along(
 ) -> Float[Tensor, "layer head"]:
     """The attention that goes along a relation: summed over keys, averaged over query positions.
 
-    1 means that wherever the relation applies the head attends along it alone.
+    1 means that wherever the relation applies the head attends along it alone. Zero if it applies
+    nowhere.
     """
     batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
     along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
-    return along.sum(2).mean((0, 1))
+    there = relation.there
+    if bool(there.all()):
+        return along.sum(2).mean((0, 1))
+    rows = there.any(-1).sum().clamp(min=1)
+    return (along * there[..., None, None]).sum((0, 1, 2)) / rows

@@ -181,9 +181,8 @@ class Streams:
         queries = attn.queries(torch.stack([v.normed for v in own]))[..., heads, :]
         start, end = self.units.segments[segment]
         scores = torch.einsum("usqhd,uskhd->ushqk", queries, keys)
-        if self.model.mask is not None:
-            scores = scores + self.model.mask[start:end, : scores.shape[-1]]
-        pattern = scores.softmax(-1)
+        mask = self.model.mask
+        pattern = attn.weigh(scores, None if mask is None else mask[start:end, : scores.shape[-1]])
         for u, chosen in enumerate(mechanisms):
             for i, (head, mechanism) in enumerate(zip(heads, chosen, strict=True)):
                 if mechanism is not None:
@@ -220,8 +219,8 @@ class Streams:
         """What stands where paths lead, [unit, sequence, row, d_model], and every row's weight."""
         start = self.units.bounds[segment]
         shape = known[units[0].below[segment]].normed.shape
-        mixed = self.inputs.new_zeros(len(units), *shape)
-        total = self.inputs.new_zeros(len(units), *shape[:2])
+        empty = self.patterns.zeros
+        mixed, total = empty(len(units), *shape), empty(len(units), *shape[:2])
         for u, (mechanism, unit) in enumerate(zip(mechanisms, units, strict=True)):
             if isinstance(mechanism, Identity):
                 mixed[u], total[u] = known[unit.below[segment]].normed, 1

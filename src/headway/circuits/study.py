@@ -147,7 +147,7 @@ class Sample:
         rows: str,
         candidate_attention: Sequence[float],
     ):
-        first = Batch(batch.inputs[:DRAFT], batch.targets[:DRAFT], batch.roles[:DRAFT])
+        first = batch.part(slice(DRAFT))
         self.all, self.few = Bench(model, task, batch, rows), Bench(model, task, first, rows)
         self.attention = relation_attention(model, task, batch)
         self.paths = visible_paths(self.all.patterns, task)
@@ -156,7 +156,7 @@ class Sample:
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""
         bench, batch = self.all, self.all.batch
-        first = Batch(batch.inputs[:count], batch.targets[:count], batch.roles[:count])
+        first = batch.part(slice(count))
         rows = bench.patterns.rows
         return Sample(bench.model, bench.task, first, rows, self.candidate_attention)
 
@@ -164,7 +164,7 @@ class Sample:
         """The model's own loss; raises unless it is below the threshold."""
         partial = self.all.partial()
         if not partial.mean() < threshold:
-            names = self.all.task.hop_names
+            names = self.all.hops
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
             raise HeadwayError(
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"

@@ -54,13 +54,13 @@ class Units:
         self._ids: dict[tuple[int, int, int, LayerKey], int] = {}
         self._parts: dict[tuple[Mechanism | None, int], Mechanism | None] = {}
         self.segment_of = {
-            name: self._segment_at(int(relation.queries.min()))
+            name: self._segment_at(relation.query_span[0])
             for name, relation in patterns.relations.items()
         }
         self.key_segments = {
             name: range(
-                self._segment_at(int(relation.keys.min())),
-                self._segment_at(int(relation.keys.max())) + 1,
+                self._segment_at(relation.key_span[0]),
+                self._segment_at(relation.key_span[1]) + 1,
             )
             for name, relation in patterns.relations.items()
         }
@@ -124,7 +124,7 @@ class Units:
 
 def segment_bounds(patterns: Patterns, length: int, n_read: int) -> list[int]:
     """Where segments begin, and the length: none cuts a relation's queries or the read-out."""
-    spans = [(int(r.queries.min()), int(r.queries.max())) for r in patterns.relations.values()]
+    spans = [relation.query_span for relation in patterns.relations.values()]
     spans.append((length - n_read, length - 1))
     starts, reach = [0], -1
     for low, high in sorted(spans):

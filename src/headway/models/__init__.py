@@ -1,14 +1,13 @@
 """The models: a transformer with one tap, learnt or built by hand."""
 
 from headway.models.compiled import compiled, induction
+from headway.models.config import TransformerConfig
 from headway.models.known import Known
 from headway.models.planted import planted
 from headway.models.transformer import (
     Tap,
     Transformer,
-    TransformerConfig,
     attention_patterns,
-    initialise,
 )
 
 __all__ = [
@@ -19,6 +18,5 @@ __all__ = [
     "attention_patterns",
     "compiled",
     "induction",
-    "initialise",
     "planted",
 ]

@@ -17,9 +17,10 @@ from itertools import pairwise
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from headway.models.transformer import Transformer, TransformerConfig
+from headway.models.config import TransformerConfig
+from headway.models.transformer import Transformer
 from headway.tasks import Task
 
 ONE = "one"
@@ -122,7 +123,7 @@ class Assembly:
             d_mlp=max(counts),
             act_fn="relu",
         )
-        model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
+        model = Transformer(config, task.d_input, task.d_target, task.length, task.n_read)
         with torch.no_grad():
             for name, weight in model.named_parameters():
                 if not (".ln" in f".{name}" and name.endswith("weight")):
@@ -156,14 +157,16 @@ class Assembly:
         return (2 / width) ** 0.5 * (1 if name == ONE else CONSTANT)
 
     def _write_ends(self, model: Transformer, targets: Sequence[str]) -> None:
-        model.embed.bias[:BALANCE] = torch.tensor([CONSTANT, -CONSTANT])
+        embed = model.embed
+        assert isinstance(embed, nn.Linear)
+        embed.bias[:BALANCE] = torch.tensor([CONSTANT, -CONSTANT])
         for name, first in self._embeds:
             columns = slice(first, first + self._width(name))
-            model.embed.weight[self._slice(name), columns] = torch.eye(self._width(name))
+            embed.weight[self._slice(name), columns] = torch.eye(self._width(name))
         for name, value in self._starts.items():
-            model.embed.bias[self._slice(name)] = value
-        _balance(model.embed.weight)
-        _balance(model.embed.bias)
+            embed.bias[self._slice(name)] = value
+        _balance(embed.weight)
+        _balance(embed.bias)
         ends = [0]
         for name in targets:
             ends.append(ends[-1] + self._width(name))

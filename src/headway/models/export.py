@@ -16,7 +16,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
-from headway.models.transformer import Transformer, TransformerConfig
+from headway.models.config import TransformerConfig
+from headway.models.transformer import Transformer
 
 LensModel = Any
 """A `transformer_lens.TransformerBridge`; TransformerLens is imported only when it is asked for."""
@@ -35,8 +36,10 @@ def to_transformer_lens(model: Transformer) -> LensModel:
     is refused; `enable_compatibility_mode(no_processing=True)` is not.
 
     Raises:
-        HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the model's.
+        HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the model's, or
+            the model reads tokens by number, or has no norms or linear attention.
     """
+    _require_plain(model)
     builder = _transformer_lens("model_bridge.sources._bridge_builder")
     native = _transformer_lens("model_bridge.sources.native.model")
     components = _transformer_lens("model_bridge.generalized_components")
@@ -51,11 +54,11 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         act_fn=shape.act_fn,
         attention_dir="causal" if shape.causal else "bidirectional",
         n_ctx=LONGEST_UNMASKED if model.mask is None else len(model.mask),
-        d_vocab=model.embed.in_features,
+        d_vocab=model.d_input,
         d_vocab_out=model.unembed.out_features,
         positional_embedding_type="none",
         normalization_type="LN",
-        eps=model.ln_final.eps,
+        eps=nn.LayerNorm(1).eps,
         default_prepend_bos=False,
     )
     blocks = [native.NativeBlock(config) for _ in range(shape.n_layers)]
@@ -128,7 +131,7 @@ class VectorModel(nn.Module):
     def __init__(self, model: Transformer, blocks: list[nn.Module]):
         super().__init__()
         self.shape: TransformerConfig = model.config
-        self.d_input, self.n_read = model.embed.in_features, model.n_read
+        self.d_input, self.n_read = model.d_input, model.n_read
         self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
         self.layers = nn.ModuleList(blocks)
         self.ln_out = nn.LayerNorm(self.shape.d_model)
@@ -213,11 +216,20 @@ def from_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
+def _require_plain(model: Transformer) -> None:
+    shape = model.config
+    for field, plain in (("norm", "pre"), ("attention", "softmax")):
+        value = getattr(shape, field)
+        require(value == plain, f"model.{field}", value, f"{plain}, to be exported")
+    kind = type(model.embed).__name__
+    require(isinstance(model.embed, nn.Linear), "model.embed", kind, "of vectors, to be exported")
+
+
 @torch.no_grad()
 def _require_same(bridge: LensModel, model: Transformer) -> None:
     """Makes sure on random inputs that this version of TransformerLens computes the model."""
     length = model.n_read if model.mask is None else len(model.mask)
-    size = (1, length, model.embed.in_features)
+    size = (1, length, model.d_input)
     inputs = torch.randn(size, generator=torch.Generator().manual_seed(0))
     inputs = inputs.to(model.embed.weight)
     if not torch.allclose(bridge(inputs), model(inputs), rtol=1e-3, atol=1e-3):

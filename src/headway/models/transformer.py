@@ -1,7 +1,9 @@
 """The transformer: pre-LN, with one tap through which every attention pattern can be seen and cut.
 
-inputs [batch, position, d_input]
+inputs [batch, position, d_input], of vectors
   → Linear → residual stream [batch, position, d_model]
+or inputs [batch, position, 2], tokens and places by number
+  → W_E[token] + W_pos[place] → the same
   → n_layers × ( + Attention(LN(x)), + MLP(LN(x)) )
   → LN → Linear at the last `n_read` positions → [batch, n_read, d_target]
 """
@@ -9,78 +11,19 @@ inputs [batch, position, d_input]
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headway.errors import require, require_types
+from headway.models.config import TransformerConfig
+from headway.models.initial import initialise
 
+Inputs = Float[Tensor, "batch position d_input"] | Int[Tensor, "batch position 2"]
 Pattern = Float[Tensor, "batch head query key"]
 Tap = Callable[[int, Tensor], Tensor]
 """Called with a layer and its attention pattern; the layer uses the pattern that is returned."""
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """The shape of a transformer; names as in TransformerLens.
-
-    Attributes:
-        n_layers: attention layers (each with an MLP unless `d_mlp` is 0).
-        d_model: width of the residual stream.
-        n_heads: attention heads in a layer.
-        d_head: width of a head; none means d_model / n_heads.
-        d_mlp: width of the MLPs; 0 means attention only, none means 4 · d_model.
-        act_fn: the MLPs' activation.
-        causal: whether a position sees only itself and what comes before it.
-        init: `gpt2` (Radford et al. 2019: N(0, 0.02²), what is added to the residual stream scaled
-            by 1/sqrt(2 · n_layers)), `fan_in` (N(0, 1/fan-in), nothing scaled) or `orthogonal`
-            (every map an orthogonal matrix, as large as with `fan_in`).
-    """
-
-    n_layers: int = 4
-    d_model: int = 64
-    n_heads: int = 1
-    d_head: int | None = None
-    d_mlp: int | None = None
-    act_fn: Literal["gelu", "relu"] = "gelu"
-    causal: bool = True
-    init: Literal["gpt2", "fan_in", "orthogonal"] = "gpt2"
-
-    def __post_init__(self):
-        require_types(self, "model.")
-        for field in ("n_layers", "d_model", "n_heads"):
-            value = getattr(self, field)
-            require(value >= 1, f"model.{field}", value, "a whole number of at least 1")
-        if self.d_head is None:
-            require(
-                self.d_model % self.n_heads == 0,
-                "model.n_heads",
-                self.n_heads,
-                f"a divisor of model.d_model = {self.d_model}, unless model.d_head is given",
-            )
-        else:
-            require(self.d_head >= 1, "model.d_head", self.d_head, "a whole number of at least 1")
-        if self.d_mlp is not None:
-            require(self.d_mlp >= 0, "model.d_mlp", self.d_mlp, "0 (attention only) or more")
-
-    @property
-    def head_width(self) -> int:
-        """The width of a head, given or derived."""
-        return self.d_head or self.d_model // self.n_heads
-
-    @property
-    def mlp_width(self) -> int:
-        """The width of an MLP, given or derived; 0 if there is none."""
-        return 4 * self.d_model if self.d_mlp is None else self.d_mlp
-
-    @property
-    def attn_only(self) -> bool:
-        """Whether the model has no MLPs."""
-        return self.mlp_width == 0
 
 
 class Attention(nn.Module):
@@ -89,6 +32,7 @@ class Attention(nn.Module):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.n_heads, self.d_head = config.n_heads, config.head_width
+        self.is_linear = config.attention == "linear"
         self.qkv = nn.Linear(config.d_model, 3 * self.n_heads * self.d_head)
         self.out = nn.Linear(self.n_heads * self.d_head, config.d_model)
 
@@ -107,10 +51,18 @@ class Attention(nn.Module):
         if n_read is not None:
             q, mask = q[:, -n_read:], None if mask is None else mask[-n_read:]
         scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
-        if mask is not None:
-            scores = scores + mask
+        return self.weigh(scores, mask), v.transpose(1, 2)
+
+    def weigh(
+        self,
+        scores: Float[Tensor, "*batch query key"],
+        mask: Float[Tensor, "query key"] | None,
+    ) -> Float[Tensor, "*batch query key"]:
+        """The pattern that scores give, in single precision at least."""
         exact = torch.promote_types(scores.dtype, torch.float32)
-        return scores.softmax(-1, dtype=exact), v.transpose(1, 2)
+        if self.is_linear:
+            return scores.to(exact) if mask is None else scores.to(exact) * mask.exp()
+        return (scores if mask is None else scores + mask).softmax(-1, dtype=exact)
 
     def queries(
         self, x: Float[Tensor, "*batch query d_model"]
@@ -178,9 +130,9 @@ class Block(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.ln1 = nn.LayerNorm(config.d_model)
+        self.ln1 = norm_of(config)
         self.attn = Attention(config)
-        self.ln2 = None if config.attn_only else nn.LayerNorm(config.d_model)
+        self.ln2 = None if config.attn_only else norm_of(config)
         self.mlp = None if config.attn_only else MLP(config)
 
     def finish(
@@ -192,19 +144,41 @@ class Block(nn.Module):
         return x + self.mlp(self.ln2(x))
 
 
+def norm_of(config: TransformerConfig) -> nn.Module:
+    """What stands before all that reads the residual stream."""
+    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+
+class TokenEmbedding(nn.Embedding):
+    """W_E [token, d_model], and W_pos [place, d_model] if places have vectors."""
+
+    def __init__(self, config: TransformerConfig, vocabulary: int, n_positions: int):
+        super().__init__(vocabulary, config.d_model)
+        learned = config.positions == "learned"
+        self.places = nn.Parameter(torch.empty(n_positions, config.d_model)) if learned else None
+
+    def forward(self, input: Int[Tensor, "*batch 2"]) -> Float[Tensor, "*batch d_model"]:
+        """Embeds tokens and places by number."""
+        token = super().forward(input[..., 0])
+        return token if self.places is None else token + self.places[input[..., 1]]
+
+
 class Transformer(nn.Module):
-    """A transformer that reads vectors and writes vectors at its last `n_read` positions.
+    """A transformer that reads and writes vectors, or tokens, at its last `n_read` positions.
 
     Args:
         config: its shape.
         d_input: numbers read at a position.
-        d_target: numbers written at a read-out position.
+        d_target: numbers written at a read-out position: vectors, or a logit a token.
         n_positions: the length of a sequence.
         n_read: how many positions, from the end, are read out.
         seed: of the initial weights.
+        vocabulary: how many tokens there are, if they are read by number.
     """
 
     mask: Tensor | None
+    embed: nn.Linear | TokenEmbedding
+    d_input: int
 
     def __init__(
         self,
@@ -214,19 +188,23 @@ class Transformer(nn.Module):
         n_positions: int,
         n_read: int,
         seed: int = 0,
+        vocabulary: int | None = None,
     ):
         super().__init__()
-        self.config, self.n_read = config, n_read
-        self.embed = nn.Linear(d_input, config.d_model)
+        self.config, self.n_read, self.d_input = config, n_read, d_input
+        if vocabulary is None:
+            self.embed = nn.Linear(d_input, config.d_model)
+        else:
+            self.embed = TokenEmbedding(config, vocabulary, n_positions)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.ln_final = nn.LayerNorm(config.d_model)
+        self.ln_final = norm_of(config)
         self.unembed = nn.Linear(config.d_model, d_target)
         future = torch.full((n_positions, n_positions), -math.inf).triu(1)
         self.register_buffer("mask", future if config.causal else None, persistent=False)
-        initialise(self, torch.Generator().manual_seed(seed))
+        initialise(self, config, torch.Generator().manual_seed(seed))
 
     def forward(
-        self, inputs: Float[Tensor, "batch position d_input"], tap: Tap | None = None
+        self, inputs: Inputs, tap: Tap | None = None
     ) -> Float[Tensor, "batch read d_target"]:
         """Predicts at the read-out positions; every layer's attention passes through `tap`.
 
@@ -236,7 +214,7 @@ class Transformer(nn.Module):
         return self.read(last)
 
     def streams(
-        self, inputs: Float[Tensor, "batch position d_input"], tap: Tap | None = None
+        self, inputs: Inputs, tap: Tap | None = None
     ) -> Iterator[Float[Tensor, "batch position d_model"]]:
         """The residual stream after every layer.
 
@@ -245,7 +223,9 @@ class Transformer(nn.Module):
         """
         length = inputs.shape[1]
         mask = None if self.mask is None else self.mask[:length, :length]
-        x = self.embed(inputs).to(inputs.dtype)  # the stream, whatever precision maps are in
+        x = self.embed(inputs)
+        if inputs.is_floating_point():
+            x = x.to(inputs.dtype)  # the stream, whatever precision maps are in
         for layer, block in enumerate(self.layers):
             last = tap is None and layer == len(self.blocks) - 1
             pattern, values = block.attn.pattern(block.ln1(x), mask, self.n_read if last else None)
@@ -269,7 +249,7 @@ class Transformer(nn.Module):
 
 
 def attention_patterns(
-    model: Transformer, inputs: Float[Tensor, "batch position d_input"]
+    model: Transformer, inputs: Inputs
 ) -> Float[Tensor, "batch layer head query key"]:
     """The attention pattern of every head of every layer."""
     seen: list[Tensor] = []
@@ -280,23 +260,3 @@ def attention_patterns(
 
     model(inputs, record)
     return torch.stack(seen, dim=1)
-
-
-@torch.no_grad()
-def initialise(model: Transformer, generator: torch.Generator) -> None:
-    """Draws all weights afresh (see `TransformerConfig.init`); biases 0, norms 1."""
-    config = model.config
-    for name, weight in model.named_parameters():
-        if weight.ndim < 2:
-            weight.fill_(1.0 if ".ln" in f".{name}" and name.endswith("weight") else 0.0)
-            continue
-        if config.init == "orthogonal":
-            for one in weight.chunk(3 if name.endswith("attn.qkv.weight") else 1):
-                rows, columns = one.shape
-                gain = max(1.0, rows / columns) ** 0.5
-                nn.init.orthogonal_(one, gain, generator)
-            continue
-        std = 0.02 if config.init == "gpt2" else weight.shape[1] ** -0.5
-        if config.init == "gpt2" and name.endswith(("attn.out.weight", "mlp.down.weight")):
-            std /= math.sqrt(2 * config.n_layers)
-        weight.normal_(0.0, std, generator=generator)

@@ -145,7 +145,7 @@ class Findings:
     def example(self) -> Batch:
         """The first of them, to show."""
         batch = self.sequences
-        return Batch(batch.inputs[:1], batch.targets[:1], batch.roles[:1])
+        return batch.part(slice(1))
 
     @torch.no_grad()
     def example_attention(self) -> Float[Tensor, "layer head query key"]:

@@ -109,5 +109,5 @@ class Board:
 def step_cost(config: RunConfig) -> float:
     """What a training step costs, but for a factor: weights times positions."""
     task = make_task(config.task)
-    weights = n_weights(config.model, task.d_input, task.d_target)
+    weights = n_weights(config.model, task)
     return config.training.batch_size * task.length * float(weights)

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from headway.models import TransformerConfig
-from headway.tasks import make_task
+from headway.tasks import Task, make_task
 from headway.training import RunConfig
 
 PROCESS = 384 * 2**20
@@ -38,13 +38,13 @@ def estimate(configs: Sequence[RunConfig]) -> int:
 def _of_one(config: RunConfig) -> int:
     """What one of the runs takes, but for the process."""
     task, training, model = make_task(config.task), config.training, config.model
-    sequence = task.length * task.d_input + task.n_chains * task.d_target
+    sequence = task.length * task.d_input + task.n_read * task.d_target
     sequence += 2 * len(task.role_names) * task.n_chains
     width = 8 * model.d_model + 4 * model.n_heads * model.head_width + 2 * model.mlp_width
     layer = task.length * (width + 3 * model.n_heads * task.length)
     learning = training.batch_size * (layer * (model.n_layers + 1) + 2 * sequence)
     judging = min(training.eval_examples, EVALUATED) * 2 * layer
-    floats = 14 * n_weights(model, task.d_input, task.d_target)
+    floats = 14 * n_weights(model, task)
     floats += max(learning, judging) + 2 * training.eval_examples * sequence
     fixed = 0
     if training.train_examples is not None:
@@ -53,13 +53,15 @@ def _of_one(config: RunConfig) -> int:
     return FLOAT * floats + fixed
 
 
-def n_weights(model: TransformerConfig, d_input: int, d_target: int) -> int:
+def n_weights(model: TransformerConfig, task: Task) -> int:
     """How many weights a transformer has, without building it."""
     width, heads, inner = model.d_model, model.n_heads * model.head_width, model.mlp_width
     block = 2 * width + 3 * heads * (width + 1) + (heads + 1) * width
     if not model.attn_only:
         block += 2 * width + (width + 1) * inner + (inner + 1) * width
-    ends = (d_input + 1) * width + 2 * width + (width + 1) * d_target
+    learned = task.length if model.positions == "learned" else 0
+    read = task.d_input + 1 if task.vocabulary is None else task.vocabulary + learned
+    ends = read * width + 2 * width + (width + 1) * task.d_target
     return ends + model.n_layers * block
 
 

@@ -3,17 +3,19 @@
 from headway.tasks.associations import Associations, AssociationsConfig
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.conditional import Conditional, ConditionalConfig
+from headway.tasks.hops import Hops, HopsConfig
 from headway.tasks.labelled import Labelled
 from headway.tasks.recall import Recall, RecallConfig
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig | AssociationsConfig | RecallConfig
+TaskConfig = RetrievalConfig | ConditionalConfig | AssociationsConfig | RecallConfig | HopsConfig
 
 TASKS = {
     "retrieval": (RetrievalConfig, Retrieval),
     "conditional": (ConditionalConfig, Conditional),
     "associations": (AssociationsConfig, Associations),
     "recall": (RecallConfig, Recall),
+    "hops": (HopsConfig, Hops),
 }
 
 
@@ -36,6 +38,8 @@ __all__ = [
     "Batch",
     "Conditional",
     "ConditionalConfig",
+    "Hops",
+    "HopsConfig",
     "Labelled",
     "Recall",
     "RecallConfig",

@@ -3,11 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.errors import require
@@ -62,6 +63,28 @@ class Relation:
     name: str
     queries: Int[Tensor, "batch row"]
     keys: Int[Tensor, "batch row key"]
+
+    @cached_property
+    def there(self) -> Bool[Tensor, "batch row key"]:
+        """Which rows and keys there are; the others are `NONE`."""
+        return (self.keys != NONE) & (self.queries != NONE)[..., None]
+
+    @cached_property
+    def query_span(self) -> tuple[int, int]:
+        """The first and the last position that is a query in some sequence."""
+        return _span(self.queries)
+
+    @cached_property
+    def key_span(self) -> tuple[int, int]:
+        """The first and the last position that is a key in some sequence."""
+        return _span(self.keys)
+
+
+def _span(positions: Int[Tensor, "*shape"]) -> tuple[int, int]:
+    last = int(positions.max())
+    if last == NONE:
+        return 0, 0
+    return int(torch.where(positions == NONE, last, positions).min()), last
 
 
 def path_name(query_role: str, key_role: str) -> str:

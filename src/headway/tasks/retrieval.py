@@ -119,8 +119,9 @@ class Retrieval(Task):
 
     @property
     def n_depths(self) -> int:
-        """D; the end of a sequence is one of fewer hops."""
-        return self.config.depth
+        """D, if the end of a sequence is one of fewer hops."""
+        can_shorten = self.config.order == "deep-first" and self.config.hops is None
+        return self.config.depth if can_shorten else 1
 
     def draw(
         self, count: int, generator: torch.Generator

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from headway.errors import HeadwayError, require, require_types
 from headway.models import TransformerConfig
-from headway.tasks import TASKS, RetrievalConfig, TaskConfig, task_kind
+from headway.tasks import TASKS, RetrievalConfig, TaskConfig, make_task, task_kind
+from headway.training.trained import stage_names
 
 Targets = Literal["all", "random", "rising", "falling"]
 
@@ -35,13 +36,16 @@ class TrainingConfig:
         supervise: where a step asks: at the `end`, or after the `layers`. Then the task asks for
             x_D alone at the end, and the map that reads it out there must find x_j at the query
             after layer ⌈j · n_layers / D⌉ already: every hop has a layer by which it must be done.
-        rising_every: steps between one depth, or target, and the next, if they rise or fall.
-        optimizer: `adam`, or `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on
-            the rest.
-        learning_rate: Adam's.
+        rising_every: steps between one depth, target or stage of `trained` and the next.
+        trained: which weights are trained, such as `W_K.0 W_K.1 W_O.1`, the others staying as they
+            were drawn, or one after the other, such as `W_O.1 > W_K` (see `training.trained`); none
+            means all, biases and norms too.
+        optimizer: `adam`; `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on
+            the rest; or `sgd`, gradient descent with momentum.
+        learning_rate: Adam's, or that of gradient descent.
         matrix_learning_rate: Muon's.
         betas: Adam's.
-        momentum: Muon's.
+        momentum: Muon's, or that of gradient descent.
         weight_decay: decoupled from the gradient (Loshchilov & Hutter 2017); per step, a weight
             shrinks by the rate times this, and this falls with the rate in the cool-down, so that
             in the end attention may grow sharp.
@@ -74,7 +78,8 @@ class TrainingConfig:
     targets: Targets = "all"
     supervise: Literal["end", "layers"] = "end"
     rising_every: int = 200
-    optimizer: Literal["adam", "muon"] = "adam"
+    trained: str | None = None
+    optimizer: Literal["adam", "muon", "sgd"] = "adam"
     learning_rate: float = 1e-3
     matrix_learning_rate: float = 0.02
     betas: tuple[float, float] = (0.9, 0.999)
@@ -121,6 +126,20 @@ class TrainingConfig:
             self.cooldown_steps,
             f"at most training.steps = {self.steps}",
         )
+        require(
+            self.optimizer != "sgd" or self.weight_decay == 0,
+            "training.weight_decay",
+            self.weight_decay,
+            "0 with training.optimizer = sgd",
+        )
+        if self.trained is not None:
+            stage_names(self.trained)
+            require(
+                self.optimizer != "muon",
+                "training.optimizer",
+                self.optimizer,
+                "adam or sgd where training.trained names weights",
+            )
         if self.train_examples is not None:
             require(
                 self.train_examples >= self.batch_size,
@@ -167,16 +186,16 @@ class RunConfig:
         """Checks that what is asked for when and where is something that the task can ask."""
         task, training = self.task, self.training
         chain = task if isinstance(task, RetrievalConfig) else None
-        can_shorten = chain is not None and chain.order == "deep-first" and chain.hops is None
         require(
-            training.depths == "full" or can_shorten,
+            training.depths == "full" or n_depths(task) > 1,
             "training.depths",
             training.depths,
             "full, unless the task is the retrieval problem with task.order = deep-first and"
-            " task.hops = none",
+            " task.hops = none, or hops of several numbers",
         )
+        asks = getattr(task, "curriculum", False) and training.depths == "full"
         require(
-            training.targets == "all" or (task.curriculum and training.depths == "full"),
+            training.targets == "all" or asks,
             "training.targets",
             training.targets,
             "all, unless task.curriculum is true and training.depths = full",
@@ -197,7 +216,7 @@ class RunConfig:
                 f"at least task.depth = {chain.depth} with training.supervise = layers",
             )
         if "rising" in (training.depths, training.targets) or training.targets == "falling":
-            stages = len(task.asked) if training.depths == "full" or chain is None else chain.depth
+            stages = n_depths(task) if training.depths == "rising" else len(task.asked)
             require(
                 (stages - 1) * training.rising_every < training.steps,
                 "training.rising_every",
@@ -205,6 +224,11 @@ class RunConfig:
                 f"so few that the last of {stages} stages comes before"
                 f" training.steps = {training.steps}",
             )
+
+
+def n_depths(task: TaskConfig) -> int:
+    """How many depths the sequences of a task can have (see `TrainingConfig.depths`)."""
+    return make_task(task).n_depths
 
 
 SECTIONS = ("task", "model", "training")
@@ -272,7 +296,7 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     )
 
 
-FORMAT = 4
+FORMAT = 5
 """Of a config that is kept as JSON."""
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
@@ -281,6 +305,10 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
     4: {
         "task.retrieval": {"hops": None},
         "training": {"targets": "all", "supervise": "end"},
+    },
+    5: {
+        "model": {"norm": "pre", "attention": "softmax", "positions": "learned", "init_scale": 1.0},
+        "training": {"trained": None},
     },
 }
 """For every format of `config.json` since the first, the fields that it added to a section, perhaps

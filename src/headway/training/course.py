@@ -133,6 +133,11 @@ class Course:
         """The factor on the rates at the next step."""
         return rate_scale(self.config, self.now.step + 1, self.now.cooling_from)
 
+    @property
+    def stage(self) -> int:
+        """Which stage of `TrainingConfig.trained` the next step belongs to, from 0."""
+        return self.now.step // self.config.rising_every
+
     def advance(self) -> None:
         """Counts a step that was made."""
         self.now.step += 1

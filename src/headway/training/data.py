@@ -50,7 +50,7 @@ class Stream:
             task = Retrieval(replace(task.config, curriculum=True), device)
         self.task, self.size, self.device = task, config.batch_size, device
         self.config = config
-        self._deepest = task.config.depth if isinstance(task, Retrieval) else 1
+        self._deepest = task.n_depths
         self.seed = seed if attempt == 0 else f"{seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
         if config.train_examples is not None:
@@ -61,10 +61,7 @@ class Stream:
     def batch(self, step: int) -> Batch:
         """The batch of a step (from 1)."""
         draws, depth, asked = self.draws(step), self.depth(step), self.asked(step)
-        if depth is not None:
-            assert isinstance(self.task, Retrieval)  # as RunConfig demands
-            return self.task.assemble(draws, depth)
-        batch = self.task.assemble(draws)
+        batch = self.task.assemble(draws, depth)
         if asked is None:
             return batch
         return replace(batch, targets=batch.targets[:, :, asked], asked=asked)

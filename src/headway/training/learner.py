@@ -2,18 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from headway.models import Transformer
 from headway.tasks import Batch
 from headway.training.config import TrainingConfig
-from headway.training.losses import evaluate
+from headway.training.losses import evaluate, loss
 from headway.training.optimisers import flatten_state, make_optimisers, restore_state
 from headway.training.precision import casting, resolved, rounding
+from headway.training.trained import Trained
 
 
 def read_by_layers(
@@ -29,12 +30,13 @@ class Learner(ABC):
     """Models of one shape that make every step together; a row is one of them."""
 
     @abstractmethod
-    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
+    def step(self, batch: Batch, scales: Sequence[float], stage: int = 0) -> Float[Tensor, " row"]:
         """Makes one step and returns the losses before it, on the device.
 
         Args:
             batch: the sequences of all rows, one row's after the other's.
             scales: the factor on every row's rates.
+            stage: which weights are trained (see `TrainingConfig.trained`).
         """
 
     @abstractmethod
@@ -64,6 +66,7 @@ class Single(Learner):
     def __init__(self, model: Transformer, config: TrainingConfig):
         self.model, self.supervise = model, config.supervise
         self.precision = resolved(config.precision, next(model.parameters()).device)
+        self.trained = None if config.trained is None else Trained(model, config.trained)
         self.optimisers = make_optimisers(model, config)
         self._note_rates()
 
@@ -90,24 +93,27 @@ class Single(Learner):
         restore_state(self.optimisers, tensors)
         self._note_rates()
 
-    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
+    def step(self, batch: Batch, scales: Sequence[float], stage: int = 0) -> Float[Tensor, " row"]:
         """Makes one step and returns the loss before it, on the device."""
         (scale,), device = scales, batch.inputs.device
         with rounding(self.precision, device):
             with casting(self.precision, device):
                 predicted = self._predicted(batch)
-            loss = F.mse_loss(predicted.float(), batch.targets.flatten(2))
+            lost = loss(predicted, batch.targets)
             for optimiser in self.optimisers:
                 optimiser.zero_grad()
-            loss.backward()
+            lost.backward()
             for group, rate, decay in self._full_rates:
                 group["lr"], group["weight_decay"] = rate * scale, decay * scale
-            for optimiser in self.optimisers:
-                optimiser.step()
-        return loss.detach()[None]
+            with self.trained.holding(stage) if self.trained else nullcontext():
+                for optimiser in self.optimisers:
+                    optimiser.step()
+        return lost.detach()[None]
 
     def _predicted(self, batch: Batch) -> Float[Tensor, "batch query target"]:
         """What the model says to the targets of a batch."""
+        if not batch.targets.is_floating_point():
+            return self.model(batch.inputs)
         hops, size = batch.targets.shape[2:]
         if self.supervise == "layers":
             return torch.cat(read_by_layers(self.model, batch.inputs, hops), -1)
@@ -131,7 +137,7 @@ class Single(Learner):
 
     def put(self, row: int, other: "Single") -> None:
         """Becomes the other."""
-        self.model, self.optimisers = other.model, other.optimisers
+        self.model, self.optimisers, self.trained = other.model, other.optimisers, other.trained
         self._note_rates()
 
     def keep(self, rows: Sequence[int]) -> None:

@@ -195,7 +195,8 @@ def follow(
                 course.write(learner, row)
 
         batch = joined([c.stream for c in courses], [c.now.step + 1 for c in courses])
-        unheard.append(learner.step(batch, [course.next_scale for course in courses]))
+        scales = [course.next_scale for course in courses]
+        unheard.append(learner.step(batch, scales, courses[0].stage))
         for course in courses:
             course.advance()
         is_time = any(course.has_news for course in courses)

@@ -1,4 +1,4 @@
-"""The optimisers of a run: Adam with decoupled decay, and Muon for the matrices inside blocks."""
+"""The optimisers of a run: Adam with decoupled decay, Muon for the matrices inside blocks, SGD."""
 
 from collections.abc import Iterable, Sequence
 
@@ -103,12 +103,12 @@ def orthogonalised(
 
 
 def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
-    """The optimisers that a config asks for, together covering every weight once.
+    """The optimisers that a config asks for, together covering every trained weight once.
 
     With Muon, the matrices inside the blocks are its own; embedding, read-out, norms and biases
     are Adam's.
     """
-    named = dict(model.named_parameters())
+    named = {name: w for name, w in model.named_parameters() if w.requires_grad}
     decay, optimisers = config.weight_decay, []
     if config.optimizer == "muon":
         inner = {n: w for n, w in named.items() if n.startswith("blocks.") and w.ndim == 2}
@@ -126,6 +126,8 @@ def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.op
         {"params": list(decaying.values()), "weight_decay": decay},
         {"params": list(rest.values()), "weight_decay": 0.0},
     ]
+    if config.optimizer == "sgd":
+        return [torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)]
     optimisers.append(
         torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
     )
@@ -155,10 +157,15 @@ def restore_state(optimisers: list[torch.optim.Optimizer], tensors: dict[str, Te
                 _, _, index, key = name.split(".")
                 saved.setdefault(int(index), {})[key] = value
         weights = [w for group in optimiser.param_groups for w in group["params"]]
-        if saved.keys() != set(range(len(weights))):
+        if saved.keys() != set(range(len(weights)) if _remembers(optimiser) else ()):
             raise ValueError("the optimisers' state is not that of this model's weights")
         for index, weight in enumerate(weights):
             if any(value.ndim and value.shape != weight.shape for value in saved[index].values()):
                 raise ValueError("the optimisers' state has not the shapes of this model's weights")
         state = optimiser.state_dict()
         optimiser.load_state_dict({"state": saved, "param_groups": state["param_groups"]})
+
+
+def _remembers(optimiser: torch.optim.Optimizer) -> bool:
+    """Whether an optimiser has a state of its own: gradient descent without momentum has none."""
+    return not isinstance(optimiser, torch.optim.SGD) or optimiser.defaults["momentum"] > 0

@@ -117,7 +117,8 @@ class Run(RunFolder):
             d_input=task.d_input,
             d_target=task.d_target,
             n_positions=task.length,
-            n_read=task.n_chains,
+            n_read=task.n_read,
+            vocabulary=task.vocabulary,
             seed=self.config.seed if attempt == 0 else seed_of(self.config.seed, attempt),
         ).to(device or self.device)
 

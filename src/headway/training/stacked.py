@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn, vmap
 from torch.func import functional_call
@@ -17,7 +16,7 @@ from headway.errors import require
 from headway.tasks import Batch
 from headway.training.config import RunConfig, flat
 from headway.training.learner import Learner, Single
-from headway.training.losses import CHUNK, partial_losses
+from headway.training.losses import CHUNK, loss, partial_losses
 from headway.training.precision import casting, rounding
 from headway.training.stacked_optimisers import stacked_like
 
@@ -29,7 +28,12 @@ ONE_SHAPE = (
 """What the runs of a stack must agree in. All else is each one's own: seed, data, rates, decay,
 schedule, when it is evaluated, saved, stopped or given up."""
 
-PLAIN = {"training.depths": "full", "training.targets": "all", "training.supervise": "end"}
+PLAIN = {
+    "training.depths": "full",
+    "training.targets": "all",
+    "training.supervise": "end",
+    "training.trained": None,
+}
 """What every run of a stack must ask for."""
 
 
@@ -98,10 +102,10 @@ class Stacked(Learner):
         for row, single in enumerate(singles):
             self.put(row, single)
 
-    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " row"]:
+    def step(self, batch: Batch, scales: Sequence[float], stage: int = 0) -> Float[Tensor, " row"]:
         """Makes one step and returns the losses before it, on the device."""
         inputs = batch.inputs.unflatten(0, (len(scales), -1))
-        targets = batch.targets.flatten(2).unflatten(0, (len(scales), -1))
+        targets = batch.targets.unflatten(0, (len(scales), -1))
         weights = self._weights.requires_grad_()
         with rounding(self._precision, inputs.device):
             with casting(self._precision, inputs.device):
@@ -120,7 +124,7 @@ class Stacked(Learner):
         return losses.detach()
 
     def _loss(self, weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
-        return F.mse_loss(self._predict(weights, inputs).float(), targets)
+        return loss(self._predict(weights, inputs), targets)
 
     def _predict(self, weights: dict[str, Tensor], inputs: Tensor) -> Tensor:
         return functional_call(self._model, weights, (inputs,))

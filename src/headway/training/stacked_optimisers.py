@@ -161,6 +161,27 @@ class StackedMuon(StackedOptimiser):
         weights.sub_(rate * torch.cat(update, dim=1))
 
 
+class StackedSGD(StackedOptimiser):
+    """`torch.optim.SGD` with momentum, row by row."""
+
+    moments = ("momentum_buffer",)
+    options = ("momentum",)
+
+    def state_of(self, row: int) -> dict[str, Tensor]:
+        """The moments; none without momentum."""
+        return super().state_of(row) if self.rates["momentum"][row] > 0 else {}
+
+    def step(self, weights: Numbers, gradient: Numbers, scales: Float[Tensor, " row"]) -> None:
+        """Moves all weights of all rows."""
+        rate, old = on(weights.device, self.rates["lr"] * scales, self.rates["momentum"])
+        mean = self.state["momentum_buffer"]
+        mean.mul_(old).add_(gradient)
+        weights.sub_(rate * mean)
+
+
+STACKED = {Muon: StackedMuon, torch.optim.AdamW: StackedAdam, torch.optim.SGD: StackedSGD}
+
+
 def on(device: torch.device, *rows: Float[Tensor, " row"]) -> tuple[Float[Tensor, "row 1"], ...]:
     """One column a quantity, on the device, in one transfer that nothing waits for."""
     return torch.stack(rows)[..., None].float().to(device, non_blocking=True).unbind()
@@ -168,4 +189,4 @@ def on(device: torch.device, *rows: Float[Tensor, " row"]) -> tuple[Float[Tensor
 
 def stacked_like(rows: int, like: torch.optim.Optimizer) -> StackedOptimiser:
     """The stacked form of one of a run's optimisers, with nothing in it yet."""
-    return StackedMuon(rows, like) if isinstance(like, Muon) else StackedAdam(rows, like)
+    return STACKED[type(like)](rows, like)

@@ -1,0 +1,49 @@
+"""Weights before training, drawn in one of four ways (see `TransformerConfig.init`)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from headway.models.config import TransformerConfig
+
+
+@torch.no_grad()
+def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Generator) -> None:
+    """Draws all weights of a `Transformer` afresh; biases 0, norms 1."""
+    for name, weight in model.named_parameters():
+        inside = name.startswith("blocks.")
+        if weight.ndim < 2:
+            weight.fill_(1.0 if ".ln" in f".{name}" and name.endswith("weight") else 0.0)
+        elif config.init == "associative":
+            _associative(name, weight, config.n_layers, generator)
+        elif config.init == "orthogonal":
+            for one in weight.chunk(3 if name.endswith("attn.qkv.weight") else 1):
+                _orthogonal(one, generator)
+        else:
+            std = 0.02 if config.init == "gpt2" else weight.shape[1] ** -0.5
+            if config.init == "gpt2" and name.endswith(("attn.out.weight", "mlp.down.weight")):
+                std /= math.sqrt(2 * config.n_layers)
+            weight.normal_(0.0, std, generator=generator)
+        if inside and weight.ndim == 2 and config.init_scale != 1:
+            weight.mul_(config.init_scale)
+
+
+def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:
+    rows, columns = weight.shape
+    nn.init.orthogonal_(weight, max(1.0, rows / columns) ** 0.5, generator)
+
+
+def _associative(name: str, weight: Tensor, n_layers: int, generator: torch.Generator) -> None:
+    """What is to learn is zero, what is to stay lets all of the stream through."""
+    if name.endswith("attn.qkv.weight"):
+        query, key, value = weight.chunk(3)
+        nn.init.eye_(query)
+        key.zero_()
+        _orthogonal(value, generator)
+    elif name.endswith("mlp.down.weight") or name == f"blocks.{n_layers - 1}.attn.out.weight":
+        weight.zero_()
+    elif name.endswith("attn.out.weight"):
+        _orthogonal(weight, generator)
+    else:
+        weight.normal_(0.0, weight.shape[1] ** -0.5, generator=generator)

@@ -1,0 +1,108 @@
+"""Which weights are trained, and when: in a model taken apart, some stay as they were drawn.
+
+Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
+`W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named
+side by side is trained together, what comes after a `>` once that is over.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from headway.errors import require
+from headway.models import Transformer
+
+ENDS = ("W_E", "W_pos", "W_U")
+INNER = {
+    "W_Q": ("attn.qkv.weight", 0),
+    "W_K": ("attn.qkv.weight", 1),
+    "W_V": ("attn.qkv.weight", 2),
+    "W_O": ("attn.out.weight", 0),
+    "W_in": ("mlp.up.weight", 0),
+    "W_out": ("mlp.down.weight", 0),
+}
+"""A block's weights: the parameter that each lies in, and which part of it."""
+
+
+def stage_names(trained: str) -> list[list[str]]:
+    """The names of the weights that every stage trains.
+
+    Raises:
+        HeadwayError: if one is not the name of a weight, or a stage has none.
+    """
+    stages = [stage.split() for stage in trained.split(">")]
+    allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
+    for stage in stages:
+        require(bool(stage), "training.trained", trained, allowed)
+        for name in stage:
+            kind, dot, layer = name.partition(".")
+            fits = name in ENDS or (kind in INNER and (layer.isdecimal() or not dot))
+            require(fits, "training.trained", name, allowed)
+    return stages
+
+
+class Trained:
+    """A model of which some weights are trained and the others stay as they are.
+
+    The gradients of weights that no stage trains are never computed.
+
+    Raises:
+        HeadwayError: if the model has no weight of a name.
+    """
+
+    def __init__(self, model: Transformer, trained: str):
+        named = dict(model.named_parameters())
+        self._pieces: dict[str, Tensor] = {}
+        owners: dict[str, str] = {}
+        for name, parameter in _places(model).items():
+            key, part, parts = parameter
+            if key in named:
+                self._pieces[name] = named[key].detach().chunk(parts)[part]
+                owners[name] = key
+        self.stages = [self._matched(stage) for stage in stage_names(trained)]
+        ever = {owners[name] for stage in self.stages for name in stage}
+        for key, weight in named.items():
+            weight.requires_grad_(key in ever)
+        self._held = [
+            [name for name in owners if owners[name] in ever and name not in stage]
+            for stage in self.stages
+        ]
+        self._grads = {
+            name: (named[key], *_places(model)[name][1:]) for name, key in owners.items()
+        }
+
+    def _matched(self, stage: list[str]) -> set[str]:
+        found: set[str] = set()
+        for wanted in stage:
+            names = {n for n in self._pieces if wanted in (n, n.partition(".")[0])}
+            has = ", ".join(self._pieces)
+            require(bool(names), "training.trained", wanted, f"a weight that the model has ({has})")
+            found |= names
+        return found
+
+    @contextmanager
+    def holding(self, stage: int) -> Iterator[None]:
+        """Lets an optimiser change, in between, only what a stage trains (0 is the first)."""
+        held = self._held[min(stage, len(self._held) - 1)]
+        before = [self._pieces[name].clone() for name in held]
+        for name in held:
+            weight, part, parts = self._grads[name]
+            if weight.grad is not None:
+                weight.grad.chunk(parts)[part].zero_()
+        yield
+        with torch.no_grad():
+            for name, kept in zip(held, before, strict=True):
+                self._pieces[name].copy_(kept)
+
+
+def _places(model: Transformer) -> dict[str, tuple[str, int, int]]:
+    """For every name of a weight, the parameter, which part of it, and how many parts it has."""
+    ends = ("embed.weight", "embed.places", "unembed.weight")
+    found = {name: (key, 0, 1) for name, key in zip(ENDS, ends, strict=True)}
+    for layer in range(model.config.n_layers):
+        for name, (key, part) in INNER.items():
+            parts = 3 if key == "attn.qkv.weight" else 1
+            found[f"{name}.{layer}"] = (f"blocks.{layer}.{key}", part, parts)
+    return found
