@@ -30,6 +30,7 @@ usage: headway VERB …
   theory [RUN]         how few layers could do; what a circuit brings where
   depths               train every depth with every number of layers
   reproduce FIGURE …   run what a figure of the paper takes; judge its claims
+  mechanism NAME …     run what a mechanism of the talk takes; judge its claims
   claims               every claim of the paper, with its verdict
   prompts FORMULATION  questions for language models, as JSONL
   ask                  ask a local language model, by exact probabilities
@@ -51,6 +52,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "theory": verbs.theory,
     "depths": verbs.depths,
     "reproduce": verbs.reproduce,
+    "mechanism": verbs.mechanism,
     "claims": verbs.claims,
     "prompts": verbs.prompts,
     "ask": verbs.ask,

@@ -77,10 +77,11 @@ class Claim:
 
     Attributes:
         id: its name.
-        figure: of the paper, or appendix: what `headway reproduce` is asked for.
-        section: of the paper.
+        figure: of the paper, or appendix, or a mechanism of the talk: what `headway reproduce`,
+            or `headway mechanism`, is asked for.
+        section: of the paper, or of whatever the talk reports.
         claim: in words.
-        paper: the published value, in words.
+        paper: the published value, or what is to be expected, in words.
         measure: the name of the numbers that it is judged by.
         rules: by scale; where a scale has none of its own, the paper's words, under `paper`.
         why: by scale, why its rule differs.
@@ -140,14 +141,16 @@ class Verdict:
 
 
 def claims(figure: str | None = None) -> list[Claim]:
-    """All claims in the order of the paper, or those of one figure."""
+    """All claims in the order of the paper, then the talk's, or those of one figure."""
     return [claim for claim in _all() if figure in (None, claim.figure)]
 
 
 @functools.cache
 def _all() -> tuple[Claim, ...]:
-    text = resources.files("headway.papers").joinpath("claims.toml").read_text(encoding="utf-8")
-    return tuple(read(text))
+    here = resources.files("headway.papers")
+    talk = sorted((f for f in here.joinpath("talk").iterdir()), key=lambda file: file.name)
+    files = [here.joinpath("claims.toml"), *(f for f in talk if f.name.endswith(".toml"))]
+    return tuple(read("".join(file.read_text(encoding="utf-8") for file in files)))
 
 
 def read(text: str) -> list[Claim]:

@@ -1,37 +1,9 @@
 """The paper's figures, and studies of what it leaves open, as experiments: which runs each takes,
 what is measured, what is drawn."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
 from headway.papers import asking, drawings, measures
-from headway.papers.claims import Measures
-from headway.papers.drawings import Drawn
+from headway.papers.experiment import Experiment
 from headway.papers.measures import studies
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One figure of the paper, or one study.
-
-    Attributes:
-        name: what `headway reproduce` calls it.
-        title: what it shows.
-        groups: the runs it takes (see `setups`).
-        measure: the numbers that its claims are judged by, from its runs by group and name, or
-            from answers by model.
-        draw: its figures, from the same.
-        asks: whether it asks language models (see `asking`).
-    """
-
-    name: str
-    title: str
-    groups: Sequence[str]
-    measure: Callable[[Any], Measures]
-    draw: Callable[[Any], Drawn]
-    asks: bool = False
-
 
 EXPERIMENTS = {
     experiment.name: experiment

@@ -8,10 +8,10 @@ from typing import Any
 
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
-from headway.papers import asking
+from headway.papers import asking, setups, talk
 from headway.papers.claims import SCALES, Measures, Verdict, claims
-from headway.papers.experiments import EXPERIMENTS, Experiment
-from headway.papers.setups import GROUPS, Configs
+from headway.papers.experiment import Experiment
+from headway.papers.setups import Configs
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
@@ -28,6 +28,9 @@ from headway.training.files import (
 
 FORMAT = 1
 """Of the result files."""
+
+GROUPS = setups.GROUPS | talk.GROUPS
+"""All runs that there are to train, the paper's and the talk's."""
 
 PER_WEIGHT = 6
 """Floating-point operations a weight and position in a training step: 2 forward, 4 backward."""
@@ -72,22 +75,27 @@ class Cost:
         return (self.operations / GPU + self.steps * LEAST) / 3600
 
 
-def chosen(names: Sequence[str]) -> list[Experiment]:
+def chosen(names: Sequence[str], known: Mapping[str, Experiment], what: str) -> list[Experiment]:
     """The experiments of some names, `all` among them.
 
+    Args:
+        names: at least one.
+        known: all experiments that there are, by name.
+        what: they are called.
+
     Raises:
-        HeadwayError: if there is no such figure.
+        HeadwayError: if there is none of a name.
     """
     for name in names:
-        require(name in EXPERIMENTS or name == "all", "figure", name, listed())
-    if "all" in names or not names:
-        return list(EXPERIMENTS.values())
-    return [EXPERIMENTS[name] for name in dict.fromkeys(names)]
+        require(name in known or name == "all", what, name, listed(known))
+    if "all" in names:
+        return list(known.values())
+    return [known[name] for name in dict.fromkeys(names)]
 
 
-def listed() -> str:
-    """What there is to reproduce, in words."""
-    return "one of " + ", ".join([*EXPERIMENTS, "all"])
+def listed(known: Mapping[str, Experiment]) -> str:
+    """What there is to run, in words."""
+    return "one of " + ", ".join([*known, "all"])
 
 
 def groups_of(experiments: Iterable[Experiment]) -> list[str]:
@@ -141,7 +149,9 @@ def take_apart(
             watch(name, "finding and dating its circuit")
         try:
             known = run.read("circuit.json") is not None
-            emergence(run, saved_discovery(run) if known else discover(run))
+            threshold = GROUPS[group].threshold
+            found = saved_discovery(run) if known else discover(run, threshold=threshold)
+            emergence(run, found)
         except HeadwayError as error:
             if watch is not None:
                 watch(name, str(error))
@@ -272,20 +282,22 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
         )
 
 
-def judged(scale: str, results: Path) -> tuple[list[Verdict], dict[str, Result]]:
-    """All claims, judged by the results that there are, and these by figure.
+def judged(
+    known: Mapping[str, Experiment], scale: str, results: Path
+) -> tuple[list[Verdict], dict[str, Result]]:
+    """The claims of experiments, judged by the results that there are, and these by figure.
 
     Raises:
         HeadwayError: if a result file is corrupted, or of another format.
     """
-    known, found = {}, []
-    for name, experiment in EXPERIMENTS.items():
+    there, found = {}, []
+    for name, experiment in known.items():
         result = read(name, scale, results)
         if result is not None:
-            known[name] = result
+            there[name] = result
         measures = result.measures if result else {}
         found += verdicts(experiment, scale, measures, result.missing if result else "")
-    return found, known
+    return found, there
 
 
 def require_writable(folder: Path) -> None:

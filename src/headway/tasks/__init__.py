@@ -2,19 +2,28 @@
 
 from headway.tasks.associations import Associations, AssociationsConfig
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
+from headway.tasks.bigrams import Bigrams, BigramsConfig
 from headway.tasks.conditional import Conditional, ConditionalConfig
 from headway.tasks.hops import Hops, HopsConfig
 from headway.tasks.labelled import Labelled
 from headway.tasks.recall import Recall, RecallConfig
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = RetrievalConfig | ConditionalConfig | AssociationsConfig | RecallConfig | HopsConfig
+TaskConfig = (
+    RetrievalConfig
+    | ConditionalConfig
+    | AssociationsConfig
+    | RecallConfig
+    | BigramsConfig
+    | HopsConfig
+)
 
 TASKS = {
     "retrieval": (RetrievalConfig, Retrieval),
     "conditional": (ConditionalConfig, Conditional),
     "associations": (AssociationsConfig, Associations),
     "recall": (RecallConfig, Recall),
+    "bigrams": (BigramsConfig, Bigrams),
     "hops": (HopsConfig, Hops),
 }
 
@@ -36,6 +45,8 @@ __all__ = [
     "Associations",
     "AssociationsConfig",
     "Batch",
+    "Bigrams",
+    "BigramsConfig",
     "Conditional",
     "ConditionalConfig",
     "Hops",

@@ -4,7 +4,7 @@ from headway.verbs.circuits import circuit, emergence, report, truth
 from headway.verbs.heads import heads
 from headway.verbs.language import ask, prompts
 from headway.verbs.learning import demo, runs, sweep, train
-from headway.verbs.papers import claims, reproduce
+from headway.verbs.papers import claims, mechanism, reproduce
 from headway.verbs.showing import serve
 from headway.verbs.theory import depths, theory
 from headway.verbs.truncation import truncate
@@ -17,6 +17,7 @@ __all__ = [
     "depths",
     "emergence",
     "heads",
+    "mechanism",
     "prompts",
     "report",
     "reproduce",

@@ -1,13 +1,18 @@
 """Verbs that reproduce what the papers report."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
 from headway.arguments import Flag, continued_by
 from headway.errors import HeadwayError
 from headway.training.files import write_whole
+
+if TYPE_CHECKING:
+    from headway.papers.experiment import Experiment
 
 
 def reproduce(
@@ -31,69 +36,138 @@ def reproduce(
         results: where to write the measures; none means results/ in the folder.
         dry_run: only say what it would cost.
     """
+    from headway.papers.experiments import EXPERIMENTS
+
+    options = Options(scale, folder, workers, results, dry_run)
+    _run("reproduce", figures, EXPERIMENTS, options, "figure", "paper")
+
+
+def mechanism(
+    names: Positional[tuple[str, ...]] = (),
+    scale: Literal["smoke", "small", "paper"] = "small",
+    folder: Path | None = None,
+    workers: int | None = None,
+    results: Path | None = None,
+    dry_run: Flag = False,
+) -> None:
+    """Run what a mechanism of the talk takes, draw it, and judge every claim made of it.
+
+    What is done is kept: the command goes on where it was.
+
+    Args:
+        names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
+            induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
+        scale: seconds, minutes a mechanism on two cores, or as the sources have it.
+        folder: of all runs; none means runs/talk-SCALE.
+        workers: runs side by side; none means as many as there are cores for.
+        results: where to write the measures; none means results/ in the folder.
+        dry_run: only say what it would cost.
+    """
+    from headway.papers.talk import MECHANISMS
+
+    options = Options(scale, folder, workers, results, dry_run)
+    _run("mechanism", names, MECHANISMS, options, "mechanism", "talk")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run experiments; see `reproduce`."""
+
+    scale: Literal["smoke", "small", "paper"]
+    folder: Path | None
+    workers: int | None
+    results: Path | None
+    dry_run: bool
+
+
+def _run(
+    verb: str,
+    names: tuple[str, ...],
+    there: "Mapping[str, Experiment]",
+    options: Options,
+    what: str,
+    document: str,
+) -> None:
+    """Runs experiments, draws them and judges their claims.
+
+    Args:
+        verb: that was called.
+        names: of the experiments.
+        there: all that there are, by name.
+        options: how to run them.
+        what: an experiment is called.
+        document: that they are of.
+    """
     from headway import sweeps, terminal
     from headway.language.asking import answered
     from headway.papers import reproduce as paper
     from headway.papers.asking import answer, askable
 
-    if not figures:
-        raise HeadwayError(f"Missing from headway reproduce: FIGURE, {paper.listed()}")
-    experiments = paper.chosen(figures)
-    place = folder or Path("runs") / f"paper-{scale}"
+    if not names:
+        raise HeadwayError(f"Missing from headway {verb}: {what.upper()}, {paper.listed(there)}")
+    experiments = paper.chosen(names, there, what)
+    scale = options.scale
+    place = options.folder or Path("runs") / f"{document}-{scale}"
     groups = paper.groups_of(experiments)
     asked = askable(scale) if any(one.asks for one in experiments) else {}
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
-    for name, what in asked.items():
-        known = len(answered(what, place / "asked" / name))
-        terminal.say(f"{name} is asked {what.total} questions; {known} are answered")
+    for name, question in asked.items():
+        known = len(answered(question, place / "asked" / name))
+        terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
     if not groups:
         terminal.say("nothing to train")
-    if dry_run:
+    if options.dry_run:
         return
-    kept = results or place / "results"
+    kept = options.results or place / "results"
     paper.require_writable(kept)
-    options = {"scale": scale, "folder": folder, "workers": workers, "results": results}
-    with continued_by("reproduce", figures, options):
+    with continued_by(verb, names, vars(options)):
         for group in groups:
             planned = paper.plan(group, scale)
+            engine = sweeps.LocalEngine(options.workers)
             with terminal.following() as watch:
-                sweeps.sweep(planned, place / group, sweeps.LocalEngine(workers), watch=watch)
+                sweeps.sweep(planned, place / group, engine, watch=watch)
             paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
-        for name, what in asked.items():
+        for name, question in asked.items():
             with terminal.asking() as watch:
-                answer(what, place / "asked" / name, watch, say=terminal.say)
-    verdicts = []
-    for experiment in experiments:
-        found, missing = paper.measured(experiment, scale, place)
-        verdicts += paper.verdicts(experiment, scale, found, missing)
-        for drawn in paper.draw(experiment, scale, place):
-            terminal.say(f"drawn in {drawn}")
-        paper.write(experiment, scale, found, missing, kept)
+                answer(question, place / "asked" / name, watch, say=terminal.say)
+        verdicts = []
+        for experiment in experiments:
+            found, missing = paper.measured(experiment, scale, place)
+            verdicts += paper.verdicts(experiment, scale, found, missing)
+            for drawn in paper.draw(experiment, scale, place):
+                terminal.say(f"drawn in {drawn}")
+            paper.write(experiment, scale, found, missing, kept)
     terminal.print_verdicts(verdicts)
     if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")
-    terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}")
+    talk = " --document talk" if document == "talk" else ""
+    terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{talk}")
 
 
 def claims(
     scale: Literal["smoke", "small", "paper"] = "small",
     results: Path | None = None,
     file: Path | None = None,
+    document: Literal["paper", "talk"] = "paper",
 ) -> None:
-    """Every claim of the paper, with the verdict of the results that were measured last.
+    """Every claim of the paper, or the talk, with the verdict of the results measured last.
 
     Args:
         scale: of the results.
         results: where they lie; none means those that come with headway.
         file: where to write the table too, as Markdown.
+        document: the paper, or the talk.
     """
     from headway import terminal
     from headway.papers import reproduce as paper
+    from headway.papers.experiments import EXPERIMENTS
     from headway.papers.table import markdown
+    from headway.papers.talk import MECHANISMS
 
     if file is not None:
         terminal.require_file(file, (".md",))
-    verdicts, known = paper.judged(scale, results or paper.shipped_results())
+    there = EXPERIMENTS if document == "paper" else MECHANISMS
+    verdicts, known = paper.judged(there, scale, results or paper.shipped_results())
     terminal.print_verdicts(verdicts, known)
     if file is not None:
         write_whole(file, markdown(verdicts).encode())

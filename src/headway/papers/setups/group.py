@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from headway.circuits.discovery import THRESHOLD
 from headway.tasks import RetrievalConfig
 from headway.training import RunConfig, fast
 
@@ -18,12 +19,14 @@ class Group:
         about: what they are, in a few words.
         plan: the config of every run by name, at a scale.
         taken_apart: whether their circuits are found and dated.
+        threshold: the loss that circuits are to stay below, if so.
     """
 
     name: str
     about: str
     plan: Callable[[str], Configs]
     taken_apart: bool = False
+    threshold: float = THRESHOLD
 
 
 def crossed(

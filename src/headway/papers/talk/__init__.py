@@ -1,0 +1,10 @@
+"""The talk's mechanisms (Bietti, April 2025), as experiments."""
+
+from headway.papers.talk import khop
+
+MODULES = (khop,)
+
+MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
+GROUPS = {group.name: group for module in MODULES for group in module.GROUPS}
+
+__all__ = ["GROUPS", "MECHANISMS"]

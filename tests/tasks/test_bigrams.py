@@ -1,0 +1,225 @@
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.tasks import NONE, UNASKED, Bigrams, BigramsConfig, make_task, task_kind
+
+quick = settings(max_examples=25, deadline=None)
+seeds = st.integers(0, 2**31)
+configs = st.builds(
+    BigramsConfig,
+    length=st.integers(4, 30),
+    vocabulary=st.integers(4, 12),
+    n_triggers=st.integers(1, 3),
+    triggers=st.sampled_from(["frequent", "drawn"]),
+    outputs=st.sampled_from(["uniform", "unigrams"]),
+    noise=st.sampled_from([0.0, 0.3]),
+    asked=st.sampled_from(["all", "in-context"]),
+    concentration=st.sampled_from([None, 3.0]),
+)
+
+
+def sample(config, count=4, seed=0):
+    task = make_task(config)
+    assert isinstance(task, Bigrams)
+    draws = task.draw(count, torch.Generator().manual_seed(seed))
+    return task, draws, task.assemble(draws)
+
+
+def expected_columns(tokens, output_of, noise_token):
+    """By the definition, position by position: the column in which each next token is asked."""
+    followed = set()
+    for token, following in pairwise(tokens):
+        if following == noise_token:
+            yield "noise"
+        elif token in followed:
+            yield "in-context"
+        else:
+            yield "global"
+        if output_of.get(token) == following:
+            followed.add(token)
+
+
+def reference_sequence(task, generator):
+    """One sequence, token by token, as the docstrings say."""
+    config, chain = task.config, task.chain
+
+    def pick(weights):
+        return int(torch.multinomial(weights, 1, generator=generator))
+
+    everywhere = range(len(chain.unigrams))
+    if config.triggers == "frequent":
+        triggers = sorted(everywhere, key=lambda i: -chain.unigrams[i])[: config.n_triggers]
+    else:
+        triggers = []
+        while len(triggers) < config.n_triggers:
+            token = pick(chain.unigrams)
+            if token not in triggers:
+                triggers.append(token)
+    output_of = {}
+    for trigger in triggers:
+        while output_of.get(trigger, trigger) in triggers:
+            uniform = torch.ones_like(chain.unigrams)
+            output_of[trigger] = pick(uniform if config.outputs == "uniform" else chain.unigrams)
+    tokens = [pick(chain.unigrams)]
+    while len(tokens) < config.length + 1:
+        token = tokens[-1]
+        if token in output_of:
+            noisy = torch.rand((), generator=generator) < config.noise
+            tokens.append(len(everywhere) if noisy else output_of[token])
+        elif token == len(everywhere):
+            tokens.append(pick(chain.unigrams))
+        else:
+            tokens.append(pick(chain.bigrams[token]))
+    return tokens
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_every_token_is_asked_for_in_its_column(config, seed):
+    task, (triggers, outputs, drawn), batch = sample(config, seed=seed)
+    for row, tokens in enumerate(drawn.tolist()):
+        output_of = dict(zip(triggers[row].tolist(), outputs[row].tolist(), strict=True))
+        assert not set(output_of) & set(output_of.values())
+        for token, following in pairwise(tokens):
+            if token in output_of:
+                assert following in (output_of[token], task.noise_token)
+        columns = list(expected_columns(tokens, output_of, task.noise_token))
+        for place, column in enumerate(columns):
+            targets = dict(zip(task.hop_names, batch.targets[row, place].tolist(), strict=True))
+            for name, target in targets.items():
+                assert target == (tokens[place + 1] if name == column else UNASKED)
+        assert batch.inputs[row].tolist() == [[t, place] for place, t in enumerate(tokens[:-1])]
+    assert task.n_read == batch.targets.shape[1] == config.length
+    assert batch.roles.shape == (4, 0, 0)
+    assert set(task.judged) <= set(task.hop_names)
+    assert task_kind(config) == "bigrams"
+
+
+@given(config=configs, seed=seeds)
+@quick
+def test_relations_point_at_what_followed_the_same_trigger(config, seed):
+    task, (triggers, *_), batch = sample(config, seed=seed)
+    paths = task.paths(batch)
+    assert set(paths) == {*task.path_names, *task.stay_names} == set(task.relations(batch))
+    for row, tokens in enumerate(batch.inputs[..., 0].tolist()):
+        known = set(triggers[row].tolist()) if config.triggers == "frequent" else set(tokens)
+        expected = {
+            query: [j + 1 for j in range(query) if tokens[j] == token]
+            for query, token in enumerate(tokens)
+            if token in known and token in tokens[:query]
+        }
+        for name, last in (("induction (all)", 0), ("induction (latest)", -1)):
+            relation = paths[name]
+            found = {
+                query: [key for key in keys if key != NONE]
+                for query, keys in zip(
+                    relation.queries[row].tolist(), relation.keys[row].tolist(), strict=True
+                )
+                if query != NONE
+            }
+            assert found == {query: keys[last:] for query, keys in expected.items()}
+    own, previous = paths["own token"], paths["previous token"]
+    assert torch.equal(own.keys[..., 0], own.queries)
+    assert own.queries[0].tolist() == list(range(config.length))
+    assert torch.equal(previous.keys[..., 0], previous.queries - 1)
+
+
+@pytest.mark.parametrize("triggers", ["frequent", "drawn"])
+@pytest.mark.parametrize(("outputs", "noise"), [("uniform", 0.0), ("unigrams", 0.4)])
+def test_sequences_are_distributed_as_the_slow_sampler_s(triggers, outputs, noise):
+    config = BigramsConfig(
+        length=6,
+        vocabulary=4,
+        n_triggers=2,
+        triggers=triggers,
+        outputs=outputs,
+        noise=noise,
+        concentration=3.0,
+    )
+    count = 4000
+    task, (*_, fast), _ = sample(config, count)
+    generator = torch.Generator().manual_seed(1)
+    slow = torch.tensor([reference_sequence(task, generator) for _ in range(count)])
+    pairs = [(0, 1), (1, 2), (0, 5), (4, 6)]
+    for i, j in pairs:
+        cells = [
+            torch.bincount(tokens[:, i] * 5 + tokens[:, j], minlength=25).double()
+            for tokens in (fast, slow)
+        ]
+        known = cells[0] + cells[1] > 0
+        difference = (cells[0] - cells[1])[known] ** 2 / (cells[0] + cells[1])[known]
+        freedom = torch.tensor((int(known.sum()) - 1) / 2).double()
+        assert torch.special.gammaincc(freedom, difference.sum() / 2) > 1e-4
+    twice = [Counter(map(tuple, tokens[:, :3].tolist())) for tokens in (fast, slow)]
+    assert max(abs(twice[0][key] - twice[1][key]) for key in twice[0]) < 6 * math.sqrt(count / 4)
+
+
+def test_the_global_bigrams_are_the_corpus_s(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat and the dog ate the hat. " * 20, encoding="utf-8")
+    config = BigramsConfig(corpus=str(text), length=50, n_triggers=1, triggers="frequent")
+    task, (triggers, _, drawn), _ = sample(config, 3000)
+    assert task.chain.characters[triggers[0, 0]] == " "
+    assert task.vocabulary == len(set(text.read_text()))
+    counts = torch.zeros(task.vocabulary, task.vocabulary)
+    for a, b in zip(drawn[:, :-1].T, drawn[:, 1:].T, strict=True):
+        counts.index_put_((a, b), torch.ones(()), accumulate=True)
+    rows = [row for row in range(task.vocabulary) if row != triggers[0, 0]]
+    shares = counts / counts.sum(1, keepdim=True)
+    error = (task.chain.bigrams * (1 - task.chain.bigrams) / counts.sum(1, keepdim=True)).sqrt()
+    assert ((shares - task.chain.bigrams).abs() <= 5 * error + 1e-9)[rows].all()
+
+
+def test_the_same_generator_gives_the_same_draws():
+    once, again, other = (sample(BigramsConfig(noise=0.2), seed=s)[1] for s in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
+    assert not torch.equal(once[2], other[2])
+
+
+def test_noise_comes_as_often_as_told():
+    task, (triggers, _, drawn), batch = sample(BigramsConfig(noise=0.3, n_triggers=1), 2000)
+    after = drawn[:, 1:][drawn[:, :-1] == triggers]
+    share = (after == task.noise_token).double().mean()
+    assert abs(share - 0.3) < 5 * math.sqrt(0.21 / len(after))
+    assert task.hop_names == ("in-context", "global", "noise")
+    assert (batch.targets != UNASKED).sum(-1).eq(1).all()
+
+
+def test_reference_losses_are_the_corpus_s_entropies():
+    task = make_task(BigramsConfig(vocabulary=16, exponent=0.0, concentration=None))
+    losses = task.reference_losses()
+    assert losses == pytest.approx(dict.fromkeys(losses, math.log(16)))
+    plain = make_task(BigramsConfig()).reference_losses()
+    assert plain["bigrams"] < plain["unigrams"] < plain["all tokens alike"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({"length": 3}, "task.length = 3"),
+        ({"vocabulary": 1}, "task.vocabulary = 1"),
+        ({"n_triggers": 65}, "from 1 to 64"),
+        ({"n_triggers": 0}, "from 1 to 64"),
+        ({"noise": 1.0}, "task.noise = 1.0"),
+        ({"concentration": 0.0}, "task.concentration = 0.0"),
+        ({"exponent": -1.0}, "task.exponent = -1.0"),
+        ({"corpus": ""}, "task.corpus"),
+    ],
+)
+def test_bad_configs_are_refused_by_name(fields, allowed):
+    with pytest.raises(HeadwayError) as refusal:
+        BigramsConfig(**fields)
+    assert allowed in str(refusal.value)
+
+
+def test_more_triggers_than_a_text_has_characters_are_refused(tmp_path):
+    (tmp_path / "ab.txt").write_text("abba")
+    with pytest.raises(HeadwayError, match=r"task.n_triggers = 2 .* at most 1"):
+        make_task(BigramsConfig(corpus=str(tmp_path / "ab.txt"), n_triggers=2))
