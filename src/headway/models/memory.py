@@ -55,9 +55,7 @@ def is_recalled(
     return (logits(weights, values, keys).argmax(-1) == targets).to(keys.dtype)
 
 
-def recalled(
-    weights: Weights, values: Values, keys: Keys, classes: Classes | None = None
-) -> float:
+def recalled(weights: Weights, values: Values, keys: Keys, classes: Classes | None = None) -> float:
     """R(W, W*): the share of items whose class is recalled (Bietti et al. 2023, section 4)."""
     return is_recalled(weights, values, keys, classes).mean().item()
 
@@ -131,7 +129,7 @@ def error(
 
 
 def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float:
-    """How often an item is none of those that were sampled: the error of a memory with room for all.
+    """How often an item is none of those sampled before: the error if there is room for all.
 
     For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984, proposition 1).
     """
