@@ -44,7 +44,7 @@ def stored(
 
 def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item class"]:
     """u_kᵀ W e_z of every item and class."""
-    return keys @ weights.T @ values.T
+    return keys @ (values @ weights).T
 
 
 def is_recalled(
