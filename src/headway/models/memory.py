@@ -30,8 +30,8 @@ def random_vectors(
 def orthonormal_vectors(
     count: int, size: int, generator: torch.Generator
 ) -> Float[Tensor, "{count} {size}"]:
-    """Orthonormal vectors in a random direction; no more than `size`."""
-    return torch.linalg.qr(torch.randn(size, count, generator=generator)).Q.T
+    """Orthonormal vectors in a random direction, in double precision; no more than `size`."""
+    return torch.linalg.qr(torch.randn(size, count, generator=generator).double()).Q.T
 
 
 def stored(

@@ -8,7 +8,7 @@ With attention that says nothing and an MLP it is x + W_out act(W_in x). Embeddi
 are random and stay.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from headway.models import TransformerConfig
@@ -35,7 +35,7 @@ def linear(scale: str) -> Configs:
         case "small":
             return _linear((8, 12, 16, 24, 32, 48), range(3))
         case _:
-            return _linear((6, 12), range(1))
+            return _linear((6, 12), range(1), LINEAR[::3])
 
 
 def with_mlp(scale: str) -> Configs:
@@ -48,7 +48,7 @@ def with_mlp(scale: str) -> Configs:
             shapes = [(d, m) for d in (16, 24, 32) for m in (8, 32, 128)]
             return _mlp(shapes, range(3))
         case _:
-            return _mlp([(12, 12)], range(1))
+            return _mlp([(12, 12)], range(1), MLP[2::2])
 
 
 def longer(scale: str) -> Configs:
@@ -59,7 +59,7 @@ def longer(scale: str) -> Configs:
         case "small":
             chosen = _linear((32,), range(1)) | _mlp([(24, 32)], range(1))
         case _:
-            chosen = _linear((6,), range(1))
+            chosen = _linear((6,), range(1), LINEAR[::3])
     return {name: _extended(config, 3) for name, config in chosen.items()}
 
 
@@ -90,11 +90,13 @@ def one_step(scale: str) -> Configs:
     }
 
 
-def _linear(widths: Iterable[int], seeds: Iterable[int]) -> Configs:
+def _linear(
+    widths: Iterable[int], seeds: Iterable[int], shares: Sequence[float] = LINEAR
+) -> Configs:
     seeds = tuple(seeds)
     configs: Configs = {}
     for d in widths:
-        for n in dict.fromkeys(items_for(share * d * d) for share in LINEAR):
+        for n in dict.fromkeys(items_for(share * d * d) for share in shares):
             for seed in seeds:
                 task = AssociationsConfig(n_items=n, sampling="all")
                 training = _training(300, n, 1.0, "W_O.0")
@@ -103,11 +105,13 @@ def _linear(widths: Iterable[int], seeds: Iterable[int]) -> Configs:
     return configs
 
 
-def _mlp(shapes: Iterable[tuple[int, int]], seeds: Iterable[int]) -> Configs:
+def _mlp(
+    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float] = MLP
+) -> Configs:
     seeds = tuple(seeds)
     configs: Configs = {}
     for d, m in shapes:
-        for n in dict.fromkeys(items_for(share * 2 * d * m) for share in MLP):
+        for n in dict.fromkeys(items_for(share * 2 * d * m) for share in shares):
             for seed in seeds:
                 task = AssociationsConfig(n_items=n, sampling="all")
                 training = _training(300, n, 0.2, "W_in.0 W_out.0")

@@ -123,9 +123,10 @@ def exact_logits() -> dict[str, float]:
             keys = memory.orthonormal_vectors(n_items, 64, generator)
             values = memory.orthonormal_vectors(n_classes, 64, generator)
             classes = torch.randint(n_classes, (n_items,), generator=generator)
-            alike = torch.full((n_items,), 1 / n_items)
-            weights = memory.one_step(values, keys, classes, alike, float(n_items))
-            expected = memory.one_step_logits(classes, n_classes, n_items)
+            alike = torch.full((n_items,), 1 / n_items, dtype=keys.dtype)
+            rate = float(n_items)
+            weights = memory.one_step(values, keys, classes, alike, rate)
+            expected = memory.one_step_logits(classes, n_classes, rate)
             off = (memory.logits(weights, values, keys) - expected).abs().max().item()
             found[f"N={n_items} classes={n_classes},seed={seed}"] = off
     return found
