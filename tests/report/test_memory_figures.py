@@ -1,5 +1,7 @@
 from headway.report.figures.capacity_plot import Kept, draw_capacity
+from headway.report.figures.frontier_plot import draw_frontier
 from headway.report.figures.memory_plot import draw_errors, draw_one_step
+from headway.report.figures.recall_plot import Course, draw_courses
 from headway.report.figures.style import svg_bytes
 
 
@@ -36,3 +38,22 @@ def test_errors_have_a_panel_an_exponent_and_one_for_samples():
     means, *_, expected = figure.axes[1].lines
     assert list(means.get_ydata()) == [0.5, 0.25]
     assert list(expected.get_ydata()) == [0.5, 0.25]
+
+
+def test_the_frontier_has_a_dot_a_seed_and_its_line():
+    points = {"a": [(100.0, 0.0, 10.0), (100.0, 0.0, 20.0)], "b": [(50.0, 50.0, 10.0)]}
+    (axes,) = draw_frontier(points, (0.1, 0.2)).axes
+    first, second, line = axes.lines
+    assert list(first.get_xdata()) == [10.0, 5.0]
+    assert list(second.get_ydata()) == [5.0]
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([10.0, 0], [0, 5.0])
+
+
+def test_courses_have_a_panel_a_run_and_shade_what_is_in_between():
+    losses = [3.0, 0.0, 0.0], [1.0, 2.0, 0.0]
+    staged = Course("seed=0", [0, 10, 20], *losses, (10, 10))
+    plain = Course("seed=1", [0, 10, 20], *losses, None)
+    one, other = draw_courses([staged, plain], 2.0).axes
+    assert len(one.patches) == 1
+    assert not other.patches
+    assert list(one.lines[1].get_ydata()) == [4.0, 2.0, 0.0]
