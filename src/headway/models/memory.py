@@ -3,7 +3,7 @@
 A memory W = Σ_z α_z u_f(z) e_zᵀ keeps pairs of an item z and its class f(z), with e_z and u_k
 vectors that are orthonormal, or nearly so as random ones are; what is recalled of z is the class
 argmax_k u_kᵀ W e_z (Cabannes, Dohmatob and Bietti 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv
-2306.00802, section 3).
+2306.00802).
 
 Throughout, `keys` are the e_z, `values` the u_k, and `classes` the f(z); without classes every item
 is its own.
@@ -56,7 +56,7 @@ def is_recalled(
 
 
 def recalled(weights: Weights, values: Values, keys: Keys, classes: Classes | None = None) -> float:
-    """R(W, W*): the share of items whose class is recalled (Bietti et al. 2023, section 4)."""
+    """R(W, W*): the share of items whose class is recalled (Bietti et al. 2023)."""
     return is_recalled(weights, values, keys, classes).mean().item()
 
 
@@ -71,7 +71,7 @@ def one_step(
     """What one step of gradient descent on the cross-entropy makes of W = 0.
 
     It is rate · Σ_z p(z) Σ_k (1{f(z) = k} - p(k|z)) u_k e_zᵀ, where p(k|z) is what is predicted
-    with W = 0 (arXiv 2306.00802, lemma 1): a memory of the right pairs.
+    with W = 0 (arXiv 2306.00802): a memory of the right pairs.
 
     Args:
         values: the u_k.
@@ -103,7 +103,7 @@ def zipf(n_items: int, exponent: float) -> Each:
 
 
 def scheme(name: str, frequencies: Each, d_model: int) -> Each:
-    """How strongly every item is kept, α_z, in a memory of width d (arXiv 2310.02984, section 3).
+    """How strongly every item is kept, α_z, in a memory of width d (arXiv 2310.02984).
 
     Args:
         name: `all` items alike, all by their `frequency`, or alike, but only the `first` d/8, the
@@ -131,7 +131,7 @@ def error(
 def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float:
     """How often an item is none of those sampled before: the error if there is room for all.
 
-    For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984, proposition 1).
+    For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984).
     """
     chances = torch.rand(samples, generator=generator, dtype=frequencies.dtype)
     seen = torch.searchsorted(frequencies.cumsum(0), chances).clamp(max=len(frequencies) - 1)

@@ -14,7 +14,7 @@ from headway.tasks.base import Batch, Relation, Task
 
 @dataclass(frozen=True)
 class AssociationsConfig:
-    """The parameters of a set of associations (Cabannes et al. 2024, arXiv 2310.02984, section 2).
+    """The parameters of a set of associations (Cabannes et al. 2024, arXiv 2310.02984).
 
     Attributes:
         n_items: N, how many items there are.

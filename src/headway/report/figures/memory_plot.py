@@ -58,7 +58,7 @@ def draw_errors(errors: Errors, expected: Mapping[str, Callable[[float], float]]
         _curves(last, _of(errors, "samples", a), expected["samples"](a), i, f"a = {a:g}")
     last.set_title("room for all that was seen", fontsize=8.5, weight="normal")
     last.set_xlabel("samples T")
-    panels[0].set_ylabel("error (dashed: the power expected)")
+    panels[0].set_ylabel("error (dotted: the power expected)")
     panels[0].legend(fontsize=7)
     last.legend(fontsize=7)
     return figure

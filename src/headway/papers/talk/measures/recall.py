@@ -68,11 +68,13 @@ def points(runs: GroupRuns) -> dict[str, list[tuple[float, float, float]]]:
 
 def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, float, float]:
     """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
-    relative error; and the share of the variance of log(facts) that they explain."""
+    relative error; and the share of the variance of log(facts) that they explain, 0 if there is
+    none to explain."""
     every = np.array([point for some in each.values() for point in some])
     found = np.linalg.lstsq(every[:, :2] / every[:, 2:], np.ones(len(every)), rcond=None)[0]
     off = np.log(every[:, 2]) - np.log(np.clip(every[:, :2] @ found, 1e-9, None))
-    explained = 1 - off.var() / np.log(every[:, 2]).var()
+    spread = np.log(every[:, 2]).var()
+    explained = 1 - np.square(off).mean() / spread if spread else 0.0
     return float(found[0]), float(found[1]), float(explained)
 
 
@@ -174,6 +176,7 @@ def dynamics(runs: GroupRuns) -> Measures:
             "dynamics_uniform",
             "dynamics_start",
             "dynamics_recalled",
+            "dynamics_recalled_to_from",
             "dynamics_end",
         )
     }
@@ -193,6 +196,8 @@ def dynamics(runs: GroupRuns) -> Measures:
         known = next((each.step for each in losses if each.total < RECALLED), None)
         if known is not None:
             measured["dynamics_recalled"][name] = float(known)
+        if known is not None and found is not None:
+            measured["dynamics_recalled_to_from"][name] = known / found.first
     return measured
 
 
