@@ -1,8 +1,8 @@
 """The talk's mechanisms (Bietti, April 2025), as experiments."""
 
-from headway.papers.talk import khop
+from headway.papers.talk import khop, memories, recall
 
-MODULES = (khop,)
+MODULES = (memories, recall, khop)
 
 MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 GROUPS = {group.name: group for module in MODULES for group in module.GROUPS}
