@@ -54,7 +54,7 @@ def test_paths_leave_where_the_relation_is(bench):
     for s in range(bench.sequences):
         expected = torch.zeros_like(pattern[s])
         for found in relations:
-            for q, ks in found:
+            for q, ks in found[s]:
                 paths = sum(q in dict(other[s]) for other in relations)
                 for k in ks:
                     expected[q, k] += 1 / len(ks) / paths

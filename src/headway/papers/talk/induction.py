@@ -1,0 +1,147 @@
+"""In-context bigrams: why it takes two layers, and how an induction head is learnt as three
+associative memories (Bietti et al. 2023, arXiv 2306.00802).
+
+The simplified model has two layers of one head, no norms and no MLPs. W_Q is the identity,
+embeddings, places, read-out, W_V and the first W_O are random and stay. Trained are W_K of both
+layers, which start at zero, and the second W_O, as does that. Only in-context outputs are asked
+for.
+
+The source prints its rates for embeddings of length √d; here they have length 1, which multiplies
+rates by d. As printed, a score is divided by √d here too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from headway.models import TransformerConfig
+from headway.papers.experiment import Experiment
+from headway.papers.setups.group import Configs, Group
+from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.talk.measures import bigrams as measures
+from headway.tasks import BigramsConfig
+from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays
+from headway.training import RunConfig, TrainingConfig
+
+JOINT = "W_K.0 W_K.1 W_O.1"
+STAGES = "W_O.1 > W_K.1 > W_K.0"
+
+
+def corpus() -> str:
+    """Shakespeare's plays if they are installed, else the synthetic chain."""
+    return PLAYS if has_plays() else SYNTHETIC
+
+
+def one_layer(scale: str) -> Configs:
+    """Ordinary transformers of one layer."""
+    return _ordinary(scale, 1)
+
+
+def two_layers(scale: str) -> Configs:
+    """Ordinary transformers of two layers."""
+    return _ordinary(scale, 2)
+
+
+def joint(scale: str) -> Configs:
+    """Simplified models, all three weights trained together; checkpoints every few steps."""
+    return {f"seed={seed}": _simple(scale, JOINT, seed) for seed in _seeds(scale)}
+
+
+def stages(scale: str) -> Configs:
+    """Simplified models, one weight trained after the other, in the same number of steps."""
+    return {f"seed={seed}": _simple(scale, STAGES, seed) for seed in _seeds(scale)}
+
+
+def _ordinary(scale: str, n_layers: int) -> Configs:
+    """As `fast` trains: maps that start orthogonal, Muon.
+
+    Small: sequences of 48, and only in-context outputs are asked for.
+    """
+    task = BigramsConfig(corpus=corpus(), length=48, asked="in-context")
+    model = TransformerConfig(
+        n_layers=n_layers, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
+    )
+    training = TrainingConfig(
+        steps=600,
+        batch_size=32,
+        train_examples=None,
+        optimizer="muon",
+        learning_rate=3e-3,
+        betas=(0.9, 0.95),
+        weight_decay=0.0,
+        warmup_steps=20,
+        cooldown_steps=300,
+        eval_every=20,
+        eval_examples=256,
+        checkpoint_every=50,
+    )
+    if scale == "paper":
+        task = replace(task, length=256, asked="all")
+        model = replace(model, d_model=256, n_heads=4, d_mlp=1024)
+        training = replace(training, steps=5000, batch_size=128, cooldown_steps=2500)
+    if scale == "smoke":
+        task = replace(task, length=24, corpus=SYNTHETIC, vocabulary=12, n_triggers=2)
+        model = replace(model, d_model=32, d_mlp=32)
+        short = {"steps": 250, "batch_size": 32, "cooldown_steps": 120, "eval_examples": 128}
+        training = replace(training, **short)
+    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
+
+
+def _simple(scale: str, trained: str, seed: int) -> RunConfig:
+    """Small: T = 32, width 128, batches of 32."""
+    task = BigramsConfig(corpus=corpus(), length=32, asked="in-context")
+    d_model, steps, rate, batch = 128, 300, 20.0, 32
+    if scale == "paper":
+        task = replace(task, length=256)
+        d_model, steps, rate, batch = 256, 1000, 0.03 * 256, 512
+    if scale == "smoke":
+        task = replace(task, length=16, corpus=SYNTHETIC, vocabulary=12, n_triggers=2)
+        d_model, steps = 32, 60
+    together = trained == JOINT
+    return RunConfig(
+        task,
+        TransformerConfig(
+            n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
+        ),
+        TrainingConfig(
+            steps=steps,
+            batch_size=batch,
+            train_examples=None,
+            trained=trained,
+            rising_every=max(1, steps // 3),
+            optimizer="sgd",
+            learning_rate=rate,
+            momentum=0.9,
+            weight_decay=0.0,
+            eval_every=10,
+            eval_examples=256,
+            checkpoint_every=4 if together else 0,
+        ),
+        seed=seed,
+    )
+
+
+def _seeds(scale: str) -> Iterable[int]:
+    return {"paper": range(5), "small": range(3)}.get(scale, range(1))
+
+
+EXPERIMENTS = (
+    Experiment(
+        "induction",
+        "induction heads: two layers against one, and the order in which they are learnt",
+        ("induction-one-layer", "induction-two-layers", "induction-joint", "induction-stages"),
+        measures.induction,
+        drawings.induction,
+    ),
+)
+GROUPS = (
+    Group("induction-one-layer", "ordinary transformers of one layer", one_layer),
+    Group(
+        "induction-two-layers",
+        "ordinary transformers of two layers",
+        two_layers,
+        taken_apart=True,
+        threshold=0.2,
+    ),
+    Group("induction-joint", "the simplified model, trained jointly", joint),
+    Group("induction-stages", "the simplified model, one weight after the other", stages),
+)

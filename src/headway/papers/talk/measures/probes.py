@@ -1,0 +1,110 @@
+"""Memory-recall probes: how many of the associations that an induction head needs are in a weight
+(Bietti et al. 2023, arXiv 2306.00802, section 4).
+
+For associations i → i' that a matrix is to hold, the share of the i for which i' has the largest
+score. They are read off the weights of a model of two layers of one head, without norms and MLPs,
+alone: no sequence is needed.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headway.models import Transformer
+from headway.models.transformer import TokenEmbedding
+from headway.tasks import Bigrams
+from headway.training import Run
+
+OUTPUT, TRIGGER, PREVIOUS = "W_OV.1", "W_KQ.1", "W_KQ.0"
+"""W_OV of the second layer, and W_KQ of the second and of the first."""
+
+
+def recalled(scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " item"]) -> float:
+    """The share of the items of which the answer has the largest score."""
+    return scores.argmax(1).eq(answers).double().mean().item()
+
+
+@torch.no_grad()
+def output_recall(model: Transformer, task: Bigrams) -> float:
+    """Of the tokens that can be outputs, how many the second layer reads out when it sees them."""
+    tokens = _outputs(task)
+    moved = model.layers[1].attn.moves()[0].sum(0)
+    scores = _embedding(model).weight[tokens] @ moved.T @ model.unembed.weight.T
+    return recalled(scores, tokens)
+
+
+@torch.no_grad()
+def trigger_recall(model: Transformer, task: Bigrams) -> float:
+    """Of the triggers, how many look in the second layer for a position that the first layer told
+    of the same trigger, among all triggers.
+
+    What the first layer tells of a token e is W_O W_V e, the remapped token.
+    """
+    tokens = torch.arange(task.n_plain) if task.config.triggers == "drawn" else task.frequent
+    triggers = _embedding(model).weight[tokens]
+    told = triggers @ model.layers[0].attn.moves()[0].sum(0).T
+    return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
+
+
+@torch.no_grad()
+def previous_recall(model: Transformer, task: Bigrams) -> float:
+    """Of all places but the first, how many look in the first layer for the place before them,
+    among the places that they can see."""
+    places = _embedding(model).places
+    assert places is not None  # models of these experiments learn places
+    scores = _scores(model, 0, places, places)
+    hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    scores = scores.masked_fill(hidden, -torch.inf)
+    return recalled(scores[1:], torch.arange(len(places) - 1))
+
+
+PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
+    OUTPUT: output_recall,
+    TRIGGER: trigger_recall,
+    PREVIOUS: previous_recall,
+}
+"""In the order in which they are learnt."""
+
+
+def chances(task: Bigrams) -> dict[str, float]:
+    """What every probe is on average if all scores are random."""
+    drawn = task.config.triggers == "drawn"
+    seen = torch.arange(2, task.length + 1).double()
+    return {
+        OUTPUT: 1 / task.n_tokens,
+        TRIGGER: 1 / (task.n_plain if drawn else task.config.n_triggers),
+        PREVIOUS: (1 / seen).mean().item(),
+    }
+
+
+def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
+    """The steps of a run's checkpoints, and every probe at each."""
+    task, steps = run.task, run.checkpoint_steps()
+    assert isinstance(task, Bigrams)
+    found: dict[str, list[float]] = {name: [] for name in PROBES}
+    for step in steps:
+        model = run.model(step)
+        for name, probe in PROBES.items():
+            found[name].append(probe(model, task))
+    return steps, found
+
+
+def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
+    """The tokens that can be a trigger's output."""
+    tokens = torch.arange(task.n_plain)
+    if task.config.triggers == "drawn":
+        return tokens
+    return tokens[~torch.isin(tokens, task.frequent)]
+
+
+def _embedding(model: Transformer) -> TokenEmbedding:
+    assert isinstance(model.embed, TokenEmbedding)  # the task is of tokens
+    return model.embed
+
+
+def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
+    """What vectors [query, d_model] find in others [key, d_model], [query, key]."""
+    queries, keys, _ = model.layers[layer].attn.qkv.weight.chunk(3)
+    return (asking @ queries.T) @ (asked @ keys.T).T
