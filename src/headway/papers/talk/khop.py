@@ -1,19 +1,19 @@
 """The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268),
 and which curriculum (Wang, Nichani et al. 2025, arXiv 2505.23683).
 
-Trained as `fast` trains, with Muon, on fresh sequences that ask for hop_k at every place.
+Trained as the recipe `hops` trains; every sequence asks for hop_k at every place.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
-from headway.models import TransformerConfig
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import khop_drawings as drawings
 from headway.papers.talk.measures import khop as measures
-from headway.tasks import HopsConfig
-from headway.training import RunConfig, TrainingConfig
+from headway.training import RunConfig
+from headway.training.config import changed
+from headway.training.recipes import hops
 
 Depths = Literal["full", "mixture", "rising"]
 
@@ -68,38 +68,25 @@ def curricula(scale: str) -> Configs:
         "easy-to-hard": (size.hops, "rising"),
     }
     return {
-        f"{way},seed={seed}": config(size, hops, size.layers[-1], seed, depths)
-        for way, (hops, depths) in ways.items()
+        f"{way},seed={seed}": config(size, asked, size.layers[-1], seed, depths)
+        for way, (asked, depths) in ways.items()
         for seed in range(size.seeds)
     }
 
 
 def config(
-    size: Size, hops: tuple[int, ...], layers: int, seed: int, depths: Depths = "full"
+    size: Size, asked: tuple[int, ...], layers: int, seed: int, depths: Depths = "full"
 ) -> RunConfig:
     """A run; if the k rise, they are all asked in the second half of the steps."""
-    steps, width = size.steps, size.width
-    return RunConfig(
-        task=HopsConfig(hops=hops, n_places=size.places),
-        model=TransformerConfig(layers, width, 4, d_mlp=2 * width, init="fan_in"),
-        training=TrainingConfig(
-            steps=steps,
-            batch_size=16,
-            train_examples=None,
-            depths=depths,
-            rising_every=max(1, steps // (2 * len(hops))),
-            optimizer="muon",
-            learning_rate=3e-3,
-            weight_decay=0.01,
-            warmup_steps=steps // 30,
-            cooldown_steps=steps // 3,
-            stop_below=0.01,
-            eval_every=50,
-            eval_examples=256,
-            checkpoint_every=0,
-        ),
-        seed=seed,
-    )
+    fields = {
+        "task.n_places": size.places,
+        "model.n_layers": layers,
+        "model.d_model": size.width,
+        "model.d_mlp": 2 * size.width,
+        "training.depths": depths,
+        "training.checkpoint_every": 0,
+    }
+    return changed(hops(asked, size.steps, seed), fields)
 
 
 EXPERIMENTS = (
