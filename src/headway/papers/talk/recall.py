@@ -33,8 +33,8 @@ def attention_only(scale: str) -> Configs:
             shapes = [(32, heads, 8, 0) for heads in (4, 8, 16, 32)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(16, heads, 4, 0) for heads in (2, 4, 8, 16)]
-            return _series(shapes, range(3), 1_000)
+            shapes = [(16, heads, 4, 0) for heads in (4, 8, 16, 32)]
+            return _series(shapes, range(3), 2_000)
         case _:
             return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::3])
 
@@ -47,7 +47,7 @@ def with_mlp(scale: str) -> Configs:
             return _series(shapes, range(5), 4_000)
         case "small":
             shapes = [(16, heads, 4, 8 * heads) for heads in (2, 4, 8)]
-            return _series(shapes, range(3), 1_000)
+            return _series(shapes, range(3), 2_000)
         case _:
             return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::3])
 
@@ -60,7 +60,7 @@ def traded(scale: str) -> Configs:
             return _series(shapes, range(5), 4_000)
         case "small":
             shapes = [(16, 2, 4, 64), (16, 8, 4, 16)]
-            return _series(shapes, range(3), 1_000)
+            return _series(shapes, range(3), 2_000)
         case _:
             return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::3])
 
