@@ -33,7 +33,8 @@ class BigramsConfig:
             `uniform` or by the `unigrams`.
         noise: the probability that after a trigger comes, instead of its output, the noise token,
             which is met nowhere else.
-        asked: at which positions the next token is asked for: at `all`, or only `in-context`.
+        asked: at which positions the next token is asked for: at `all`, or only `in-context`, at
+            triggers that were followed by their output before.
         exponent: of a synthetic corpus (see `corpus.synthetic`), as the rest.
         concentration: likewise.
         chain: likewise, its seed.
@@ -92,7 +93,8 @@ class Bigrams(Task):
     of them. Targets are the tokens that come next, in columns:
 
     `in-context`: outputs of triggers that were followed by their output before in the sequence;
-    `global`: all the rest, first outputs among them; `noise`: the noise token after a trigger.
+    `global`: all the rest, first outputs among them; `noise`: the noise token after a trigger
+    (of those that were followed by their output before, if only in-context is asked).
     With noise, an in-context output is thus one that noise did not replace, and even the best
     predictor has a loss of -ln(1 - noise) there.
     """
@@ -120,8 +122,8 @@ class Bigrams(Task):
         self.noise_token = self.n_plain if noisy else None
         self.length = self.n_read = config.length
         self.d_input = 2
-        others = ("global", "noise") if noisy else ("global",)
-        self.hop_names = ("in-context", *(others if config.asked == "all" else ()))
+        names = {"in-context": True, "global": config.asked == "all", "noise": noisy}
+        self.hop_names = tuple(name for name, is_asked in names.items() if is_asked)
         unigrams = chain.unigrams.to(device=device, dtype=torch.float32)
         self._unigrams = unigrams
         # What follows the noise token is drawn as the first token is.
@@ -199,15 +201,14 @@ class Bigrams(Task):
         told = here & (following[..., None] == outputs[:, None])
         known = here & (told.cumsum(1) - told.long() > 0)
         in_context = (known & told).any(-1)
-        columns = [in_context]
-        if self.config.asked == "all":
-            noisy = torch.zeros_like(in_context)
-            if self.noise_token is not None:
-                noisy = following == self.noise_token
-            columns.append(~in_context & ~noisy)
-            if self.noise_token is not None:
-                columns.append(noisy)
-        targets = torch.stack([following.where(column, UNASKED) for column in columns], dim=-1)
+        noisy = torch.zeros_like(in_context)
+        if self.noise_token is not None:
+            noisy = following == self.noise_token
+        columns = {"in-context": in_context, "global": ~in_context & ~noisy, "noise": noisy}
+        if self.config.asked == "in-context":
+            columns["noise"] = noisy & known.any(-1)
+        asked = [columns[name] for name in self.hop_names]
+        targets = torch.stack([following.where(column, UNASKED) for column in asked], dim=-1)
         places = torch.arange(self.length, device=tokens.device).expand_as(inputs)
         roles = torch.empty(len(tokens), 0, 0, dtype=torch.long, device=tokens.device)
         return Batch(torch.stack([inputs, places], dim=-1), targets, roles)

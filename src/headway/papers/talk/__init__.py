@@ -1,8 +1,8 @@
 """The talk's mechanisms (Bietti, April 2025), as experiments."""
 
-from headway.papers.talk import induction, khop, memories, recall
+from headway.papers.talk import induction, khop, memories, noise, recall
 
-MODULES = (memories, recall, induction, khop)
+MODULES = (memories, recall, induction, noise, khop)
 
 MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
 GROUPS = {group.name: group for module in MODULES for group in module.GROUPS}

@@ -2,7 +2,11 @@
 
 from headway.papers.drawings import Drawn, GroupRuns
 from headway.papers.measures.reading import Runs
+from headway.papers.talk.measures import noise
 from headway.papers.talk.measures.probes import PROBES, histories
+
+RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+"""Fractions of the full rank that are drawn."""
 
 
 def induction(runs: GroupRuns) -> Drawn:
@@ -16,7 +20,7 @@ def induction(runs: GroupRuns) -> Drawn:
     }
     ways = {"together": runs["induction-joint"], "one by one": runs["induction-stages"]}
     panels = [
-        Panel(title, "loss of in-context outputs, nats", _losses(known), logarithmic=False)
+        Panel(title, "loss of in-context outputs, nats", _losses(known))
         for title, known in (("Ordinary transformers", ordinary), ("Three weights", ways))
         if any(known.values())
     ]
@@ -49,3 +53,34 @@ def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[floa
             for run in runs.values()
         ]
     return curves
+
+
+def noisy_recall(runs: GroupRuns) -> Drawn:
+    """What the last MLP and attention add for the noise, against the step; and what is said at
+    clean outputs with the last MLP cut to low rank."""
+    from headway.report.figures.curves_plot import Panel, draw_curves
+
+    found = [noise.histories(run) for run in runs["noisy-recall"].values()]
+    cut = [noise.by_fraction(run, RANKS) for run in runs["noisy-recall"].values()]
+    if not found:
+        return {}
+    parts = {
+        "last MLP": [(steps, mlp) for steps, mlp, _ in found],
+        "last attention": [(steps, attention) for steps, _, attention in found],
+    }
+    says = {
+        "the output": [(RANKS, [one[rank].output for rank in RANKS]) for one in cut],
+        "the noise token": [(RANKS, [one[rank].noise for rank in RANKS]) for one in cut],
+    }
+    panels = [
+        Panel("For noise, against the output", "margin in logits", parts, {"neither": 0.0}),
+        Panel(
+            "Clean outputs, last MLP cut",
+            "share that says",
+            says,
+            against="fraction of the full rank",
+            top=1.05,
+        ),
+    ]
+    title = "Noise: what the last layer's parts say, and what is said without its MLP"
+    return {"noisy-recall": (title, draw_curves(panels))}

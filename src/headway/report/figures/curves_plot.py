@@ -1,4 +1,4 @@
-"""Curves against the step, a line a seed, in panels side by side."""
+"""Curves, a line a seed, in panels side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from headway.report.figures.style import DASHES, FAINT, PALETTE, styled
 
 Curve = tuple[Sequence[float], Sequence[float]]
-"""Steps, and a value at each."""
+"""Steps, or whatever values are drawn against, and a value at each."""
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,11 @@ class Panel:
 
     Attributes:
         title: above it.
-        value: what is drawn against the step.
+        value: what is drawn.
         curves: one a seed, by name; each name has a colour and dashes of its own.
         levels: values to mark across all steps, by name.
         logarithmic: whether steps are drawn so, 0 with them.
+        against: what the curves are drawn against.
         top: the end of the axis of values; none leaves it to the curves.
     """
 
@@ -29,6 +30,7 @@ class Panel:
     curves: Mapping[str, Sequence[Curve]]
     levels: Mapping[str, float] = field(default_factory=dict)
     logarithmic: bool = False
+    against: str = "step"
     top: float | None = None
 
 
@@ -60,7 +62,7 @@ def draw_curves(panels: Sequence[Panel]) -> Figure:
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0 if panel.top is not None else None, top=panel.top)
         axes.set_title(panel.title)
-        axes.set_xlabel("step")
+        axes.set_xlabel(panel.against)
         axes.set_ylabel(panel.value)
         axes.legend(fontsize=7.5)
     return figure

@@ -1,0 +1,76 @@
+"""In-context bigrams with noise: what comes often after a trigger is kept by an MLP, what only the
+context tells by attention (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
+
+from dataclasses import replace
+
+from headway.models import TransformerConfig
+from headway.papers.experiment import Experiment
+from headway.papers.setups.group import Configs, Group
+from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.talk.induction import corpus
+from headway.papers.talk.measures import noise as measures
+from headway.tasks import BigramsConfig
+from headway.training import RunConfig, TrainingConfig
+
+INNER = "W_Q W_K W_V W_O W_in W_out"
+"""Embeddings and read-out stay as they were drawn, and there are no biases that learn: a token's
+frequency can then be kept by layers alone."""
+
+
+def noisy(scale: str) -> Configs:
+    """Two layers with MLPs; one trigger, after which the noise token comes half of the time.
+
+    Small: 32 characters, sequences of 32, width 64, Adam, only in-context outputs and the noise in
+    their place asked for.
+    """
+    task = BigramsConfig(
+        corpus=corpus(), length=32, vocabulary=32, n_triggers=1, noise=0.5, asked="in-context"
+    )
+    model = TransformerConfig(
+        n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
+    )
+    training = TrainingConfig(
+        steps=600,
+        batch_size=32,
+        train_examples=None,
+        trained=INNER,
+        learning_rate=5e-3,
+        weight_decay=0.0,
+        warmup_steps=20,
+        cooldown_steps=300,
+        eval_every=20,
+        eval_examples=256,
+        checkpoint_every=20,
+    )
+    seeds = 3
+    if scale == "paper":
+        task = replace(task, length=256, vocabulary=65, asked="all")
+        model = replace(model, d_model=256, d_mlp=1024)
+        training = replace(
+            training,
+            steps=5000,
+            batch_size=512,
+            optimizer="sgd",
+            momentum=0.9,
+            learning_rate=0.1,
+            warmup_steps=0,
+            cooldown_steps=0,
+            checkpoint_every=100,
+        )
+        seeds = 5
+    if scale == "smoke":
+        training = replace(training, steps=200, cooldown_steps=0)
+        seeds = 1
+    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in range(seeds)}
+
+
+EXPERIMENTS = (
+    Experiment(
+        "noisy-recall",
+        "noise after a trigger: what the last MLP keeps, and what is left without it",
+        ("noisy-recall",),
+        measures.noisy_recall,
+        drawings.noisy_recall,
+    ),
+)
+GROUPS = (Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy),)
