@@ -20,7 +20,7 @@ from headway.training import RunConfig, TrainingConfig
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""
 
-SHARES = [0.7 * 1.28**i for i in range(4)]
+SHARES = [0.7 * 1.28**i for i in range(5)]
 """Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
 ATTENTION, MLP = 0.1, 0.15
 """Facts that a parameter is expected to keep, roughly; found on single runs of the smallest."""
@@ -36,7 +36,7 @@ def attention_only(scale: str) -> Configs:
             shapes = [(16, heads, 4, 0) for heads in (4, 8, 16, 32)]
             return _series(shapes, range(3), 2_000)
         case _:
-            return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::3])
+            return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::4])
 
 
 def with_mlp(scale: str) -> Configs:
@@ -49,7 +49,7 @@ def with_mlp(scale: str) -> Configs:
             shapes = [(16, heads, 4, 8 * heads) for heads in (2, 4, 8)]
             return _series(shapes, range(3), 2_000)
         case _:
-            return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::3])
+            return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::4])
 
 
 def traded(scale: str) -> Configs:
@@ -62,7 +62,7 @@ def traded(scale: str) -> Configs:
             shapes = [(16, 2, 4, 64), (16, 8, 4, 16)]
             return _series(shapes, range(3), 2_000)
         case _:
-            return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::3])
+            return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::4])
 
 
 def dynamics(scale: str) -> Configs:
