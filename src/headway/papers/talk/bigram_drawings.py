@@ -29,13 +29,14 @@ def induction(runs: GroupRuns) -> Drawn:
             "In-context outputs: losses against the step",
             draw_curves(panels),
         )
-    probes = {name: [] for name in PROBES}
-    for run in runs["induction-joint"].values():
-        steps, found = histories(run)
-        for name, values in found.items():
-            probes[name].append((steps, values))
     if runs["induction-joint"]:
-        panel = Panel("Memory recall", "share recalled", probes, logarithmic=True, top=1.05)
+        panel = Panel(
+            "Memory recall",
+            "share recalled",
+            _recalls(runs["induction-joint"]),
+            logarithmic=True,
+            top=1.05,
+        )
         title = "Memory-recall probes of the three trained weights"
         drawn["induction-recall"] = title, draw_curves([panel])
     return drawn
@@ -53,6 +54,29 @@ def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[floa
             for run in runs.values()
         ]
     return curves
+
+
+def three_steps(runs: GroupRuns) -> Drawn:
+    """The probes after every step."""
+    from headway.report.figures.curves_plot import Panel, draw_curves
+
+    if not runs["three-gradient-steps"]:
+        return {}
+    panel = Panel(
+        "Memory recall", "share recalled", _recalls(runs["three-gradient-steps"]), top=1.05
+    )
+    title = "Memory-recall probes after each of three gradient steps"
+    return {"three-gradient-steps": (title, draw_curves([panel]))}
+
+
+def _recalls(runs: Runs) -> dict[str, list[tuple[list[int], list[float]]]]:
+    """Every probe at every checkpoint of every run."""
+    probes = {name: [] for name in PROBES}
+    for run in runs.values():
+        steps, found = histories(run)
+        for name, values in found.items():
+            probes[name].append((steps, values))
+    return probes
 
 
 def noisy_recall(runs: GroupRuns) -> Drawn:

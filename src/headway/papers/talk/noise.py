@@ -30,17 +30,17 @@ def noisy(scale: str) -> Configs:
         n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
     )
     training = TrainingConfig(
-        steps=600,
+        steps=900,
         batch_size=32,
         train_examples=None,
         trained=INNER,
         learning_rate=5e-3,
         weight_decay=0.0,
         warmup_steps=20,
-        cooldown_steps=300,
+        cooldown_steps=450,
         eval_every=20,
         eval_examples=256,
-        checkpoint_every=20,
+        checkpoint_every=30,
     )
     seeds = 3
     if scale == "paper":

@@ -19,6 +19,8 @@ from headway.training.losses import predictions
 
 FRACTIONS = (1.0, 0.2, 0.1, 0.0)
 """Of the full rank, to which the weights of the last MLP are cut."""
+DATED = 256
+"""Sequences on which the margins of every checkpoint are measured."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, flo
 
 def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     """The steps of a run's checkpoints, and the margins of the last MLP and attention at each."""
-    task, batch = run.task, unseen(run)
+    task, batch = run.task, unseen(run).part(slice(DATED))
     assert isinstance(task, Bigrams)
     steps = run.checkpoint_steps()
     found = [margins(run.model(step), task, batch) for step in steps]

@@ -1,0 +1,66 @@
+"""Three steps of gradient descent towards an induction head (Bietti et al. 2023, arXiv 2306.00802,
+section 5): the second layer's W_O, then its W_K, then the first layer's W_K, each from zero.
+
+While attention is uniform a position sees the mean of what came before. So the first step stores
+in W_OV of the second layer that a token is more often followed, at a trigger, by itself than by
+others: outputs are in the context, other tokens are there by chance. The second step raises the
+scores of the positions that say the output, and what these have in common is that the trigger was
+before them. The third step should do the same one layer below, for the place before.
+"""
+
+from headway.models import TransformerConfig
+from headway.papers.experiment import Experiment
+from headway.papers.setups.group import Configs, Group
+from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.talk.measures import bigrams as measures
+from headway.tasks import BigramsConfig
+from headway.training import RunConfig, TrainingConfig
+
+
+def three_steps(scale: str) -> Configs:
+    """All tokens equally frequent and without bigrams; one large batch a step.
+
+    A step's rate makes no difference to its own probe, as its weight starts from zero, only to
+    those of later steps.
+    """
+    length, d_model, batch = {"paper": (64, 1024, 32768), "small": (32, 128, 8192)}.get(
+        scale, (16, 64, 512)
+    )
+    return {
+        f"seed={seed}": RunConfig(
+            BigramsConfig(
+                length=length, vocabulary=32, exponent=0.0, concentration=None, asked="in-context"
+            ),
+            TransformerConfig(
+                n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
+            ),
+            TrainingConfig(
+                steps=3,
+                batch_size=batch,
+                train_examples=None,
+                trained="W_O.1 > W_K.1 > W_K.0",
+                rising_every=1,
+                optimizer="sgd",
+                learning_rate=100.0,
+                momentum=0.0,
+                weight_decay=0.0,
+                eval_every=1,
+                eval_examples=256,
+                checkpoint_every=1,
+            ),
+            seed=seed,
+        )
+        for seed in range({"paper": 5, "small": 3}.get(scale, 1))
+    }
+
+
+EXPERIMENTS = (
+    Experiment(
+        "three-gradient-steps",
+        "three steps of gradient descent, one a weight, towards an induction head",
+        ("three-gradient-steps",),
+        measures.three_steps,
+        drawings.three_steps,
+    ),
+)
+GROUPS = (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),)

@@ -1,0 +1,128 @@
+"""What is measured of in-context bigrams, on short runs."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headway.papers.talk import induction, noise, three_steps
+from headway.papers.talk.measures import bigrams, probes
+from headway.papers.talk.measures import noise as measures
+from headway.tasks import UNASKED, make_task
+from headway.training import train
+from headway.training.losses import predictions
+
+MODULES = (induction, three_steps, noise)
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_every_experiment_has_its_groups_and_every_group_runs(scale):
+    groups = {group.name: group for module in MODULES for group in module.GROUPS}
+    for module in MODULES:
+        for experiment in module.EXPERIMENTS:
+            assert set(experiment.groups) <= groups.keys()
+    for group in groups.values():
+        configs = group.plan(scale)
+        assert len({config.seed for config in configs.values()}) == len(configs) > 0
+        if scale == "small":
+            assert len(configs) >= 3
+
+
+def short(config, **training):
+    fields = {"steps": 12, "cooldown_steps": 0, "eval_every": 6, "checkpoint_every": 6}
+    return replace(config, training=replace(config.training, **fields | training))
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    return train(short(noise.noisy("smoke")["seed=0"]), tmp_path_factory.mktemp("runs") / "noisy")
+
+
+@pytest.fixture(scope="module")
+def joint(tmp_path_factory):
+    config = short(induction.joint("smoke")["seed=0"], steps=60, checkpoint_every=4)
+    return train(config, tmp_path_factory.mktemp("runs") / "joint")
+
+
+def test_margins_add_up_to_the_logits(noisy):
+    task, model = noisy.task, noisy.model()
+    batch = bigrams.unseen(noisy)
+    wanted = batch.targets[..., task.hop_names.index("in-context")]
+    asked = wanted != UNASKED
+    logits = predictions(model, batch)
+    told = logits[..., task.noise_token] - logits.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
+    mlp, attention = measures.margins(model, task, batch)
+    block = model.layers[-1]
+    # What is left of the logits when the last layer adds nothing, at the norm's scale of before.
+    first, last = model.streams(batch.inputs, lambda _, pattern: pattern)
+    scale = last.var(-1, correction=0, keepdim=True).add(1e-5).sqrt()
+    centred = (first - first.mean(-1, keepdim=True)) / scale
+    towards = model.unembed.weight[task.noise_token] - model.unembed.weight[wanted.clamp(min=0)]
+    rest = (centred * towards).sum(-1)[asked].mean().item()
+    assert mlp + attention + rest == pytest.approx(told[asked].mean().item(), abs=1e-4)
+    assert block.mlp is not None
+    block.mlp.down.weight.zero_()
+    none, _ = measures.margins(model, task, batch)
+    assert none == pytest.approx(0, abs=1e-6)
+
+
+def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy):
+    found = measures.by_fraction(noisy)
+    model, batch = noisy.model(), bigrams.unseen(noisy)
+    assert found[1.0] == measures.said(model, noisy.task, batch)
+    mlp = model.layers[-1].mlp
+    assert mlp is not None
+    mlp.up.weight.zero_()
+    mlp.down.weight.zero_()
+    assert found[0.0] == measures.said(model, noisy.task, batch)
+    for said in found.values():
+        assert 0 <= said.output + said.noise <= 1
+
+
+def test_noise_is_measured_of_every_run(noisy):
+    measured = measures.noisy_recall({"noisy-recall": {"seed=0": noisy}})
+    fractions = measures.by_fraction(noisy)
+    gain = fractions[0.1].output - fractions[1.0].output
+    assert measured["noisy_gain_0.1"] == {"seed=0": gain}
+    steps, mlp, attention = measures.histories(noisy)
+    assert steps == [0, 6, 12]
+    assert len(mlp) == len(attention) == 3
+
+
+def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
+    groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
+    others = {group: {} for group in groups}
+    measured = bigrams.induction({"induction-joint": {"seed=0": joint}, **others})
+    assert measured["induction_order"] == {"seed=0": 1.0}
+    assert measured["induction_recall_W_OV.1"]["seed=0"] == 1.0
+    dates = [measured[f"induction_date_{name}"]["seed=0"] for name in probes.PROBES]
+    assert dates == sorted(dates)
+    assert measured["induction_two_layers"] == measured["induction_joint_gain"] == {}
+
+
+def test_accuracy_counts_in_context_outputs_alone(joint, monkeypatch):
+    batch = bigrams.unseen(joint)
+    column = joint.task.hop_names.index("in-context")
+    wanted = batch.targets[..., column].clamp(min=0)
+    vocabulary = make_task(joint.config.task).d_target
+    wrong_first = wanted.clone()
+    wrong_first[: len(wanted) // 2] = (wrong_first[: len(wanted) // 2] + 1) % vocabulary
+    logits = torch.nn.functional.one_hot(wrong_first, vocabulary).float()
+    monkeypatch.setattr(bigrams, "predictions", lambda *_: logits)
+    asked = (batch.targets[..., column] != UNASKED).sum(1).double()
+    expected = asked[len(wanted) // 2 :].sum() / asked.sum()
+    assert bigrams.in_context_accuracy(joint) == pytest.approx(expected.item())
+
+
+def test_three_steps_change_one_weight_each(tmp_path):
+    config = three_steps.three_steps("smoke")["seed=0"]
+    run = train(replace(config, training=replace(config.training, batch_size=64)), tmp_path / "run")
+    models = [run.model(step) for step in range(4)]
+    d = config.model.d_model
+    for step, (layer, weight) in enumerate([(1, "out"), (1, "key"), (0, "key")], start=1):
+        for other in range(4):
+            attention = models[other].layers[layer].attn
+            value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
+            assert bool(value.any()) == (other >= step)
+    measured = bigrams.three_steps({"three-gradient-steps": {"seed=0": run}})
+    assert all(0 <= values["seed=0"] <= 1 for values in measured.values())
