@@ -12,7 +12,7 @@ from headway.papers.measures.reading import Runs
 from headway.tasks import Associations, Batch, Recall
 from headway.training import Run
 from headway.training.data import generator_for
-from headway.training.losses import predictions
+from headway.training.losses import accuracies, predictions
 
 BAR = 0.99
 """The accuracy from which on everything counts as kept."""
@@ -58,23 +58,22 @@ def everything(run: Run) -> Batch:
 def accuracy(run: Run) -> float:
     """The share of all items, or facts, that the last weights know."""
     batch = everything(run)
-    right = predictions(run.model(), batch).argmax(-1) == batch.targets[..., 0]
-    return right.float().mean().item()
+    return accuracies(predictions(run.model(), batch), batch.targets).item()
 
 
-def capacity(accuracies: Mapping[float, float]) -> float | None:
+def capacity(shares: Mapping[float, float]) -> float | None:
     """How much is kept, from the accuracy by how much there was to keep.
 
     It is where the accuracy falls through `BAR` behind the largest number at which it does not lie
     below, interpolated linearly in the number's logarithm; none if it lies below at all numbers,
     or at none behind the largest.
     """
-    counts = sorted(accuracies)
-    kept = [i for i, count in enumerate(counts) if accuracies[count] >= BAR]
+    counts = sorted(shares)
+    kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
     if not kept or kept[-1] == len(counts) - 1:
         return None
     low, high = counts[kept[-1]], counts[kept[-1] + 1]
-    above, below = accuracies[low], accuracies[high]
+    above, below = shares[low], shares[high]
     share = (above - BAR) / (above - below)
     return low * (high / low) ** share
 
@@ -97,10 +96,10 @@ def capacities(
         name = f"{shape(run)},seed={run.config.seed}"
         series.setdefault(name, {})[count(run)] = accuracy(run)
     found, open_ended = {}, {}
-    for name, accuracies in series.items():
-        known = capacity(accuracies)
+    for name, shares in series.items():
+        known = capacity(shares)
         if known is None:
-            open_ended[name] = max(accuracies)
+            open_ended[name] = max(shares)
         else:
             found[name] = known
     return found, open_ended
