@@ -35,10 +35,11 @@ def test_help_lists_the_verbs(tmp_path):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(tmp_path, verb):
-    shown = headway(verb, "--help", cwd=tmp_path)
-    assert shown.returncode == 0
-    assert "usage: headway " + verb in shown.stdout
+def test_every_verb_has_help(verb, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([verb, "--help"])
+    assert stop.value.code == 0
+    assert "usage: headway " + verb in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,26 @@ def test_train_then_look(tmp_path):
     assert "written to runs/a/circuit.json" in both.stdout
     assert "headway report runs/a" in both.stdout
     assert "mean Jaccard index of two runs' relations: 1.00" in both.stdout
+
+
+def test_tokens_are_trained_and_taken_apart_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = ("--task.hops", "1", "--task.n-places", "8", "--model.d-model", "8")
+    short = ("--training.steps", "4", "--training.cooldown-steps", "2")
+    cli.main(["train", "hops", *small, *short, "--folder", "a"])
+    assert "done: validation cross-entropy" in capsys.readouterr().out
+    cli.main(["circuit", "a", "--threshold", "10"])
+    cli.main(["emergence", "a"])
+    cli.main(["runs", "."])
+    told = capsys.readouterr().out
+    assert "no theory of information flow for this task" in told
+    assert "partial loss below 0.5 at step:  hop 1 never" in told
+    for verb in ("report", "theory"):
+        with pytest.raises(SystemExit):
+            cli.main([verb, "a"])
+        complained = capsys.readouterr().err
+        assert "task.kind = 'hops'" in complained
+        assert complained.count("\n") == 1
 
 
 def test_known_circuits_are_scored(tmp_path):

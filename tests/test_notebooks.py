@@ -61,6 +61,7 @@ def test_every_notebook_is_known():
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == SHOWN.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_notebooks_run_from_top_to_bottom(name):
     check(loaded().executed(FOLDER / f"{name}.ipynb"), name)

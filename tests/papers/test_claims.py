@@ -9,6 +9,7 @@ from headway.papers.experiments import EXPERIMENTS
 from headway.papers.reproduce import judged
 from headway.papers.setups import WAYS
 from headway.papers.table import markdown, ways_of_asking
+from headway.papers.talk import MECHANISMS
 
 CLAIM = """
 [[claim]]
@@ -89,17 +90,20 @@ def test_a_claim_that_lacks_something_is_told(text, said):
 
 def test_every_claim_is_of_a_figure_that_can_be_asked_for():
     found = claims()
-    assert {one.figure for one in found} == set(EXPERIMENTS)
+    assert {one.figure for one in found} == set(EXPERIMENTS) | set(MECHANISMS)
     for one in found:
         assert set(one.why) == set(one.rules) - {"paper"}
     assert [one.id for one in claims("fig3")] == ["shared-information", "at-most-triples"]
 
 
-def test_the_table_in_the_docs_is_that_of_the_results():
+@pytest.mark.parametrize(
+    ("document", "there"), [("paper", EXPERIMENTS), ("mechanisms", MECHANISMS)]
+)
+def test_the_table_in_the_docs_is_that_of_the_results(document, there):
     root = Path(__file__).parents[2]
-    verdicts, known = judged("small", root / "results")
+    verdicts, known = judged(there, "small", root / "results")
     assert known
-    page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
+    page = (root / "docs" / f"{document}.md").read_text(encoding="utf-8")
     table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
     assert table == markdown(verdicts)
 

@@ -13,7 +13,7 @@ from headway.models import TransformerConfig
 from headway.sweeps import LocalEngine, sweep
 from headway.sweeps.jobs import Job
 from headway.sweeps.memory import PROCESS, available, estimate, n_weights, resident
-from headway.tasks import ConditionalConfig, make_task
+from headway.tasks import ConditionalConfig, HopsConfig, make_task
 from headway.training import Run, RunConfig, fast, paper
 
 
@@ -24,14 +24,15 @@ from headway.training import Run, RunConfig, fast, paper
         TransformerConfig(n_layers=2, n_heads=4, d_head=8),
         TransformerConfig(n_layers=1, d_mlp=0),
         TransformerConfig(d_mlp=7, d_model=32, n_heads=2),
+        TransformerConfig(positions="none", norm="none"),
     ],
 )
-@pytest.mark.parametrize("task", [fast().task, ConditionalConfig(curriculum=False)])
+@pytest.mark.parametrize("task", [fast().task, ConditionalConfig(curriculum=False), HopsConfig()])
 def test_the_weights_are_counted_as_they_are(model, task, tmp_path):
     built = Run(tmp_path, RunConfig(task=task, model=model)).new_model()
     made = make_task(task)
     count = sum(weight.numel() for weight in built.parameters())
-    assert n_weights(model, made.d_input, made.d_target) == count
+    assert n_weights(model, made) == count
 
 
 def test_an_estimate_grows_with_what_takes_memory():

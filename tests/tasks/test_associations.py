@@ -26,7 +26,7 @@ def test_an_item_stands_alone_and_its_class_is_asked_for():
     classes = task.classes.tolist()
     assert [classes[item] for item in items_of(batch)] == batch.targets.flatten().tolist()
     assert set(classes) == {0, 1, 2}
-    assert (task.length, task.n_read, task.vocabulary, task.d_target) == (1, 1, 9, 9)
+    assert (task.length, task.n_read, task.vocabulary, task.d_target) == (1, 1, 9, 3)
     assert task.relations(batch) == task.paths(batch) == {}
 
 

@@ -9,6 +9,7 @@ import torch
 from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
+from headway.tasks import HopsConfig
 from headway.training import Run, RunConfig, resume, resume_stacked, train, train_stacked
 from headway.training.stacked import Stacked
 
@@ -109,6 +110,15 @@ def test_replicas_are_single_runs(assorted, tmp_path, optimizer, train_examples,
     assert_same(together, alone(configs, tmp_path))
     assert {run.status for run in together} == {"done"}
     assert together[0].read("environment.json")[0]["replicas"] == 4
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_replicas_of_tokens_that_descend_gradients(tiny, with_training, tmp_path, momentum):
+    task = HopsConfig(hops=(1, 2), n_places=6)
+    fields = {"optimizer": "sgd", "weight_decay": 0.0, "momentum": momentum}
+    base = with_training(replace(tiny, task=task), learning_rate=0.1, **fields)
+    configs = [base, replace(with_training(base, learning_rate=0.3), seed=6)]
+    assert_same(train_stacked(configs, folders(tmp_path, configs)), alone(configs, tmp_path))
 
 
 def test_every_replica_may_cool_down_stop_or_be_given_up_at_its_own_step(
@@ -240,9 +250,9 @@ def test_a_done_replica_leaves_the_stack(assorted, tmp_path, monkeypatch):
     sizes = []
     step = Stacked.step
 
-    def counting(self, batch, scales):
+    def counting(self, batch, scales, stage):
         sizes.append((len(batch.inputs), len(scales)))
-        return step(self, batch, scales)
+        return step(self, batch, scales, stage)
 
     monkeypatch.setattr(Stacked, "step", counting)
     configs = assorted()

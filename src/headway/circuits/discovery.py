@@ -28,7 +28,7 @@ THRESHOLD = 0.05
 
 @dataclass(frozen=True)
 class Discovery:
-    """A circuit and the evidence for it. All losses are mean squared errors on held-out data.
+    """A circuit and the evidence for it. All losses are on held-out data (`Task.measure`).
 
     Attributes:
         circuit: a mechanism for every head.

@@ -12,7 +12,7 @@ from headway.circuits import ABLATIONS, THRESHOLD, Discovery, Head, Timeline
 from headway.circuits.emergence import hop_steps
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.tasks import Batch
+from headway.tasks import Batch, ChainConfig, task_kind
 from headway.theory import proven_minimum
 from headway.training import Run, held_out
 
@@ -45,13 +45,26 @@ class Findings:
     timeline: Timeline | None
     checkpoints: list[int]
 
+    @property
+    def chains(self) -> ChainConfig:
+        """What is learned: a task of chains."""
+        config = self.run.config.task
+        assert isinstance(config, ChainConfig)
+        return config
+
     @classmethod
     def of(cls, run: Run) -> "Findings":
         """Reads a run's folder.
 
         Raises:
-            HeadwayError: if a file in it is corrupted.
+            HeadwayError: if a file in it is corrupted, or the task has no chains to look at.
         """
+        config = run.config.task
+        if not isinstance(config, ChainConfig):
+            raise HeadwayError(
+                f"{run.folder}: task.kind = {task_kind(config)!r}: only what follows chains has a"
+                " page; figures of the others are drawn by: headway mechanism"
+            )
         circuit, dated = run.read("circuit.json"), run.read("emergence.json")
         discovery = None if circuit is None else Discovery.from_json(circuit)
         timeline = None if dated is None else Timeline.from_json(dated)

@@ -56,12 +56,13 @@ def _of_one(config: RunConfig) -> int:
 def n_weights(model: TransformerConfig, task: Task) -> int:
     """How many weights a transformer has, without building it."""
     width, heads, inner = model.d_model, model.n_heads * model.head_width, model.mlp_width
-    block = 2 * width + 3 * heads * (width + 1) + (heads + 1) * width
+    norm = 2 * width if model.norm == "pre" else 0
+    block = norm + 3 * heads * (width + 1) + (heads + 1) * width
     if not model.attn_only:
-        block += 2 * width + (width + 1) * inner + (inner + 1) * width
+        block += norm + (width + 1) * inner + (inner + 1) * width
     learned = task.length if model.positions == "learned" else 0
     read = task.d_input + 1 if task.vocabulary is None else task.vocabulary + learned
-    ends = read * width + 2 * width + (width + 1) * task.d_target
+    ends = read * width + norm + (width + 1) * task.d_target
     return ends + model.n_layers * block
 
 

@@ -9,14 +9,9 @@ from headway.tasks.labelled import Labelled
 from headway.tasks.recall import Recall, RecallConfig
 from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
-TaskConfig = (
-    RetrievalConfig
-    | ConditionalConfig
-    | AssociationsConfig
-    | RecallConfig
-    | BigramsConfig
-    | HopsConfig
-)
+ChainConfig = RetrievalConfig | ConditionalConfig
+"""Of tasks whose positions play roles in chains, which flow of information is known for."""
+TaskConfig = ChainConfig | AssociationsConfig | RecallConfig | BigramsConfig | HopsConfig
 
 TASKS = {
     "retrieval": (RetrievalConfig, Retrieval),
@@ -33,6 +28,23 @@ def make_task(config: TaskConfig, device: str = "cpu") -> Task:
     return next(task for kind, task in TASKS.values() if isinstance(config, kind))(config, device)
 
 
+def task_size(config: TaskConfig) -> str:
+    """A task's size in a few letters, such as `D=3`."""
+    match config:
+        case RetrievalConfig():
+            return f"D={config.depth}"
+        case ConditionalConfig():
+            return f"M={config.n_values}"
+        case AssociationsConfig():
+            return f"N={config.n_items}"
+        case RecallConfig():
+            return f"S={config.n_subjects}"
+        case BigramsConfig():
+            return f"K={config.n_triggers}"
+        case HopsConfig():
+            return "k=" + ",".join(map(str, config.hops))
+
+
 def task_kind(config: TaskConfig) -> str:
     """The name of a config's task, as written in `config.json`."""
     return next(name for name, (kind, _) in TASKS.items() if isinstance(config, kind))
@@ -47,6 +59,7 @@ __all__ = [
     "Batch",
     "Bigrams",
     "BigramsConfig",
+    "ChainConfig",
     "Conditional",
     "ConditionalConfig",
     "Hops",
@@ -62,4 +75,5 @@ __all__ = [
     "make_task",
     "path_name",
     "task_kind",
+    "task_size",
 ]

@@ -14,7 +14,7 @@ from headway.tasks.base import Batch, Relation, Task
 
 @dataclass(frozen=True)
 class AssociationsConfig:
-    """The parameters of a set of associations (Cabannes et al. 2024, arXiv 2310.02984, section 2).
+    """The parameters of a set of associations (Cabannes et al. 2024, arXiv 2310.02984).
 
     Attributes:
         n_items: N, how many items there are.
@@ -57,7 +57,7 @@ class Associations(Task):
         item   3  0  4  1  2
         class  1  0  0  1  1
 
-    The same token stands for an item where it is read and for a class where it is predicted.
+    Items and classes are both numbered from 0, but do not share their vectors.
     """
 
     def __init__(self, config: AssociationsConfig | None = None, device: str = "cpu"):
@@ -66,7 +66,7 @@ class Associations(Task):
         self.length = self.n_read = 1
         self.d_input = 2
         self.vocabulary = n
-        self.d_target = n
+        self.d_target = config.n_classes or n
         self.hop_names = ("class",)
         fixed = torch.Generator().manual_seed(0)
         drawn = torch.randint(config.n_classes or n, (n,), generator=fixed)
@@ -100,7 +100,7 @@ class Associations(Task):
         return {}
 
     def reference_losses(self) -> dict[str, float]:
-        """Predicting all tokens alike, and the frequencies of the classes, whatever the item."""
+        """Predicting all classes alike, and the frequencies of the classes, whatever the item."""
         shares = torch.zeros_like(self.frequencies).index_add(0, self.classes, self.frequencies)
         shares = shares[shares > 0]
         entropy = -(shares * shares.log()).sum().item()

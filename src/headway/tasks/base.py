@@ -165,6 +165,11 @@ class Task(ABC):
         return list(pairwise(self.hop_names))
 
     @property
+    def measure(self) -> str:
+        """What losses are: the mean squared error of vectors, the cross-entropy of tokens."""
+        return "MSE" if self.vocabulary is None else "cross-entropy"
+
+    @property
     def judged(self) -> tuple[str, ...]:
         """The hops by which a circuit is judged: those that can be predicted without error."""
         return self.hop_names

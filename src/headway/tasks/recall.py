@@ -13,7 +13,7 @@ from headway.tasks.base import Batch, Task
 
 @dataclass(frozen=True)
 class RecallConfig:
-    """Factual recall's parameters (Nichani, Lee and Bietti 2024, arXiv 2412.06538, section 4).
+    """Factual recall's parameters (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
 
     Attributes:
         n_subjects: S.

@@ -62,20 +62,32 @@ def mechanism_rows(circuit: Circuit) -> list[tuple[str, str]]:
 
 
 def print_circuit(found: Discovery, roles: Sequence[str], name: str = "") -> None:
-    """A circuit, and the certificate that goes with it; roles as they stand in a sequence."""
+    """A circuit, and the certificate that goes with it.
+
+    Args:
+        found: what the search found.
+        roles: as they stand in a sequence; where positions play none, paths are named, not drawn.
+        name: of the run, if there are several.
+    """
     out = console()
     if name:
         out.rule(f"[bold]{escape(name)}[/]", align="left")
-    for line in drawing(found.circuit, roles):
-        out.print(line, markup=False)
-    out.print("● attended to   ▶ attends   ■ both; positions in the order of the sequence")
-    for heads, kind in mechanism_rows(found.circuit)[len(found.circuit.useful_heads) :]:
+    rows = mechanism_rows(found.circuit)
+    useful = len(found.circuit.useful_heads)
+    if roles:
+        for line in drawing(found.circuit, roles):
+            out.print(line, markup=False)
+        out.print("● attended to   ▶ attends   ■ both; positions in the order of the sequence")
+    else:
+        for head, paths in rows[:useful]:
+            out.print(f"{head}: {paths}", markup=False)
+    for heads, kind in rows[useful:]:
         out.print(f"{kind}: {heads}")
     out.print()
     print_certificate(out, found)
     out.print()
     out.print(necessity_table(found))
-    out.print("without: MSE with this path cut and all other heads replaced")
+    out.print("without: the loss with this path cut and all other heads replaced")
     out.print("free above: the same, with the useful heads above attending freely")
     if found.certificate.trials:
         out.print("again: in how many searches with another sample or threshold it was found")
@@ -93,7 +105,7 @@ def print_certificate(out: Console, found: Discovery) -> None:
     grid.add_row(
         "faithful",
         verdict(found.faithful),
-        f"MSE {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all"
+        f"loss {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all"
         f" {len(found.circuit.mechanisms)} heads replaced\n{hops}; threshold {found.threshold:g}"
         f"\nthe model itself {found.intact_loss:.4f} ({own_low:.4f} to {own_high:.4f});"
         f" {certificate.sequences} fresh sequences",
@@ -101,7 +113,7 @@ def print_certificate(out: Console, found: Discovery) -> None:
     without = [n for n in certificate.necessity if n.worst < found.threshold]
     least = min((n.worst for n in certificate.necessity), default=0.0)
     said = (
-        f"cutting any of {len(found.circuit.paths)} paths: MSE at least {least:.3f}"
+        f"cutting any of {len(found.circuit.paths)} paths: loss at least {least:.3f}"
         " (the worse of the two below)"
     )
     if without:
@@ -139,10 +151,10 @@ def print_certificate(out: Console, found: Discovery) -> None:
         if rows != found.ablation
     ]
     grid.add_row(
-        "ablation", "", ABLATIONS[found.ablation] + "\nMSE with other rows: " + "  ".join(rest)
+        "ablation", "", ABLATIONS[found.ablation] + "\nloss with other rows: " + "  ".join(rest)
     )
     backups = [
-        f"{path_said(b.path)} by {b.by[0]}.{b.by[1]} (MSE {b.loss:.3f})"
+        f"{path_said(b.path)} by {b.by[0]}.{b.by[1]} (loss {b.loss:.3f})"
         for b in certificate.backups
     ]
     grid.add_row("back-ups", "", "; ".join(backups) or "no head can stand in for another")

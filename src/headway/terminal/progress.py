@@ -98,7 +98,7 @@ def print_outcome(run: Run) -> None:
         raise HeadwayError(f"{run.folder}: the run has not ended yet")
     hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in outcome["partial"].items())
     print(
-        f"{outcome['status']}: validation MSE {outcome['val_loss']:.4f} ({hops})"
+        f"{outcome['status']}: validation {run.task.measure} {outcome['val_loss']:.4f} ({hops})"
         f"\n      after {outcome['step']} steps, {duration(outcome['seconds'])}"
         f"{said_of_attempts(outcome)}"
         f"\nrun   {run.folder}"

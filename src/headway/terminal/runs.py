@@ -24,7 +24,7 @@ def print_runs(
     """
     shown = Table(box=None, pad_edge=False)
     shown.add_column("run", overflow="fold")
-    for title in ("status", "step", "val MSE", "circuit", "time"):
+    for title in ("status", "step", "val loss", "circuit", "time"):
         justify = "left" if title == "status" else "right"
         shown.add_column(title, justify=justify, no_wrap=True)
     readable = [row for row in rows if row["status"] != "unreadable"]

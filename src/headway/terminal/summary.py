@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.padding import Padding
 
 from headway.circuits import Discovery, Timeline
-from headway.tasks import RetrievalConfig, TaskConfig
+from headway.tasks import ChainConfig, RetrievalConfig, TaskConfig, task_kind, task_size
 from headway.terminal.base import console, duration
 from headway.terminal.circuit import mechanism_rows, necessity_table
 from headway.terminal.progress import said_of_attempts
@@ -69,6 +69,8 @@ def said_of_trials(found: Discovery) -> str:
 
 def describe_task(config: TaskConfig) -> str:
     """A task in a few words."""
+    if not isinstance(config, ChainConfig):
+        return f"{task_kind(config)}, {task_size(config)}"
     curriculum = "implicit curriculum" if config.curriculum else "no curriculum"
     if isinstance(config, RetrievalConfig) and config.hops is not None:
         curriculum += " of " + ", ".join(f"x_{hop}" for hop in config.hops)

@@ -10,7 +10,7 @@ def print_timeline(timeline: Timeline) -> None:
     """When every path was born and every hop was learnt."""
     out = console()
     table = Table(box=None, pad_edge=False)
-    titles = ("path", "layer.head", "attention", "born", "MSE without it", "needed")
+    titles = ("path", "layer.head", "attention", "born", "loss without it", "needed")
     for title in titles:
         table.add_column(title, justify="right" if title in ("born", "needed") else "left")
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
@@ -26,7 +26,7 @@ def print_timeline(timeline: Timeline) -> None:
         )
     out.print(table)
     out.print("born: the step at which the attention along the path first passes 0.5")
-    out.print("needed: the step at which the rise of the MSE without it is half of its largest;")
+    out.print("needed: the step at which the rise of the loss without it is half of its largest;")
     out.print("        never, if it always rises by less than 0.02")
     learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
     out.print(f"partial loss below 0.5 at step:  {learnt}")

@@ -3,8 +3,8 @@
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
-from headway.errors import require
-from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig
+from headway.errors import HeadwayError, require
+from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig, task_kind
 from headway.tasks.base import Order
 from headway.tasks.retrieval import Copies
 from headway.theory.flow import Flow
@@ -176,12 +176,18 @@ def flow_of(config: TaskConfig) -> Flow:
 
     With a code for every token (`position_code = "token"`) the tokens of a pair are taken to know
     of each other all the same, as neighbours.
+
+    Raises:
+        HeadwayError: if the task is of another kind.
     """
     match config:
         case RetrievalConfig():
             return retrieval_flow(config.depth, config.order, copies=config.copies)
         case ConditionalConfig():
             return conditional_flow(config.order)
+        case _:
+            allowed = "retrieval or conditional: how information flows is known for these alone"
+            raise HeadwayError(f"task.kind = {task_kind(config)!r} is not allowed: {allowed}")
 
 
 def proven_minimum(config: TaskConfig, causal: bool = True) -> int | None:

@@ -216,7 +216,8 @@ class RunConfig:
                 f"at least task.depth = {chain.depth} with training.supervise = layers",
             )
         if "rising" in (training.depths, training.targets) or training.targets == "falling":
-            stages = n_depths(task) if training.depths == "rising" else len(task.asked)
+            rising = training.depths == "rising"
+            stages = n_depths(task) if rising else make_task(task).n_hops
             require(
                 (stages - 1) * training.rising_every < training.steps,
                 "training.rising_every",

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.tasks import RetrievalConfig, task_kind
+from headway.tasks import task_kind, task_size
 from headway.training.config import RunConfig
 from headway.training.course import Course
 from headway.training.data import joined
@@ -229,7 +229,7 @@ def follow(
 def free_folder(config: RunConfig) -> Path:
     """A folder in `runs/` that is not taken, named after the task, its depth and the seed."""
     task = config.task
-    size = f"D{task.depth}" if isinstance(task, RetrievalConfig) else f"M{task.n_values}"
+    size = task_size(task).replace("=", "")
     name = f"{task_kind(task)}-{size}-L{config.model.n_layers}-s{config.seed}"
     folder, attempt = Path("runs") / name, 1
     while folder.exists():

@@ -52,6 +52,18 @@ def surprise(predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence quer
     return -told * (targets != UNASKED)
 
 
+def accuracies(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
+    """The share of the tokens that are asked for which the likeliest is the right one, by hop.
+
+    Args:
+        predicted: logits [sequence, query, vocabulary].
+        targets: tokens [sequence, query, hop]; a hop that is never asked has no number (nan).
+    """
+    asked = targets != UNASKED
+    right = (predicted.argmax(-1)[..., None] == targets) & asked
+    return right.sum((0, 1)) / asked.sum((0, 1))
+
+
 def partial_losses(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
     """The mean squared error, or cross-entropy, of every hop alone (see `errors`)."""
     return errors(predicted, targets).mean(0)

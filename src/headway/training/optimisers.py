@@ -160,7 +160,8 @@ def restore_state(optimisers: list[torch.optim.Optimizer], tensors: dict[str, Te
         if saved.keys() != set(range(len(weights)) if _remembers(optimiser) else ()):
             raise ValueError("the optimisers' state is not that of this model's weights")
         for index, weight in enumerate(weights):
-            if any(value.ndim and value.shape != weight.shape for value in saved[index].values()):
+            own = saved.get(index, {}).values()
+            if any(value.ndim and value.shape != weight.shape for value in own):
                 raise ValueError("the optimisers' state has not the shapes of this model's weights")
         state = optimiser.state_dict()
         optimiser.load_state_dict({"state": saved, "param_groups": state["param_groups"]})

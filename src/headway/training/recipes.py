@@ -1,9 +1,10 @@
 """Recipes: functions that return a whole config. They only pick; the core does."""
 
+import math
 from collections.abc import Callable
 
 from headway.models import TransformerConfig
-from headway.tasks import ConditionalConfig, RetrievalConfig
+from headway.tasks import ConditionalConfig, HopsConfig, RetrievalConfig
 from headway.training.config import RunConfig, TrainingConfig
 
 
@@ -90,8 +91,43 @@ def paper(depth: int = 3, seed: int = 0) -> RunConfig:
     )
 
 
+def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) -> RunConfig:
+    """The k-hop problem with as many layers as the largest k takes, ⌊log2 k⌋ + 2.
+
+    Symbols are met so often that fresh sequences and Muon learn a hop in some hundred steps, one
+    after the other (docs/khop.md).
+    """
+    return RunConfig(
+        task=HopsConfig(hops=asked, n_places=64),
+        model=TransformerConfig(
+            n_layers=math.floor(math.log2(asked[-1])) + 2,
+            d_model=64,
+            n_heads=4,
+            d_mlp=128,
+            init="fan_in",
+        ),
+        training=TrainingConfig(
+            steps=steps,
+            batch_size=16,
+            train_examples=None,
+            rising_every=max(1, steps // (2 * len(asked))),
+            optimizer="muon",
+            learning_rate=3e-3,
+            weight_decay=0.01,
+            warmup_steps=steps // 30,
+            cooldown_steps=steps // 3,
+            stop_below=0.01,
+            eval_every=50,
+            eval_examples=256,
+            checkpoint_every=100,
+        ),
+        seed=seed,
+    )
+
+
 RECIPES: dict[str, Callable[[], RunConfig]] = {
     "fast": fast,
     "conditional": conditional,
+    "hops": hops,
     "paper": paper,
 }

@@ -17,7 +17,7 @@ from headway.papers.measures.reading import (
     taken_apart,
 )
 from headway.papers.setups import SIZES, WAYS
-from headway.tasks import Retrieval
+from headway.tasks import Retrieval, RetrievalConfig
 from headway.theory import proven_minimum
 from headway.training import Run, evaluate
 from headway.training.data import generator_for
@@ -86,7 +86,9 @@ def curricula(runs: Runs) -> Measures:
             for hop, step in hop_steps(metrics, hops).items()
             if step is not None
         }
-        if not run.config.task.curriculum and run.config.training.depths != "full":
+        task = run.config.task
+        assert isinstance(task, RetrievalConfig)
+        if not task.curriculum and run.config.training.depths != "full":
             losses = enumerate(_by_depth(run), start=1)
             measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
     return measured

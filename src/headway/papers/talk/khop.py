@@ -1,5 +1,111 @@
-"""The k-hop problem: how many layers it takes, and which curriculum (Sanford et al. 2024, Wang,
-Nichani et al. 2025)."""
+"""The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268),
+and which curriculum (Wang, Nichani et al. 2025, arXiv 2505.23683).
 
-EXPERIMENTS = ()
-GROUPS = ()
+Trained as the recipe `hops` trains; every sequence asks for hop_k at every place.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headway.papers.experiment import Experiment
+from headway.papers.setups.group import Configs, Group
+from headway.papers.talk import khop_drawings as drawings
+from headway.papers.talk.measures import khop as measures
+from headway.training import RunConfig
+from headway.training.config import changed
+from headway.training.recipes import hops
+
+Depths = Literal["full", "mixture", "rising"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the problem and the models are, at a scale.
+
+    Attributes:
+        hops: the k that are asked.
+        layers: to try; the most are as many as the largest k takes.
+        seeds: of every number of layers.
+        steps: of training.
+        places: symbols in a sequence.
+        width: of the residual stream.
+    """
+
+    hops: tuple[int, ...]
+    layers: tuple[int, ...]
+    seeds: int
+    steps: int
+    places: int
+    width: int
+
+
+SIZES = {
+    "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 100, 128),
+    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 2_200, 64, 64),
+    "smoke": Size((1, 2), (1, 3), 1, 120, 16, 32),
+}
+"""Small: 64 places instead of 100, and of k = 1 to 16 those up to 8 that take one layer more."""
+
+
+def by_layers(scale: str) -> Configs:
+    """All k in equal parts, with every number of layers."""
+    size = SIZES[scale]
+    return {
+        f"layers={layers},seed={seed}": config(size, size.hops, layers, seed)
+        for layers in size.layers
+        for seed in range(size.seeds)
+    }
+
+
+def curricula(scale: str) -> Configs:
+    """The largest k alone, and k by k, with the layers that it takes and the same steps.
+
+    The mixture is the deepest of `by_layers`.
+    """
+    size = SIZES[scale]
+    ways: dict[str, tuple[tuple[int, ...], Depths]] = {
+        "hard-only": (size.hops[-1:], "full"),
+        "easy-to-hard": (size.hops, "rising"),
+    }
+    return {
+        f"{way},seed={seed}": config(size, asked, size.layers[-1], seed, depths)
+        for way, (asked, depths) in ways.items()
+        for seed in range(size.seeds)
+    }
+
+
+def config(
+    size: Size, asked: tuple[int, ...], layers: int, seed: int, depths: Depths = "full"
+) -> RunConfig:
+    """A run; if the k rise, they are all asked in the second half of the steps."""
+    fields = {
+        "task.n_places": size.places,
+        "model.n_layers": layers,
+        "model.d_model": size.width,
+        "model.d_mlp": 2 * size.width,
+        "training.depths": depths,
+        "training.checkpoint_every": 0,
+    }
+    return changed(hops(asked, size.steps, seed), fields)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "khop-depth",
+        "k hops against the layers that solve them",
+        ("khop-depth",),
+        lambda runs: measures.by_layers(runs["khop-depth"]),
+        drawings.by_layers,
+    ),
+    Experiment(
+        "khop-curriculum",
+        "hops asked alone, together, or one after the other",
+        ("khop-depth", "khop-curriculum"),
+        lambda runs: measures.curricula(runs["khop-depth"], runs["khop-curriculum"]),
+        drawings.curricula,
+    ),
+)
+GROUPS = (
+    Group("khop-depth", "all k at once, by layers", by_layers),
+    Group("khop-curriculum", "the largest k alone, and k by k", curricula),
+)

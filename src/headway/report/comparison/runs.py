@@ -15,7 +15,7 @@ from headway.report.page.html import (
     tag,
     whole,
 )
-from headway.tasks import ConditionalConfig, RetrievalConfig
+from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind, task_size
 from headway.training.config import flat
 from headway.training.naming import said, short_names, varied
 
@@ -60,6 +60,8 @@ def _setting(member: Member) -> list[str]:
             task = f"retrieval D={depth} N={n} K={k}"
         case ConditionalConfig(n_values=m, n_chains=n, d_token=k):
             task = f"conditional M={m} N={n} K={k}"
+        case other:
+            task = f"{task_kind(other)} {task_size(other)}"
     model = f"{config.model.n_layers} × {config.model.n_heads}, width {config.model.d_model}"
     model += "" if config.model.causal else ", no mask"
     return [member.tag, task, model, str(config.seed)]

@@ -24,6 +24,7 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     grid = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).flatten()
     hops = sorted({hop for runs in ways.values() for run in runs for hop in run.task.hop_names})
     lines = hop_lines(hops)
+    tokens = any(run.task.vocabulary is not None for runs in ways.values() for run in runs)
     for axes, (way, runs) in zip(grid, ways.items(), strict=False):
         axes.axhline(BIRTH, color=FAINT, lw=0.6, ls=(0, (1, 2)), zorder=1)
         for run in runs:
@@ -34,7 +35,7 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
                 look = lines[hop]
                 axes.plot(steps, losses, color=look.colour, ls=look.dashes, lw=1.1, alpha=0.85)
         axes.set_title(way, fontsize=8.5, weight="normal")
-        axes.set_ylim(0, 1.08)
+        axes.set_ylim(0, None if tokens else 1.08)
     for axes in grid[len(ways) :]:
         axes.axis("off")
     for hop in hops:
@@ -50,5 +51,5 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     for axes in grid[: len(ways)]:
         axes.tick_params(labelbottom=True, labelsize=7)
     figure.supxlabel("step", fontsize=8.5)
-    figure.supylabel("mean squared error", fontsize=8.5)
+    figure.supylabel("cross-entropy (nats)" if tokens else "mean squared error", fontsize=8.5)
     return figure

@@ -6,13 +6,20 @@ from headway.report.findings import Findings
 from headway.report.page.html import counted, escape, listed, named, number, tag, whole
 from headway.report.page.verdicts import verdicts
 from headway.report.roles import block_starts, position_labels
-from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind
+from headway.tasks import (
+    ChainConfig,
+    ConditionalConfig,
+    RetrievalConfig,
+    TaskConfig,
+    task_kind,
+    task_size,
+)
 from headway.training import RunConfig
 
 
 def title(findings: Findings) -> str:
     """What the page is about, in a few words."""
-    match findings.run.config.task:
+    match findings.chains:
         case RetrievalConfig(depth=depth):
             return f"Following a chain of {depth} {'fact' if depth == 1 else 'facts'}"
         case ConditionalConfig():
@@ -45,16 +52,20 @@ def setting(findings: Findings) -> str:
     return setting_of(findings.run.config)
 
 
+def _sizes(task: TaskConfig) -> list[str]:
+    size = task_size(task).replace("=", " = ")
+    if isinstance(task, ChainConfig):
+        return [size, f"N = {task.n_chains}", f"K = {task.d_token}"]
+    return [size]
+
+
 def setting_of(config: RunConfig) -> str:
     """The same of a config, whatever came of it."""
     task = config.task
-    size = f"D = {task.depth}" if isinstance(task, RetrievalConfig) else f"M = {task.n_values}"
     layers, heads = config.model.n_layers, config.model.n_heads
     parts = [
         f"{task_kind(task)} problem",
-        size,
-        f"N = {task.n_chains}",
-        f"K = {task.d_token}",
+        *_sizes(task),
         f"{layers} {'layer' if layers == 1 else 'layers'} × {heads}"
         f" {'head' if heads == 1 else 'heads'}",
         f"width {config.model.d_model}",
@@ -233,7 +244,7 @@ def example(findings: Findings) -> str:
 
 
 def _reading(findings: Findings) -> str:
-    match findings.run.config.task:
+    match findings.chains:
         case RetrievalConfig(depth=depth, n_chains=n, asked=asked):
             hops = [named(f"x_{hop}") for hop in asked]
             whole_chain = len(hops) == depth > 2

@@ -7,7 +7,7 @@ from functools import lru_cache
 from headway.report.history import thinned
 from headway.report.page.html import counted
 from headway.report.server.catalogue import Entry
-from headway.tasks import RetrievalConfig, TaskConfig, task_kind
+from headway.tasks import TaskConfig, task_kind, task_size
 from headway.theory import proven_minimum
 from headway.training import Run
 from headway.training.files import clear_content_errors
@@ -56,7 +56,6 @@ def summary_of(entry: Entry) -> Summary:
     run = Run.open(entry.folder)
     config, task = run.config, run.config.task
     outcome, metrics, found = run.outcome() or {}, run.metrics(), run.read("circuit.json")
-    size = f"D={task.depth}" if isinstance(task, RetrievalConfig) else f"M={task.n_values}"
     mask = "" if config.model.causal else ", no mask"
     layers, heads_each = config.model.n_layers, config.model.n_heads
     last = metrics[-1] if metrics else {}
@@ -66,7 +65,7 @@ def summary_of(entry: Entry) -> Summary:
     with clear_content_errors(entry.folder / "circuit.json"):
         heads = None if found is None else (int(found["useful_heads"]), int(found["useful_layers"]))
     return Summary(
-        task=f"{task_kind(task)} {size}{mask}",
+        task=f"{task_kind(task)} {task_size(task)}{mask}",
         model=f"{counted(layers, 'layer')} × {counted(heads_each, 'head')}",
         seed=config.seed,
         status=run.status,

@@ -14,12 +14,12 @@ from headway.papers.talk.measures.probes import (
     chances,
     histories,
 )
-from headway.tasks import UNASKED, Batch, Bigrams
+from headway.tasks import Batch, Bigrams
 from headway.tasks.bigrams import ALL, LATEST
 from headway.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
 from headway.training import Run
 from headway.training.data import held_out
-from headway.training.losses import predictions
+from headway.training.losses import accuracies, predictions
 
 SEQUENCES = 1024
 """On which accuracies are measured, none of them seen in training."""
@@ -33,9 +33,8 @@ def unseen(run: Run) -> Batch:
 def in_context_accuracy(run: Run) -> float:
     """The share of the in-context outputs that the last weights predict."""
     batch = unseen(run)
-    told = predictions(run.model(), batch).argmax(-1)
-    wanted = batch.targets[..., run.task.hop_names.index("in-context")]
-    return told.eq(wanted)[wanted != UNASKED].double().mean().item()
+    right = accuracies(predictions(run.model(), batch), batch.targets)
+    return right[run.task.hop_names.index("in-context")].item()
 
 
 def induction(runs: Mapping[str, Runs]) -> Measures:

@@ -1,0 +1,140 @@
+"""Weights as associative memories, written down rather than trained.
+
+A memory W = Σ_z α_z u_f(z) e_zᵀ keeps pairs of an item z and its class f(z), with e_z and u_k
+vectors that are orthonormal, or nearly so as random ones are; what is recalled of z is the class
+argmax_k u_kᵀ W e_z (Cabannes, Dohmatob and Bietti 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv
+2306.00802).
+
+Throughout, `keys` are the e_z, `values` the u_k, and `classes` the f(z); without classes every item
+is its own.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Keys = Float[Tensor, "item d_key"]
+Values = Float[Tensor, "class d_value"]
+Weights = Float[Tensor, "d_value d_key"]
+Classes = Int[Tensor, " item"]
+Each = Float[Tensor, " item"]
+
+
+def random_vectors(
+    count: int, size: int, generator: torch.Generator
+) -> Float[Tensor, "{count} {size}"]:
+    """Vectors from N(0, I / size): of length about 1, and nearly orthogonal."""
+    return torch.randn(count, size, generator=generator) * size**-0.5
+
+
+def orthonormal_vectors(
+    count: int, size: int, generator: torch.Generator
+) -> Float[Tensor, "{count} {size}"]:
+    """Orthonormal vectors in a random direction, in double precision; no more than `size`."""
+    return torch.linalg.qr(torch.randn(size, count, generator=generator).double()).Q.T
+
+
+def stored(
+    values: Values, keys: Keys, classes: Classes | None = None, strengths: Each | None = None
+) -> Weights:
+    """The memory Σ_z α_z u_f(z) e_zᵀ; without strengths, α = 1."""
+    targets = values if classes is None else values[classes]
+    return targets.T @ (keys if strengths is None else keys * strengths[:, None])
+
+
+def logits(weights: Weights, values: Values, keys: Keys) -> Float[Tensor, "item class"]:
+    """u_kᵀ W e_z of every item and class."""
+    return keys @ (values @ weights).T
+
+
+def is_recalled(
+    weights: Weights, values: Values, keys: Keys, classes: Classes | None = None
+) -> Each:
+    """1 for every item whose class has the largest logit of all, else 0."""
+    targets = torch.arange(len(keys), device=keys.device) if classes is None else classes
+    return (logits(weights, values, keys).argmax(-1) == targets).to(keys.dtype)
+
+
+def recalled(weights: Weights, values: Values, keys: Keys, classes: Classes | None = None) -> float:
+    """R(W, W*): the share of items whose class is recalled (Bietti et al. 2023)."""
+    return is_recalled(weights, values, keys, classes).mean().item()
+
+
+def one_step(
+    values: Values,
+    keys: Keys,
+    classes: Classes,
+    frequencies: Each,
+    rate: float,
+    before: Float[Tensor, "item class"] | None = None,
+) -> Weights:
+    """What one step of gradient descent on the cross-entropy makes of W = 0.
+
+    It is rate · Σ_z p(z) Σ_k (1{f(z) = k} - p(k|z)) u_k e_zᵀ, where p(k|z) is what is predicted
+    with W = 0 (arXiv 2306.00802): a memory of the right pairs.
+
+    Args:
+        values: the u_k.
+        keys: the e_z.
+        classes: the f(z).
+        frequencies: p(z), which sum to 1.
+        rate: the learning rate.
+        before: logits that are there with W = 0, as of a residual stream; none means zero.
+    """
+    told = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
+    surprise = -told.softmax(-1)
+    surprise[torch.arange(len(keys)), classes] += 1
+    return rate * values.T @ surprise.T @ (keys * frequencies[:, None])
+
+
+def one_step_logits(classes: Classes, n_classes: int, rate: float) -> Float[Tensor, "item class"]:
+    """The logits after `one_step` if all vectors are orthonormal and all N items as frequent.
+
+    They are (rate / N) (1{f(z) = k} - 1/K), with K the number of classes.
+    """
+    right = torch.nn.functional.one_hot(classes, n_classes).double()
+    return rate / len(classes) * (right - 1 / n_classes)
+
+
+def zipf(n_items: int, exponent: float) -> Each:
+    """Frequencies p(z) ∝ (z + 1)^-exponent, in double precision."""
+    weights = torch.arange(1, n_items + 1, dtype=torch.float64) ** -exponent
+    return weights / weights.sum()
+
+
+def scheme(name: str, frequencies: Each, d_model: int) -> Each:
+    """How strongly every item is kept, α_z, in a memory of width d (arXiv 2310.02984).
+
+    Args:
+        name: `all` items alike, all by their `frequency`, or alike, but only the `first` d/8, the
+            most frequent ones: no more than there is room for.
+        frequencies: p(z), the most frequent item first.
+        d_model: d.
+    """
+    match name:
+        case "all":
+            return torch.ones_like(frequencies)
+        case "frequency":
+            return frequencies / frequencies.max()
+        case _:
+            return (torch.arange(len(frequencies)) < max(1, d_model // 8)).to(frequencies.dtype)
+
+
+def error(
+    weights: Weights, values: Values, keys: Keys, classes: Classes, frequencies: Each
+) -> float:
+    """How often an item is not recalled, items being as frequent as told."""
+    right = is_recalled(weights, values, keys, classes)
+    return (frequencies * (1 - right).to(frequencies.dtype)).sum().item()
+
+
+def unseen(frequencies: Each, samples: int, generator: torch.Generator) -> float:
+    """How often an item is none of those sampled before: the error if there is room for all.
+
+    For frequencies ∝ z^-a it falls as samples^(-1 + 1/a) (arXiv 2310.02984).
+    """
+    chances = torch.rand(samples, generator=generator, dtype=frequencies.dtype)
+    seen = torch.searchsorted(frequencies.cumsum(0), chances).clamp(max=len(frequencies) - 1)
+    left = frequencies.clone()
+    left[seen] = 0
+    return left.sum().item()

@@ -1,0 +1,30 @@
+"""The figures of the k-hop problem."""
+
+from headway.papers.drawings import Drawn, GroupRuns
+from headway.papers.talk.measures.khop import by_way, find_attention, hop_accuracies, needed
+
+
+def by_layers(runs: GroupRuns) -> Drawn:
+    """Accuracy by k and layers, with the layers that k takes; losses and attention of the deepest
+    run of the first seed."""
+    from headway.report.figures.khop_plot import draw_khop
+
+    group = runs["khop-depth"]
+    table: dict[tuple[int, int], list[float]] = {}
+    for run in group.values():
+        for k, accuracy in hop_accuracies(run).items():
+            table.setdefault((k, run.config.model.n_layers), []).append(accuracy)
+    deepest = max(group.values(), key=lambda run: (run.config.model.n_layers, -run.config.seed))
+    least = {k: needed(k) for k, _ in table}
+    figure = draw_khop(table, least, deepest, find_attention(deepest))
+    return {"khop-depth": ("Hops against layers", figure)}
+
+
+def curricula(runs: GroupRuns) -> Drawn:
+    """Partial losses by way of asking."""
+    from headway.report.figures.curricula_plot import draw_curricula
+
+    ways: dict[str, list] = {}
+    for name, run in by_way(runs["khop-depth"], runs["khop-curriculum"]).items():
+        ways.setdefault(name.split(",")[0], []).append(run)
+    return {"khop-curriculum": ("Hops learned, by what is asked", draw_curricula(ways))}

@@ -1,0 +1,129 @@
+"""How much a model can keep: the largest of a series of tasks that it learns, and how that grows
+with its parameters."""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+
+import torch
+
+from headway.models import TransformerConfig
+from headway.papers.measures.reading import Runs
+from headway.tasks import Associations, Batch, Recall
+from headway.training import Run
+from headway.training.data import generator_for
+from headway.training.losses import accuracies, predictions
+
+BAR = 0.99
+"""The accuracy from which on everything counts as kept."""
+
+
+def items_for(parameters: float) -> int:
+    """The N at which N log N is nearest to so many parameters."""
+    low, high = 1.0, max(3.0, parameters)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.log(middle) < parameters else (low, middle)
+    return max(2, round(low))
+
+
+def information(items: float) -> float:
+    """N log N, the nats that it takes to say which class every one of N items has out of N."""
+    return items * math.log(items)
+
+
+def attention_parameters(model: TransformerConfig) -> int:
+    """Numbers in W_Q, W_K, W_V and W_O of all layers."""
+    return 4 * model.n_layers * model.n_heads * model.head_width * model.d_model
+
+
+def mlp_parameters(model: TransformerConfig) -> int:
+    """Numbers in W_in and W_out of all layers."""
+    return 2 * model.n_layers * model.mlp_width * model.d_model
+
+
+def everything(run: Run) -> Batch:
+    """Every item once, or every fact once, at places of its own among noise of its own."""
+    task = run.task
+    if isinstance(task, Associations):
+        return task.assemble((torch.arange(task.config.n_items, device=run.device),))
+    assert isinstance(task, Recall)
+    s, r = task.config.n_subjects, task.config.n_relations
+    facts = torch.cartesian_prod(torch.arange(s), torch.arange(r)).to(run.device)
+    generator = generator_for(run.device, run.config.seed, "all facts")
+    _, places, noise = task.draw(len(facts), generator)
+    return task.assemble((facts, places, noise))
+
+
+def accuracy(run: Run) -> float:
+    """The share of all items, or facts, that the last weights know."""
+    batch = everything(run)
+    return accuracies(predictions(run.model(), batch), batch.targets).item()
+
+
+def capacity(shares: Mapping[float, float]) -> float | None:
+    """How much is kept, from the accuracy by how much there was to keep.
+
+    It is where the accuracy falls through `BAR` behind the largest number at which it does not lie
+    below, interpolated linearly in the number's logarithm; none if it lies below at all numbers,
+    or at none behind the largest.
+    """
+    counts = sorted(shares)
+    kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
+    if not kept or kept[-1] == len(counts) - 1:
+        return None
+    low, high = counts[kept[-1]], counts[kept[-1] + 1]
+    above, below = shares[low], shares[high]
+    share = (above - BAR) / (above - below)
+    return low * (high / low) ** share
+
+
+def capacities(
+    runs: Runs, shape: Callable[[Run], str], count: Callable[[Run], float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The capacity of every shape and seed.
+
+    Args:
+        runs: by name, each of one shape, one seed and one number of things to keep.
+        shape: says what is the same about the runs of a series.
+        count: says how much there is to keep.
+
+    Returns: capacities by shape and seed; and, for what was not bracketed, the largest number that
+        was tried.
+    """
+    series: dict[str, dict[float, float]] = {}
+    for run in runs.values():
+        name = f"{shape(run)},seed={run.config.seed}"
+        series.setdefault(name, {})[count(run)] = accuracy(run)
+    found, open_ended = {}, {}
+    for name, shares in series.items():
+        known = capacity(shares)
+        if known is None:
+            open_ended[name] = max(shares)
+        else:
+            found[name] = known
+    return found, open_ended
+
+
+def slopes(
+    found: Mapping[str, float],
+    missing: Mapping[str, float],
+    parameters: Mapping[str, float],
+) -> dict[str, float]:
+    """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
+
+    Args:
+        found: what is kept, by shape and seed; names end in `,seed=S`.
+        missing: shapes and seeds of which it is not known; their seeds have no slope.
+        parameters: by shape.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
+    for name, kept in found.items():
+        shape, _, seed = name.rpartition(",")
+        points.setdefault(seed, []).append((math.log(parameters[shape]), math.log(kept)))
+    without = {name.rpartition(",")[2] for name in missing}
+    return {
+        seed: statistics.linear_regression(*zip(*known, strict=True)).slope
+        for seed, known in points.items()
+        if seed not in without and len({x for x, _ in known}) > 1
+    }

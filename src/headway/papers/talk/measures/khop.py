@@ -1,0 +1,103 @@
+"""What is measured for the k-hop problem, from the run folders alone."""
+
+import math
+
+import torch
+
+from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits.patterns import attention_along
+from headway.models import attention_patterns
+from headway.papers.claims import Measures
+from headway.papers.measures.reading import Runs
+from headway.tasks import Hops
+from headway.training import Run
+from headway.training.data import held_out
+from headway.training.losses import accuracies, predictions
+
+SOLVED = 0.98
+"""The accuracy at which k hops count as solved."""
+
+SEQUENCES = 512
+
+
+def by_layers(runs: Runs) -> Measures:
+    """Accuracies by k and layers, against the layers that k takes; attention along find^j."""
+    found: Measures = {
+        name: {}
+        for name in (
+            *("khop_accuracy", "khop_enough", "khop_too_few", "khop_as_expected"),
+            *("khop_attention", "khop_in_order"),
+        )
+    }
+    for name, run in runs.items():
+        layers = run.config.model.n_layers
+        solved = {}
+        for k, accuracy in hop_accuracies(run).items():
+            one = f"k={k},{name}"
+            solved[k] = accuracy >= SOLVED
+            found["khop_accuracy"][one] = accuracy
+            found["khop_enough" if layers >= needed(k) else "khop_too_few"][one] = accuracy
+            found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
+        for j, attention in strongest(run).items():
+            if solved.get(j):
+                found["khop_attention"][f"find^{j},{name}"] = attention
+        order = learnt_in_order(hop_steps(run.metrics(), run.task.hop_names), run.task.hop_order)
+        if order is not None:
+            found["khop_in_order"][name] = float(order)
+    return found
+
+
+def by_way(mixtures: Runs, others: Runs) -> dict[str, Run]:
+    """All runs of the curricula by name: the deepest of the mixtures, and the others."""
+    most = max((run.config.model.n_layers for run in mixtures.values()), default=0)
+    deepest = [run for run in mixtures.values() if run.config.model.n_layers == most]
+    return {f"mixture,seed={run.config.seed}": run for run in deepest} | dict(others)
+
+
+def curricula(mixtures: Runs, others: Runs) -> Measures:
+    """The accuracy of the hardest hop, by way of asking, and when hops were learnt."""
+    found: Measures = {}
+    for name, run in by_way(mixtures, others).items():
+        way, *_ = name.split(",")
+        accuracy = hop_accuracies(run)
+        place = f"khop_{way.replace('-', '_')}"
+        found.setdefault(place, {})[name] = accuracy[max(accuracy)]
+        for hop, step in hop_steps(run.metrics(), run.task.hop_names).items():
+            if step is not None:
+                found.setdefault("khop_steps", {})[f"{hop},{name}"] = step
+    return found
+
+
+def needed(hops: int) -> int:
+    """The layers that k hops take: ⌊log2 k⌋ + 2 (Sanford et al. 2024, section 4)."""
+    return math.floor(math.log2(hops)) + 2
+
+
+@torch.no_grad()
+def hop_accuracies(run: Run) -> dict[int, float]:
+    """The share of places with an answer at which the model has it, by k."""
+    task = run.task
+    assert isinstance(task, Hops)
+    batch = held_out(task, SEQUENCES, run.config.seed, run.device, "accuracy")
+    answers = batch.targets.masked_fill(batch.targets == task.none, -1)
+    right = accuracies(predictions(run.model(), batch), answers)
+    return dict(zip(task.config.hops, right.tolist(), strict=True))
+
+
+def strongest(run: Run) -> dict[int, float]:
+    """The most attention that any head sends along find^j, by j."""
+    return {j: max(map(max, rows)) for j, rows in find_attention(run).items()}
+
+
+@torch.no_grad()
+def find_attention(run: Run) -> dict[int, list[list[float]]]:
+    """Mean attention along find^j, [layer][head], by j."""
+    task = run.task
+    assert isinstance(task, Hops)
+    batch = held_out(task, 64, run.config.seed, run.device, "attention")
+    patterns = attention_patterns(run.model(), batch.inputs)
+    relations = task.paths(batch)
+    return {
+        j: attention_along(patterns, relations[f"find^{j}"]).tolist()
+        for j in range(1, max(task.config.hops) + 1)
+    }

@@ -1,0 +1,200 @@
+"""What is measured of associative memories, trained and written down."""
+
+import functools
+import math
+import statistics
+from collections.abc import Mapping
+from itertools import product
+
+import torch
+
+from headway.models import memory
+from headway.papers.claims import Measures
+from headway.papers.measures.reading import Runs
+from headway.papers.talk.measures.capacity import (
+    accuracy,
+    capacities,
+    everything,
+    information,
+    mlp_parameters,
+    slopes,
+)
+from headway.tasks import Associations
+from headway.training import Run
+from headway.training.losses import predictions
+
+GroupRuns = Mapping[str, Runs]
+
+EXPONENTS = (1.5, 2.0)
+"""a of the frequencies p(z) ∝ z^-a."""
+SCHEMES = ("first", "frequency", "all")
+"""How items are kept; see `memory.scheme`."""
+EXPECTED = {
+    "first": lambda a: a - 1,
+    "frequency": lambda a: (a - 1) / (2 * a),
+    "all": lambda a: 0.0,
+    "samples": lambda a: 1 - 1 / a,
+}
+"""How fast the error should fall with the width, or with the samples: minus the power."""
+WIDTHS = (8, 16, 32, 64, 128, 256)
+SAMPLES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
+N_ITEMS, N_CLASSES, N_SAMPLED, N_SEEDS = 4_000, 5, 200_000, 3
+REPEATS = 10
+"""Draws of all vectors, or of samples, over which an error is averaged: the laws are of means."""
+
+
+def shape(run: Run) -> str:
+    """Width, and hidden width if there is an MLP."""
+    model = run.config.model
+    return f"d={model.d_model}" + ("" if model.attn_only else f" m={model.mlp_width}")
+
+
+def parameters(run: Run) -> int:
+    """How many numbers are trained: W_O, or W_in and W_out."""
+    model = run.config.model
+    return model.d_model**2 if model.attn_only else mlp_parameters(model)
+
+
+def items(run: Run) -> float:
+    """How many items there are to keep."""
+    task = run.task
+    assert isinstance(task, Associations)
+    return float(task.config.n_items)
+
+
+def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """N log N at capacity by shape and seed; what was not bracketed; parameters by shape."""
+    found, missing = capacities(runs, shape, items)
+    sizes = {shape(run): float(parameters(run)) for run in runs.values()}
+    return {name: information(n) for name, n in found.items()}, missing, sizes
+
+
+def associative(runs: GroupRuns) -> Measures:
+    """Capacities of linear and MLP memories, their slopes, and whether more steps change them."""
+    measured: Measures = {}
+    known: dict[str, float] = {}
+    for kind in ("linear", "mlp"):
+        found, missing, sizes = kept(runs[f"memories-{kind}"])
+        known |= found
+        measured[f"{kind}_information"] = found
+        measured[f"{kind}_not_bracketed"] = missing
+        measured[f"{kind}_slope"] = slopes(found, missing, sizes)
+        measured[f"{kind}_per_parameter"] = {
+            name: nats / sizes[name.rpartition(",")[0]] for name, nats in found.items()
+        }
+        measured[f"{kind}_range"] = (
+            {"largest / smallest": max(sizes.values()) / min(sizes.values())} if sizes else {}
+        )
+    longer, missing, _ = kept(runs["memories-longer"])
+    measured["memories_longer"] = {
+        name: nats / known[name] for name, nats in longer.items() if name in known
+    }
+    measured["memories_longer_not_bracketed"] = missing
+    return measured
+
+
+def gradient(runs: GroupRuns) -> Measures:
+    """One step from zero, trained and written down, and memories of items of unequal frequency."""
+    known = {name: accuracy(run) for name, run in runs["memories-one-step"].items()}
+    widest = max(
+        (run.config.model.d_model for run in runs["memories-one-step"].values()), default=0
+    )
+    return {
+        "gradient_accuracy": known,
+        "gradient_accuracy_wide": {
+            name: known[name]
+            for name, run in runs["memories-one-step"].items()
+            if run.config.model.d_model >= widest // 2
+        },
+        "gradient_exact_logits": exact_logits(),
+        "gradient_as_written": {
+            name: _as_written(run) for name, run in runs["memories-one-step"].items()
+        },
+        **zipf_exponents(),
+    }
+
+
+def exact_logits() -> dict[str, float]:
+    """How far the logits after one step are from the lemma's at most, for orthonormal vectors."""
+    found = {}
+    for n_items, n_classes in ((16, 16), (64, 64), (64, 8)):
+        for seed in range(N_SEEDS):
+            generator = torch.Generator().manual_seed(seed)
+            keys = memory.orthonormal_vectors(n_items, 64, generator)
+            values = memory.orthonormal_vectors(n_classes, 64, generator)
+            classes = torch.randint(n_classes, (n_items,), generator=generator)
+            alike = torch.full((n_items,), 1 / n_items, dtype=keys.dtype)
+            rate = float(n_items)
+            weights = memory.one_step(values, keys, classes, alike, rate)
+            expected = memory.one_step_logits(classes, n_classes, rate)
+            off = (memory.logits(weights, values, keys) - expected).abs().max().item()
+            found[f"N={n_items} classes={n_classes},seed={seed}"] = off
+    return found
+
+
+def _as_written(run: Run) -> float:
+    """How far a run's logits are from those of the step written down, against the largest."""
+    task, model = run.task, run.model()
+    assert isinstance(task, Associations)
+    keys, values = model.embed.weight, model.unembed.weight
+    assert isinstance(keys, torch.Tensor)
+    residual = keys @ values.T
+    rate = run.config.training.learning_rate
+    frequencies = task.frequencies.to(keys.dtype)
+    weights = memory.one_step(values, keys, task.classes, frequencies, rate, residual)
+    written = memory.logits(weights, values, keys) + residual
+    trained = predictions(model, everything(run))[:, 0]
+    return ((trained - written).abs().max() / written.abs().max()).item()
+
+
+def zipf_exponents() -> Measures:
+    """How fast errors fall, as a power of width and of samples, against what is expected.
+
+    Every number is a measured exponent over the expected one; where none is expected (all items
+    kept alike: the error stays), the exponent itself.
+    """
+    measured: Measures = {f"zipf_{name}": {} for name in EXPECTED}
+    powers = {which: -_slope(errors) for which, errors in zipf_errors().items()}
+    for (name, a, seed), power in powers.items():
+        expected = EXPECTED[name](a)
+        measured[f"zipf_{name}"][f"a={a:g},seed={seed}"] = power / expected if expected else power
+    measured["zipf_frequency_to_first"] = {
+        f"a={a:g},seed={seed}": power / powers["first", a, seed]
+        for (name, a, seed), power in powers.items()
+        if name == "frequency"
+    }
+    return measured
+
+
+@functools.cache
+def zipf_errors() -> dict[tuple[str, float, int], dict[int, float]]:
+    """The error by width, for every scheme, and by samples (`samples`), for every a and seed."""
+    drawn: dict[tuple[str, float, int], dict[int, list[float]]] = {}
+
+    def note(name: str, a: float, seed: int, at: int, error: float) -> None:
+        drawn.setdefault((name, a, seed), {}).setdefault(at, []).append(error)
+
+    frequencies = {a: memory.zipf(N_ITEMS, a) for a in EXPONENTS}
+    tails = {a: memory.zipf(N_SAMPLED, a) for a in EXPONENTS}
+    for seed in range(N_SEEDS):
+        generator = torch.Generator().manual_seed(seed)
+        classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
+        for _ in range(REPEATS):
+            for d in WIDTHS:
+                keys = memory.random_vectors(N_ITEMS, d, generator)
+                values = memory.random_vectors(N_CLASSES, d, generator)
+                for (a, p), name in product(frequencies.items(), SCHEMES):
+                    strengths = memory.scheme(name, p, d).float()
+                    weights = memory.stored(values, keys, classes, strengths)
+                    note(name, a, seed, d, memory.error(weights, values, keys, classes, p))
+            for (a, p), count in product(tails.items(), SAMPLES):
+                note("samples", a, seed, count, memory.unseen(p, count, generator))
+    return {
+        which: {at: statistics.mean(errors) for at, errors in curve.items()}
+        for which, curve in drawn.items()
+    }
+
+
+def _slope(points: Mapping[int, float]) -> float:
+    logs = [(math.log(x), math.log(y)) for x, y in points.items()]
+    return statistics.linear_regression(*zip(*logs, strict=True)).slope

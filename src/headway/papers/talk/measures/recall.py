@@ -1,0 +1,212 @@
+"""What is measured of factual recall: how many facts are kept, where, and in which order they are
+learnt."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.papers.claims import Measures
+from headway.papers.measures.reading import Runs
+from headway.papers.talk.measures.capacity import (
+    attention_parameters,
+    capacities,
+    everything,
+    mlp_parameters,
+    slopes,
+)
+from headway.tasks import Recall
+from headway.training import Run
+from headway.training.losses import predictions
+
+GroupRuns = Mapping[str, Runs]
+
+KNOWN = 0.1
+"""The relation loss, in nats, below which the answers of the relation are known."""
+NEAR = 0.15
+"""How far from ln |A_r|, as a share of it, the loss may be while the subject says nothing."""
+RECALLED = 0.1
+"""The loss, in nats, below which facts are recalled."""
+
+
+def shape(run: Run) -> str:
+    """Width, heads, their width, and the hidden width."""
+    model = run.config.model
+    return f"d={model.d_model} H={model.n_heads} d_h={model.head_width} m={model.mlp_width}"
+
+
+def facts(run: Run) -> float:
+    """How many facts there are to keep."""
+    task = run.task
+    assert isinstance(task, Recall)
+    return float(task.config.n_subjects * task.config.n_relations)
+
+
+def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, tuple[int, int]]]:
+    """Facts at capacity by shape and seed; what was not bracketed; parameters by shape, those of
+    attention and those of the MLP."""
+    found, missing = capacities(runs, shape, facts)
+    sizes = {}
+    for run in runs.values():
+        model = run.config.model
+        sizes[shape(run)] = (attention_parameters(model), mlp_parameters(model))
+    return found, missing, sizes
+
+
+def points(runs: GroupRuns) -> dict[str, list[tuple[float, float, float]]]:
+    """By shape, for every seed: parameters of attention and of the MLP, and facts kept."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for group in runs.values():
+        capacity, _, sizes = kept(group)
+        for name, count in capacity.items():
+            known = name.rpartition(",")[0]
+            attention, mlp = sizes[known]
+            found.setdefault(known, []).append((float(attention), float(mlp), count))
+    return found
+
+
+def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, float, float]:
+    """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
+    relative error; and the share of the variance of log(facts) that they explain, 0 if there is
+    none to explain."""
+    every = np.array([point for some in each.values() for point in some])
+    found = np.linalg.lstsq(every[:, :2] / every[:, 2:], np.ones(len(every)), rcond=None)[0]
+    off = np.log(every[:, 2]) - np.log(np.clip(every[:, :2] @ found, 1e-9, None))
+    spread = np.log(every[:, 2]).var()
+    explained = 1 - np.square(off).mean() / spread if spread else 0.0
+    return float(found[0]), float(found[1]), float(explained)
+
+
+def capacity(runs: GroupRuns) -> Measures:
+    """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
+    measured: Measures = {}
+    for group, kind in (("recall-attention", "attention"), ("recall-mlp", "with_mlp")):
+        found, missing, sizes = kept(runs[group])
+        totals = {name: float(sum(pair)) for name, pair in sizes.items()}
+        measured[f"recall_{kind}_facts"] = found
+        measured[f"recall_{kind}_not_bracketed"] = missing
+        measured[f"recall_{kind}_slope"] = slopes(found, missing, totals)
+    everywhere = points(runs)
+    measured["recall_frontier"] = {}
+    measured["recall_rates"] = {}
+    if len(everywhere) > 2:
+        attention, mlp, explained = rates(everywhere)
+        measured["recall_frontier"] = {"all shapes": explained}
+        measured["recall_rates"] = {"attention": attention, "MLP": mlp}
+    return measured
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What a model lacks at a checkpoint, in nats; together they are its loss.
+
+    Attributes:
+        step: of the checkpoint.
+        relation: the mean of -log p(A_r): that an answer of the relation comes.
+        subject: the mean of -log p(a*(s, r) | A_r): which of them it is.
+    """
+
+    step: int
+    relation: float
+    subject: float
+
+    @property
+    def total(self) -> float:
+        """The cross-entropy."""
+        return self.relation + self.subject
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The checkpoints at which the relation is known and the subject is not.
+
+    Attributes:
+        first: step of the first of them.
+        last: step of the last of them.
+        loss: the mean cross-entropy over them.
+    """
+
+    first: int
+    last: int
+    loss: float
+
+
+def course(run: Run) -> list[Losses]:
+    """The losses at every checkpoint, over all facts."""
+    task, batch = run.task, everything(run)
+    assert isinstance(task, Recall)
+    targets = batch.targets[:, 0]
+    own = task.answers[(targets[:, 0] - task.first_answer) // task.config.n_answers]
+    found = []
+    for step in run.checkpoint_steps():
+        told = predictions(run.model(step), batch)[:, 0].double().log_softmax(-1)
+        relation = -told.gather(1, own).logsumexp(-1)
+        total = -told.gather(1, targets)[:, 0]
+        mean = relation.mean().item()
+        found.append(Losses(step, mean, total.mean().item() - mean))
+    return found
+
+
+def stage(losses: list[Losses], n_answers: int) -> Stage | None:
+    """The first uninterrupted stage in which an answer of the relation is certain and nothing is
+    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|; or none."""
+    level, within = math.log(n_answers), []
+    for each in losses:
+        fits = each.relation < KNOWN and abs(each.total - level) < NEAR * level
+        if fits:
+            within.append(each)
+        elif within:
+            break
+    if not within:
+        return None
+    mean = sum(each.total for each in within) / len(within)
+    return Stage(within[0].step, within[-1].step, mean)
+
+
+def dynamics(runs: GroupRuns) -> Measures:
+    """Whether the stage in between is there, when it begins and ends, and when facts are known."""
+    measured: Measures = {
+        name: {}
+        for name in (
+            "dynamics_stage",
+            "dynamics_from",
+            "dynamics_to",
+            "dynamics_loss_to_level",
+            "dynamics_uniform",
+            "dynamics_start",
+            "dynamics_recalled",
+            "dynamics_recalled_to_from",
+            "dynamics_end",
+        )
+    }
+    for name, run in runs["recall-dynamics"].items():
+        task, losses = run.task, course(run)
+        assert isinstance(task, Recall)
+        level = math.log(task.config.n_answers)
+        found = stage(losses, task.config.n_answers)
+        measured["dynamics_stage"][name] = float(found is not None)
+        measured["dynamics_start"][name] = losses[0].total / math.log(task.d_target)
+        measured["dynamics_end"][name] = losses[-1].total
+        if found is not None:
+            measured["dynamics_from"][name] = float(found.first)
+            measured["dynamics_to"][name] = float(found.last)
+            measured["dynamics_loss_to_level"][name] = found.loss / level
+            measured["dynamics_uniform"][name] = indifference(run, found.first)
+        known = next((each.step for each in losses if each.total < RECALLED), None)
+        if known is not None:
+            measured["dynamics_recalled"][name] = float(known)
+        if known is not None and found is not None:
+            measured["dynamics_recalled_to_from"][name] = known / found.first
+    return measured
+
+
+def indifference(run: Run, step: int) -> float:
+    """How far what is said of a relation depends on the subject, at a checkpoint: the mean
+    divergence, in nats, of p(a | s, r) from its mean over subjects."""
+    task, batch = run.task, everything(run)
+    assert isinstance(task, Recall)
+    s, r = task.config.n_subjects, task.config.n_relations
+    told = predictions(run.model(step), batch)[:, 0].double().softmax(-1).view(s, r, -1)
+    mean = told.mean(0, keepdim=True)
+    return (told * (told / mean).log()).nan_to_num().sum(-1).mean().item()

@@ -1,0 +1,188 @@
+"""Factual recall: how many facts attention and an MLP keep, and in which order they are learnt
+(Nichani, Lee and Bietti 2024, arXiv 2412.06538).
+
+One layer of attention without norms and positions. Embeddings and read-out stay as they were drawn;
+W_Q, W_K, W_V, W_O, and W_in and W_out if there is an MLP, are trained. The residual stream of EOS
+reaches the read-out as well: one and the same vector for all facts, which a softmax over answers
+can live with. (The source drops it.)
+"""
+
+from collections.abc import Iterable, Sequence
+
+from headway.models import TransformerConfig
+from headway.papers.experiment import Experiment
+from headway.papers.setups.group import Configs, Group
+from headway.papers.talk import recall_drawings as drawings
+from headway.papers.talk.measures import recall as measures
+from headway.tasks import RecallConfig
+from headway.training import RunConfig, TrainingConfig
+
+Shape = tuple[int, int, int, int]
+"""Width, heads, width of a head, hidden width."""
+
+SHARES = [0.7 * 1.28**i for i in range(5)]
+"""Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
+ATTENTION, MLP = 0.1, 0.15
+"""Facts that a parameter is expected to keep, roughly; found on single runs of the smallest."""
+
+
+def attention_only(scale: str) -> Configs:
+    """Models without an MLP, by number of heads."""
+    match scale:
+        case "paper":
+            shapes = [(32, heads, 8, 0) for heads in (4, 8, 16, 32)]
+            return _series(shapes, range(5), 4_000)
+        case "small":
+            shapes = [(16, heads, 4, 0) for heads in (4, 8, 16, 32)]
+            return _series(shapes, range(3), 2_000)
+        case _:
+            return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::4])
+
+
+def with_mlp(scale: str) -> Configs:
+    """Models with as many parameters in the MLP as in attention, of growing size."""
+    match scale:
+        case "paper":
+            shapes = [(32, h, 8, 16 * h) for h in (2, 4, 8, 16)]
+            return _series(shapes, range(5), 4_000)
+        case "small":
+            shapes = [(16, heads, 4, 8 * heads) for heads in (2, 4, 8)]
+            return _series(shapes, range(3), 2_000)
+        case _:
+            return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::4])
+
+
+def traded(scale: str) -> Configs:
+    """One width, with more in attention, or more in the MLP."""
+    match scale:
+        case "paper":
+            shapes = [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)]
+            return _series(shapes, range(5), 4_000)
+        case "small":
+            shapes = [(16, 2, 4, 64), (16, 8, 4, 16)]
+            return _series(shapes, range(3), 2_000)
+        case _:
+            return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::4])
+
+
+def dynamics(scale: str) -> Configs:
+    """Orthonormal embeddings, linear attention, all weights tiny at first; a checkpoint every few
+    steps."""
+    match scale:
+        case "paper":
+            steps, every, seeds = 2_000, 10, range(8)
+        case "small":
+            steps, every, seeds = 400, 5, range(5)
+        case _:
+            steps, every, seeds = 200, 20, range(1)
+    return {
+        f"seed={seed}": RunConfig(
+            task=RecallConfig(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5),
+            model=TransformerConfig(
+                n_layers=1,
+                d_model=64,
+                d_mlp=0,
+                norm="none",
+                positions="none",
+                attention="linear",
+                init="orthogonal",
+                init_scale=0.05,
+            ),
+            training=TrainingConfig(
+                steps=steps,
+                batch_size=256,
+                train_examples=None,
+                trained="W_Q W_K W_V W_O",
+                learning_rate=0.001 if scale == "paper" else 0.003,
+                weight_decay=0.0,
+                eval_every=every,
+                eval_examples=256,
+                checkpoint_every=every,
+                save_every=steps,
+            ),
+            seed=seed,
+        )
+        for seed in seeds
+    }
+
+
+def _series(
+    shapes: Iterable[Shape],
+    seeds: Iterable[int],
+    steps: int,
+    shares: Sequence[float] = SHARES,
+) -> Configs:
+    """As many subjects as relations, so many that their facts bracket what each shape keeps."""
+    seeds = tuple(seeds)
+    configs: Configs = {}
+    for d, heads, d_head, m in shapes:
+        expected = ATTENTION * 4 * d * heads * d_head + MLP * 2 * d * m
+        for n in dict.fromkeys(round((share * expected) ** 0.5) for share in shares):
+            for seed in seeds:
+                name = f"d={d} H={heads} d_h={d_head} m={m},facts={n * n},seed={seed}"
+                configs[name] = RunConfig(
+                    task=RecallConfig(
+                        n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4
+                    ),
+                    model=_model(d, heads, d_head, m),
+                    training=_training(steps, "W_Q W_K W_V W_O" + (" W_in W_out" if m else "")),
+                    seed=seed,
+                )
+    return configs
+
+
+def _model(d_model: int, heads: int, d_head: int, d_mlp: int) -> TransformerConfig:
+    return TransformerConfig(
+        n_layers=1,
+        d_model=d_model,
+        n_heads=heads,
+        d_head=d_head,
+        d_mlp=d_mlp,
+        norm="none",
+        positions="none",
+        init="fan_in",
+    )
+
+
+def _training(steps: int, trained: str) -> TrainingConfig:
+    """Adam until next to nothing is left to learn, which fewer facts take fewer steps to."""
+    return TrainingConfig(
+        steps=steps,
+        batch_size=256,
+        train_examples=None,
+        trained=trained,
+        learning_rate=0.04,
+        weight_decay=0.0,
+        cooldown_steps=steps // 2,
+        stop_below=0.02,
+        eval_every=min(steps, 100),
+        eval_examples=1024,
+        checkpoint_every=0,
+        save_every=steps,
+    )
+
+
+GROUPS = (
+    Group(
+        "recall-attention", "factual recall by attention alone, by shape and facts", attention_only
+    ),
+    Group("recall-mlp", "factual recall with an MLP, by shape and facts", with_mlp),
+    Group("recall-traded", "attention traded for MLP, by shape and facts", traded),
+    Group("recall-dynamics", "the order in which facts are learnt", dynamics),
+)
+EXPERIMENTS = (
+    Experiment(
+        "factual-recall",
+        "how many facts attention and an MLP keep (arXiv 2412.06538)",
+        ("recall-attention", "recall-mlp", "recall-traded"),
+        measures.capacity,
+        drawings.capacity,
+    ),
+    Experiment(
+        "factual-recall-dynamics",
+        "the relation is learnt before the subject (arXiv 2412.06538)",
+        ("recall-dynamics",),
+        measures.dynamics,
+        drawings.dynamics,
+    ),
+)

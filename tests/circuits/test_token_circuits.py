@@ -1,0 +1,101 @@
+"""Circuits of models that read tokens, along relations of which sequences have more or fewer."""
+
+import pytest
+import torch
+
+from headway.circuits import Circuit
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
+from headway.circuits.patterns import Patterns, attention_along
+from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.tasks import NONE, Hops, HopsConfig
+from headway.training.losses import errors
+
+NAMES = ("previous token", "find^1", "find^2")
+
+
+@pytest.fixture(scope="module")
+def bench():
+    task = Hops(HopsConfig(hops=(1, 2), n_places=10))
+    config = TransformerConfig(2, 16, 2, d_mlp=8, init="fan_in")
+    model = Transformer(config, 2, task.d_target, task.length, task.n_read, 0, task.vocabulary)
+    batch = task.sample(12, torch.Generator().manual_seed(0))
+    return Bench(model.eval().requires_grad_(False), task, batch)
+
+
+def by_hand(batch, relation) -> list[list[tuple[int, list[int]]]]:
+    """For every sequence its rows, as lists."""
+    found = []
+    for queries, keys in zip(relation.queries.tolist(), relation.keys.tolist(), strict=True):
+        rows = zip(queries, keys, strict=True)
+        found.append([(q, [k for k in ks if k != NONE]) for q, ks in rows if q != NONE])
+    return found
+
+
+def test_attention_along_rows_that_there_are(bench):
+    patterns = attention_patterns(bench.model, bench.batch.inputs)
+    for name in NAMES:
+        relation = bench.patterns.relation(name)
+        rows = [
+            patterns[s, :, :, q, ks].sum(-1)
+            for s, found in enumerate(by_hand(bench.batch, relation))
+            for q, ks in found
+            if ks
+        ]
+        assert torch.allclose(
+            attention_along(patterns, relation), torch.stack(rows).mean(0), atol=1e-6
+        )
+
+
+def test_paths_leave_where_the_relation_is(bench):
+    mechanism = Paths(frozenset(NAMES))
+    pattern = bench.patterns.dense(mechanism, (0, 0))
+    relations = [by_hand(bench.batch, bench.patterns.relation(name)) for name in NAMES]
+    for s in range(bench.sequences):
+        expected = torch.zeros_like(pattern[s])
+        for found in relations:
+            for q, ks in found[s]:
+                paths = sum(q in dict(other[s]) for other in relations)
+                for k in ks:
+                    expected[q, k] += 1 / len(ks) / paths
+        assert torch.allclose(pattern[s], expected)
+
+
+def test_a_knock_out_spares_what_is_not_related(bench):
+    own = torch.ones(bench.sequences, 11, 11)
+    cut = bench.patterns.edit((0, 0), KnockOut(frozenset({"find^2"})), own)
+    for s, found in enumerate(by_hand(bench.batch, bench.patterns.relation("find^2"))):
+        zero = {(q, k) for q, ks in found for k in ks}
+        assert {tuple(at) for at in (cut[s] == 0).nonzero().tolist()} == zero
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        {},
+        {(0, 1): Paths(frozenset({"previous token"})), (1, 0): Paths(frozenset({"find^1"}))},
+        {(1, 1): Paths(frozenset(NAMES)), (0, 0): Uniform(), (0, 1): Identity()},
+        {(1, 0): KnockOut(frozenset({"find^1"}))},
+    ],
+)
+def test_shared_streams_are_the_model_with_patterns_put_in_place(bench, candidate):
+    direct = bench.model(bench.batch.inputs, bench.tap(candidate))
+    expected = errors(direct, bench.batch.targets)
+    assert torch.allclose(bench.errors([candidate])[0], expected, atol=1e-4)
+    assert bench.losses([candidate])[0] == pytest.approx(expected.mean().item(), abs=1e-4)
+
+
+def test_a_circuit_of_hops_is_a_circuit(bench):
+    circuit = Circuit({head: Paths(frozenset({"find^1"})) for head in bench.heads})
+    assert len(circuit.paths) == 4
+    assert bench.loss(circuit) > 0
+
+
+def test_a_relation_that_no_sequence_has(bench):
+    short = bench.task.sample(1, torch.Generator().manual_seed(0))
+    relation = bench.task.paths(short)["find^2"]
+    nowhere = type(relation)(relation.name, relation.queries * 0 + NONE, relation.keys * 0 + NONE)
+    patterns = attention_patterns(bench.model, short.inputs)
+    assert attention_along(patterns, nowhere).tolist() == [[0, 0], [0, 0]]
+    made = Patterns(bench.model, short, {nowhere.name: nowhere})
+    assert not made.dense(Paths(frozenset({nowhere.name})), (0, 0)).any()

@@ -1,0 +1,82 @@
+"""What is measured of k-hop runs."""
+
+import pytest
+import torch
+
+from headway.papers.talk import khop
+from headway.papers.talk.measures import khop as measures
+from headway.theory import hop_flow, retrieval_flow
+from headway.training import train
+from headway.training.config import changed
+from headway.training.data import held_out
+
+SHORT = {"training.steps": 2, "training.cooldown_steps": 1, "training.warmup_steps": 0}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("khop")
+    configs = khop.by_layers("smoke")
+    return {name: train(changed(c, SHORT), folder / name) for name, c in configs.items()}
+
+
+def test_the_layers_of_k_hops_are_those_of_the_retrieval_problem():
+    for k in range(1, 17):
+        assert measures.needed(k) == hop_flow(k, gap=2).minimum_layers(True)
+        assert measures.needed(k) == retrieval_flow(k).minimum_layers(True)
+
+
+def test_accuracies_are_over_places_with_an_answer(runs):
+    run = runs["layers=3,seed=0"]
+    batch = held_out(run.task, measures.SEQUENCES, run.config.seed, run.device, "accuracy")
+    said = run.model()(batch.inputs).argmax(-1)
+    counts = {1: [0, 0], 2: [0, 0]}
+    for row, (first, *_) in enumerate(batch.inputs[..., 0].tolist()):
+        k = first - run.config.task.n_symbols + 1
+        targets = batch.targets[row, :, k - 1]
+        there = targets != run.task.none
+        counts[k][0] += int((said[row] == targets)[there].sum())
+        counts[k][1] += int(there.sum())
+    expected = {k: right / all_ for k, (right, all_) in counts.items()}
+    assert measures.hop_accuracies(run) == pytest.approx(expected)
+
+
+def test_accuracies_are_sorted_by_what_so_many_layers_can_do(runs):
+    found = measures.by_layers(runs)
+    assert set(found["khop_enough"]) == {"k=1,layers=3,seed=0", "k=2,layers=3,seed=0"}
+    assert set(found["khop_too_few"]) == {"k=1,layers=1,seed=0", "k=2,layers=1,seed=0"}
+    assert found["khop_accuracy"] == found["khop_enough"] | found["khop_too_few"]
+    # Two steps teach nothing: what few layers cannot do is as expected, what many could is not.
+    for name, expected in found["khop_as_expected"].items():
+        assert expected == ("layers=1" in name)
+    assert found["khop_attention"] == {}
+
+
+def test_the_mixture_is_the_deepest_of_the_others(runs):
+    others = {"hard-only,seed=0": runs["layers=1,seed=0"]}
+    by_way = measures.by_way(runs, others)
+    assert by_way["mixture,seed=0"] is runs["layers=3,seed=0"]
+    found = measures.curricula(runs, others)
+    assert set(found) >= {"khop_mixture", "khop_hard_only"}
+    accuracy = measures.hop_accuracies(runs["layers=3,seed=0"])[2]
+    assert found["khop_mixture"] == {"mixture,seed=0": accuracy}
+
+
+def test_attention_along_find_is_that_of_the_heads(runs):
+    run = runs["layers=3,seed=0"]
+    attention = measures.find_attention(run)
+    assert torch.tensor(attention[2]).shape == (3, 4)
+    assert measures.strongest(run)[2] == max(max(heads) for heads in attention[2])
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_the_curricula_have_one_budget(scale):
+    size = khop.SIZES[scale]
+    mixtures = khop.by_layers(scale)
+    deepest = mixtures[f"layers={size.layers[-1]},seed=0"]
+    for name, config in khop.curricula(scale).items():
+        assert config.training.steps == deepest.training.steps
+        assert config.model == deepest.model
+        assert config.task.hops == (size.hops if "easy" in name else size.hops[-1:])
+    assert len(khop.curricula(scale)) == 2 * size.seeds
+    assert size.layers[-1] >= measures.needed(size.hops[-1])

@@ -1,0 +1,137 @@
+"""Measures of factual recall, on weights and losses that are written by hand."""
+
+import math
+
+import pytest
+import torch
+
+from headway.papers.claims import SCALES, claims
+from headway.papers.talk import recall
+from headway.papers.talk.measures import capacity
+from headway.papers.talk.measures import recall as measures
+from headway.papers.talk.measures.recall import Losses, Stage
+from headway.training import Run, train
+from headway.training.config import changed
+
+
+def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
+    """A model that says the same of everything: its losses follow from what it says."""
+    config = changed(next(iter(recall.dynamics("smoke").values())), {"training.steps": 1})
+    run = Run.create(tmp_path / "run", config)
+    state = {name: torch.zeros_like(w) for name, w in run.new_model("cpu").state_dict().items()}
+    task = run.task
+    state["unembed.bias"][task.answers[0, 0]] = 2.0
+    run.save_checkpoint(0, state)
+    batch = capacity.everything(run)
+    assert len(batch.inputs) == 16 * 4
+    assert batch.targets.flatten().tolist() == task.facts.flatten().tolist()
+    (losses,) = measures.course(run)
+    others = task.d_target - 1
+    total = others + math.exp(2)
+    first = task.facts == task.answers[0, 0]
+    relation = [math.log(total / (7 + math.exp(2)))] * 16 + [math.log(total / 8)] * 48
+    whole = torch.where(first, math.log(total) - 2, math.log(total))
+    assert losses.relation == pytest.approx(sum(relation) / 64, rel=1e-5)
+    assert losses.total == pytest.approx(whole.mean().item(), rel=1e-5)
+    assert measures.indifference(run, 0) == pytest.approx(0, abs=1e-6)
+
+
+def test_what_depends_on_the_subject_is_told(tmp_path):
+    run = train(recall.dynamics("smoke")["seed=0"], tmp_path / "run")
+    steps = run.checkpoint_steps()
+    assert measures.indifference(run, steps[0]) < 1e-3
+    losses = measures.course(run)
+    assert losses[0].total == pytest.approx(math.log(run.task.d_target), rel=0.02)
+    assert losses[-1].total < losses[0].total
+    assert losses[-1].relation < 0.1
+    measured = measures.dynamics({"recall-dynamics": {"seed=0": run}})
+    assert {claim.measure for claim in claims("factual-recall-dynamics")} <= measured.keys()
+    drawn = recall.EXPERIMENTS[1].draw({"recall-dynamics": {"seed=0": run}})
+    assert list(drawn) == ["factual-recall-dynamics"]
+
+
+LEVEL = math.log(8)
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        (
+            [(0, 2.0, 2.1), (10, 0.05, 2.0), (20, 0.0, 1.9), (30, 0.0, 0.1), (40, 0.0, 2.0)],
+            Stage(10, 20, pytest.approx(1.975)),
+        ),
+        ([(0, 2.0, 2.1), (10, 0.5, 2.0), (20, 0.0, 1.0)], None),  # the relation is not known
+        ([(0, 2.0, 2.1), (10, 0.0, 0.84 * LEVEL), (20, 0.0, 0.0)], None),  # more is known
+        ([(0, 2.0, 2.1), (10, 0.0, 0.86 * LEVEL)], Stage(10, 10, pytest.approx(0.86 * LEVEL))),
+        ([(0, 0.09, 1.16 * LEVEL - 0.09)], None),
+    ],
+)
+def test_the_stage_in_between_is_found_or_not(losses, expected):
+    assert measures.stage([Losses(*each) for each in losses], 8) == expected
+
+
+def test_rates_are_those_that_a_frontier_was_made_of():
+    made = {
+        f"{a} {m}": [(a, m, 0.05 * a + 0.2 * m)]
+        for a, m in ((1000.0, 0.0), (500.0, 400.0), (2000.0, 100.0))
+    }
+    assert measures.rates(made) == pytest.approx((0.05, 0.2, 1.0))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_series_grow_in_parameters_and_in_facts(scale):
+    for plan in (recall.attention_only, recall.with_mlp, recall.traded):
+        runs = plan(scale)
+        shares = set()
+        for config in runs.values():
+            task, model = config.task, config.model
+            assert task.n_subjects == task.n_relations
+            assert bool(model.mlp_width) == ("W_in" in config.training.trained)
+            size = capacity.attention_parameters(model) + capacity.mlp_parameters(model)
+            shares.add(task.n_subjects**2 / size)
+        assert max(shares) / min(shares) > 2
+        if scale != "smoke":
+            assert len({config.seed for config in runs.values()}) >= 3
+
+
+def test_parameters_are_those_that_are_trained(tmp_path):
+    config = next(iter(recall.with_mlp("smoke").values()))
+    run = Run.create(tmp_path / "run", config)
+    inside = [w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")]
+    expected = sum(w.numel() for w in inside if w.ndim == 2)
+    model = config.model
+    assert capacity.attention_parameters(model) + capacity.mlp_parameters(model) == expected
+
+
+def planted(tmp_path, name, config, share):
+    """A run that knows the facts of one answer by its bias: the share of them is what it knows."""
+    run = Run.create(tmp_path / name, config)
+    state = {k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()}
+    state["unembed.bias"][run.task.facts[0, 0]] = 1.0
+    run.save_checkpoint(0, state)
+    assert capacity.accuracy(run) == pytest.approx(share)
+    return run
+
+
+def test_capacities_are_measured_and_drawn(tmp_path):
+    base = next(iter(recall.with_mlp("smoke").values()))
+    runs = {}
+    for heads in (1, 2, 3):
+        for n, answers in ((1, 1), (2, 1)):
+            fields = {
+                "task.n_subjects": n,
+                "task.n_relations": n,
+                "task.n_answers": answers,
+                "model.n_heads": heads,
+            }
+            name = f"{heads} {n}"
+            runs[name] = planted(tmp_path, name, changed(base, fields), 1 / n)
+    found, missing, sizes = measures.kept(runs)
+    assert missing == {}
+    assert list(found.values()) == pytest.approx([4**0.02] * 3)
+    assert len(sizes) == 3
+    groups = {group.name: runs for group in recall.GROUPS[:3]}
+    measured = measures.capacity(groups)
+    assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
+    assert {claim.measure for claim in claims("factual-recall")} <= measured.keys()
+    assert "factual-recall" in recall.EXPERIMENTS[0].draw(groups)

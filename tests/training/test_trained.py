@@ -1,0 +1,178 @@
+"""Weights that are trained, weights that stay, and gradient descent on tokens."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from interrupts import InterruptError, stop_at
+
+from headway.errors import HeadwayError
+from headway.models import Transformer, TransformerConfig
+from headway.tasks import UNASKED, HopsConfig
+from headway.training import Run, RunConfig, TrainingConfig, resume, train
+from headway.training.losses import accuracies, errors, how_often, loss, partial_losses
+
+SGD = TrainingConfig(
+    steps=6,
+    batch_size=8,
+    train_examples=None,
+    optimizer="sgd",
+    learning_rate=0.5,
+    momentum=0.9,
+    weight_decay=0.0,
+    eval_every=2,
+    eval_examples=8,
+    checkpoint_every=1,
+    save_every=2,
+)
+
+
+def tokens(**training) -> RunConfig:
+    return RunConfig(
+        task=HopsConfig(hops=(1, 2), n_places=8),
+        model=TransformerConfig(2, 16, 1, d_mlp=8, norm="none", init="associative"),
+        training=replace(SGD, **training),
+        seed=3,
+    )
+
+
+def moved(run: Run, first: int, last: int) -> set[str]:
+    """The weights, by TransformerLens' names, that are not the same at two steps."""
+    before, after = run.model(first), run.model(last)
+    found = {"W_E": "embed.weight", "W_pos": "embed.places", "W_U": "unembed.weight"}
+    names = {
+        name: [model.state_dict()[key] for model in (before, after)] for name, key in found.items()
+    }
+    for layer in range(2):
+        pairs = [model.layers[layer] for model in (before, after)]
+        for i, name in enumerate("QKV"):
+            names[f"W_{name}.{layer}"] = [b.attn.qkv.weight.chunk(3)[i] for b in pairs]
+        names[f"W_O.{layer}"] = [b.attn.out.weight for b in pairs]
+        names[f"W_in.{layer}"] = [b.mlp.up.weight for b in pairs if b.mlp]
+        names[f"W_out.{layer}"] = [b.mlp.down.weight for b in pairs if b.mlp]
+    biases = {
+        name: [model.state_dict()[name] for model in (before, after)]
+        for name in before.state_dict()
+        if name.endswith("bias")
+    }
+    return {name for name, (a, b) in {**names, **biases}.items() if not torch.equal(a, b)}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_only_what_is_named_is_trained(tmp_path, optimizer):
+    config = tokens(trained="W_O.1 W_U", optimizer=optimizer, learning_rate=0.1)
+    assert moved(train(config, tmp_path / "run"), 0, 6) == {"W_O.1", "W_U"}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_stages_come_one_after_the_other(tmp_path, optimizer):
+    config = tokens(
+        trained="W_O.1 > W_K.1 W_V.1 > W_out", rising_every=2, optimizer=optimizer, momentum=0.9
+    )
+    run = train(config, tmp_path / "run")
+    assert moved(run, 0, 2) == {"W_O.1"}
+    assert moved(run, 2, 4) == {"W_K.1", "W_V.1"}
+    assert moved(run, 4, 6) == {"W_out.0", "W_out.1"}
+
+
+def test_all_is_trained_unless_something_is_named(tmp_path):
+    run = train(tokens(), tmp_path / "run")
+    assert {"W_E", "W_pos", "W_U", "unembed.bias", "W_O.1"} <= moved(run, 0, 6)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
+    config = tokens(trained="W_O.1 > W_K.1 > W_out", rising_every=2, momentum=momentum)
+    whole = train(config, tmp_path / "whole")
+    with pytest.raises(InterruptError):
+        train(config, tmp_path / "cut", watch=stop_at(5))
+    again = resume(tmp_path / "cut")
+    for name, weight in whole.model().state_dict().items():
+        assert torch.equal(weight, again.model().state_dict()[name]), name
+
+
+def test_descent_is_that_of_torch(tmp_path):
+    config = tokens(trained="W_U", steps=1, momentum=0.0)
+    run = train(config, tmp_path / "run")
+    from headway.training.data import Stream
+
+    batch = Stream(run.task, config.training, 3, "cpu").batch(1)
+    model = run.new_model()
+    asked = batch.targets != UNASKED
+    logits = model(batch.inputs)[:, :, None].expand(*batch.targets.shape, -1)
+    F.cross_entropy(logits[asked], batch.targets[asked]).backward()
+    expected = model.unembed.weight - 0.5 * model.unembed.weight.grad
+    assert torch.allclose(run.model().unembed.weight, expected, atol=1e-6)
+
+
+def test_partial_losses_of_tokens():
+    logits = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(0))
+    targets = torch.tensor([[[1, UNASKED], [UNASKED, 2], [3, 4]]] * 4)
+    targets[0, 0, 0] = UNASKED
+    told = logits.log_softmax(-1)
+    first = [-told[s, q, targets[s, q, 0]] for s in range(4) for q in (0, 2) if (s, q) != (0, 0)]
+    second = [-told[s, q, targets[s, q, 1]] for s in range(4) for q in (1, 2)]
+    expected = [torch.stack(x).mean().item() for x in (first, second)]
+    assert partial_losses(logits, targets).tolist() == pytest.approx(expected)
+    assert loss(logits, targets).item() == pytest.approx(torch.stack(first + second).mean().item())
+    halves = [errors(logits[i : i + 2], targets[i : i + 2], how_often(targets)) for i in (0, 2)]
+    assert torch.cat(halves).mean(0).tolist() == pytest.approx(expected)
+
+
+def test_what_is_never_asked_costs_nothing_and_has_no_accuracy():
+    targets = torch.full((2, 3, 1), UNASKED)
+    logits = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
+    assert loss(logits, targets) == 0
+    assert partial_losses(logits, targets).tolist() == [0]
+    assert accuracies(logits, targets).isnan().all()
+    targets[0, 1, 0] = logits[0, 1].argmax()
+    targets[1, 1, 0] = logits[1, 1].argmin()
+    assert accuracies(logits, targets).tolist() == [0.5]
+
+
+def test_linear_attention_takes_the_scores_for_the_pattern():
+    config = TransformerConfig(1, 8, 1, d_mlp=0, attention="linear", norm="none", init="fan_in")
+    model = Transformer(config, 2, 5, 4, 4, vocabulary=5)
+    inputs = torch.stack([torch.tensor([[0, 3, 1, 2]]), torch.arange(4)[None]], dim=-1)
+    x = model.embed(inputs)
+    attn = model.layers[0].attn
+    q, k, v = attn.qkv(x).chunk(3, dim=-1)
+    scores = (q @ k.mT / 8**0.5).tril()
+    expected = model.unembed(x + attn.out(scores @ v))
+    assert torch.allclose(model(inputs), expected, atol=1e-6)
+
+
+def test_memories_start_from_nothing():
+    config = TransformerConfig(2, 16, 1, norm="none", init="associative", positions="none")
+    model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
+    assert model.embed(torch.zeros(1, 4, 2).long()).std(1).max() == 0  # places do not count
+    for layer, block in enumerate(model.layers):
+        query, key, value = block.attn.qkv.weight.chunk(3)
+        assert torch.equal(query, torch.eye(16))
+        assert not key.any()
+        assert torch.allclose(value @ value.T, torch.eye(16), atol=1e-5)
+        assert bool(block.attn.out.weight.any()) == (layer == 0)
+        assert block.mlp is not None
+        assert not block.mlp.down.weight.any()
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"trained": "W_X"}, "training.trained = 'W_X' is not allowed: it must be made of W_E"),
+        ({"trained": "W_K.a"}, "training.trained = 'W_K.a'"),
+        ({"trained": "W_K.0 >"}, "training.trained = 'W_K.0 >'"),
+        ({"trained": "W_K", "optimizer": "muon"}, "training.optimizer = 'muon'"),
+        ({"weight_decay": 0.1}, "training.weight_decay = 0.1 is not allowed: it must be 0 with"),
+    ],
+)
+def test_bad_input_is_one_clear_line(fields, complaint):
+    with pytest.raises(HeadwayError) as raised:
+        tokens(**fields)
+    assert complaint in str(raised.value)
+
+
+def test_a_weight_that_the_model_lacks_is_told(tmp_path):
+    with pytest.raises(HeadwayError, match=r"W_K\.7.*a weight that the model has"):
+        train(tokens(trained="W_K.7"), tmp_path / "run")
