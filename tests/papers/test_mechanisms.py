@@ -13,12 +13,15 @@ NAMES = (
 )
 
 
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """All mechanisms at the smallest scale, run once."""
+QUICK = ("gradient-memory", "khop-depth")
+
+
+@pytest.fixture(scope="module", params=[QUICK, pytest.param(NAMES, marks=pytest.mark.slow)])
+def smoke(request, tmp_path_factory):
+    """Some mechanisms, or all, at the smallest scale, run once: the names and the folder."""
     folder = tmp_path_factory.mktemp("talk")
-    cli.main(["mechanism", "all", "--scale", "smoke", "--folder", str(folder)])
-    return folder
+    cli.main(["mechanism", *request.param, "--scale", "smoke", "--folder", str(folder)])
+    return request.param, folder
 
 
 def test_all_are_there():
@@ -27,9 +30,10 @@ def test_all_are_there():
 
 
 def test_everything_runs_is_drawn_and_measured(smoke):
-    figures = {path.stem for path in (smoke / "figures").glob("*.svg")}
-    for name in NAMES:
-        result = reproduce.read(name, "smoke", smoke / "results")
+    names, folder = smoke
+    figures = {path.stem for path in (folder / "figures").glob("*.svg")}
+    for name in names:
+        result = reproduce.read(name, "smoke", folder / "results")
         assert result is not None
         assert any(figure.startswith(name) for figure in figures), name
         for claim in claims(name):
@@ -37,12 +41,14 @@ def test_everything_runs_is_drawn_and_measured(smoke):
 
 
 def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
-    for path in (smoke / "results").rglob("*.json"):
-        assert str(smoke) not in path.read_text()
+    _, folder = smoke
+    for path in (folder / "results").rglob("*.json"):
+        assert str(folder) not in path.read_text()
 
 
 def test_claims_are_judged_from_the_results(smoke, capsys):
-    given = ["--document", "talk", "--scale", "smoke", "--results", str(smoke / "results")]
+    _, folder = smoke
+    given = ["--document", "talk", "--scale", "smoke", "--results", str(folder / "results")]
     cli.main(["claims", *given])
     told = capsys.readouterr().out
     assert all(name in told for name in NAMES)

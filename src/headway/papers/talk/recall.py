@@ -33,7 +33,7 @@ def attention_only(scale: str) -> Configs:
             shapes = [(32, heads, 8, 0) for heads in (4, 8, 16, 32)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(16, heads, 4, 0) for heads in (4, 8, 16, 32)]
+            shapes = [(16, heads, 4, 0) for heads in (4, 8, 16)]
             return _series(shapes, range(3), 2_000)
         case _:
             return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::4])
