@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from headway.models import attention_patterns
 from headway.papers.talk import khop
 from headway.papers.talk.measures import khop as measures
+from headway.tasks import NONE
 from headway.theory import hop_flow, retrieval_flow
 from headway.training import train
 from headway.training.config import changed
@@ -64,9 +66,25 @@ def test_the_mixture_is_the_deepest_of_the_others(runs):
 
 def test_attention_along_find_is_that_of_the_heads(runs):
     run = runs["layers=3,seed=0"]
-    attention = measures.find_attention(run)
-    assert torch.tensor(attention[2]).shape == (3, 4)
-    assert measures.strongest(run)[2] == max(max(heads) for heads in attention[2])
+    batch = held_out(run.task, 128, run.config.seed, run.device, "attention")
+    twice = batch.inputs[:, 0, 0] == run.config.task.n_symbols + 1
+    patterns = attention_patterns(run.model(), batch.inputs[twice])
+    along = []
+    for j in (1, 2):
+        relation = run.task.paths(batch)[f"find^{j}"]
+        queries, keys = relation.queries[twice], relation.keys[twice]
+        rows = [
+            patterns[s, :, :, q, k]
+            for s in range(len(queries))
+            for q, k in zip(queries[s].tolist(), keys[s, :, 0].tolist(), strict=True)
+            if k != NONE
+        ]
+        along.append(torch.stack(rows).mean(0))
+    found = measures.find_attention(run, 2)
+    for j, expected in enumerate(along, start=1):
+        assert torch.allclose(torch.tensor(found[j]), expected, atol=1e-5)
+    by_layer = torch.stack(along).amax((0, 2))
+    assert measures.weakest_layer(run, 2) == pytest.approx(by_layer[1:].min().item(), abs=1e-5)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])

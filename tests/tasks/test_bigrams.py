@@ -223,3 +223,31 @@ def test_more_triggers_than_a_text_has_characters_are_refused(tmp_path):
     (tmp_path / "ab.txt").write_text("abba")
     with pytest.raises(HeadwayError, match=r"task.n_triggers = 2 .* at most 1"):
         make_task(BigramsConfig(corpus=str(tmp_path / "ab.txt"), n_triggers=2))
+
+
+@pytest.mark.parametrize("triggers", ["frequent", "drawn"])
+def test_a_pair_is_one_trigger_twice(triggers):
+    config = BigramsConfig(
+        length=8, vocabulary=9, n_triggers=3, layout="pair", asked="in-context", triggers=triggers
+    )
+    _, (all_triggers, _, tokens), batch = sample(config, count=400)
+    first = []
+    for triggers_here, row, asked in zip(
+        all_triggers.tolist(), tokens.tolist(), batch.targets[..., 0].tolist(), strict=True
+    ):
+        places = [i for i, token in enumerate(row) if token in triggers_here]
+        assert len(places) == 2
+        assert places[1] == 7
+        assert row[places[0]] == row[7]
+        assert row[places[0] + 1] == row[8]
+        assert asked == [UNASKED] * 7 + [row[8]]
+        first.append(places[0])
+    assert set(first) == set(range(6))
+    shares = Counter(row[7] for row in tokens.tolist())
+    assert min(shares.values()) > 0
+
+
+def test_a_pair_is_asked_at_its_end_without_noise():
+    for fields in ({"asked": "all"}, {"asked": "in-context", "noise": 0.5}):
+        with pytest.raises(HeadwayError, match=r"task\.layout = 'pair' is not allowed"):
+            BigramsConfig(layout="pair", **fields)

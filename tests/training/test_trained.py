@@ -76,6 +76,17 @@ def test_stages_come_one_after_the_other(tmp_path, optimizer):
     assert moved(run, 4, 6) == {"W_out.0", "W_out.1"}
 
 
+def test_a_stage_may_have_rates_of_its_own(tmp_path):
+    plain = tokens(trained="W_U > W_E", rising_every=1, steps=2, momentum=0.0)
+    scaled = tokens(trained="W_U > 3 W_E", rising_every=1, steps=2, momentum=0.0)
+    moves = []
+    for i, config in enumerate((plain, scaled)):
+        run = train(config, tmp_path / str(i))
+        weights = [run.model(step).embed.weight for step in (1, 2)]
+        moves.append(weights[1] - weights[0])
+    assert torch.allclose(moves[1], 3 * moves[0], atol=1e-6)
+
+
 def test_all_is_trained_unless_something_is_named(tmp_path):
     run = train(tokens(), tmp_path / "run")
     assert {"W_E", "W_pos", "W_U", "unembed.bias", "W_O.1"} <= moved(run, 0, 6)
@@ -157,12 +168,27 @@ def test_memories_start_from_nothing():
         assert not block.mlp.down.weight.any()
 
 
+def test_embeddings_can_be_orthonormal():
+    config = TransformerConfig(2, 16, 1, d_mlp=0, norm="none", init="orthonormal")
+    model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
+    every = torch.cat([model.embed.weight, model.embed.places])
+    assert torch.allclose(every @ every.T, torch.eye(11), atol=1e-5)
+    read = model.unembed.weight
+    assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
+    assert not model.layers[1].attn.out.weight.any()
+    narrow = TransformerConfig(2, 8, 1, d_mlp=0, norm="none", init="orthonormal")
+    with pytest.raises(HeadwayError, match="width 8 has no room for 11 embeddings"):
+        Transformer(narrow, 2, 7, 4, 4, vocabulary=7)
+
+
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
         ({"trained": "W_X"}, "training.trained = 'W_X' is not allowed: it must be made of W_E"),
         ({"trained": "W_K.a"}, "training.trained = 'W_K.a'"),
         ({"trained": "W_K.0 >"}, "training.trained = 'W_K.0 >'"),
+        ({"trained": "2"}, "training.trained = '2'"),
+        ({"trained": "-1 W_K"}, "training.trained = '-1 W_K' is not allowed: it must be with pos"),
         ({"trained": "W_K", "optimizer": "muon"}, "training.optimizer = 'muon'"),
         ({"weight_decay": 0.1}, "training.weight_decay = 0.1 is not allowed: it must be 0 with"),
     ],

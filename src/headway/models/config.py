@@ -28,7 +28,9 @@ class TransformerConfig:
             number N(0, 1/d_model)), `orthogonal` (every map an orthogonal matrix, as large as with
             `fan_in`) or `associative`, for weights that are to learn as memories from nothing
             (Bietti et al. 2023, section 4): embeddings and read-out N(0, 1/d_model), W_Q the
-            identity, W_V and W_O orthogonal; W_K, W_out and the last layer's W_O zero.
+            identity, W_V and W_O orthogonal; W_K, W_out and the last layer's W_O zero; or
+            `orthonormal`, the same with embeddings of tokens and places that are orthonormal, as
+            random ones become with width, if d_model is as large as their number.
         init_scale: a factor on all weights within the blocks.
     """
 
@@ -42,7 +44,7 @@ class TransformerConfig:
     norm: Literal["pre", "none"] = "pre"
     attention: Literal["softmax", "linear"] = "softmax"
     positions: Literal["learned", "none"] = "learned"
-    init: Literal["gpt2", "fan_in", "orthogonal", "associative"] = "gpt2"
+    init: Literal["gpt2", "fan_in", "orthogonal", "associative", "orthonormal"] = "gpt2"
     init_scale: float = 1.0
 
     def __post_init__(self):

@@ -1,10 +1,12 @@
 """Weights before training, drawn in one of four ways (see `TransformerConfig.init`)."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
+from headway.errors import require
 from headway.models.config import TransformerConfig
 
 
@@ -15,7 +17,7 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
         inside = name.startswith("blocks.")
         if weight.ndim < 2:
             weight.fill_(1.0 if ".ln" in f".{name}" and name.endswith("weight") else 0.0)
-        elif config.init == "associative":
+        elif config.init in ("associative", "orthonormal"):
             _associative(name, weight, config.n_layers, generator)
         elif config.init == "orthogonal":
             for one in weight.chunk(3 if name.endswith("attn.qkv.weight") else 1):
@@ -27,6 +29,21 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
             weight.normal_(0.0, std, generator=generator)
         if inside and weight.ndim == 2 and config.init_scale != 1:
             weight.mul_(config.init_scale)
+    if config.init == "orthonormal":
+        named = dict(model.named_parameters())
+        embeddings = [named[name] for name in ("embed.weight", "embed.places") if name in named]
+        _orthonormal(embeddings, generator)
+        _orthonormal([named["unembed.weight"]], generator)
+
+
+def _orthonormal(weights: Sequence[Tensor], generator: torch.Generator) -> None:
+    """Draws the rows of some weights anew: orthonormal, also those of one to those of another."""
+    count, width = sum(map(len, weights)), weights[0].shape[1]
+    allowed = f"one other than orthonormal: width {width} has no room for {count} embeddings"
+    require(count <= width, "model.init", "orthonormal", allowed)
+    rows = nn.init.orthogonal_(torch.empty(count, width), generator=generator)
+    for weight, drawn in zip(weights, rows.split([len(w) for w in weights]), strict=True):
+        weight.copy_(drawn)
 
 
 def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:

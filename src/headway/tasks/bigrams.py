@@ -35,6 +35,9 @@ class BigramsConfig:
             which is met nowhere else.
         asked: at which positions the next token is asked for: at `all`, or only `in-context`, at
             triggers that were followed by their output before.
+        layout: a sequence is `text`, or a `pair`: one trigger at just two positions, anywhere and
+            at the end, among tokens drawn from the unigrams that are no triggers (the setting of
+            Bietti et al.'s section 5).
         exponent: of a synthetic corpus (see `corpus.synthetic`), as the rest.
         concentration: likewise.
         chain: likewise, its seed.
@@ -48,6 +51,7 @@ class BigramsConfig:
     outputs: Literal["uniform", "unigrams"] = "uniform"
     noise: float = 0.0
     asked: Literal["all", "in-context"] = "all"
+    layout: Literal["text", "pair"] = "text"
     exponent: float = 0.9
     concentration: float | None = 12.0
     chain: int = 0
@@ -69,6 +73,13 @@ class BigramsConfig:
             f"from 1 to {self.vocabulary - 1}, one less than task.vocabulary",
         )
         require(0 <= self.noise < 1, "task.noise", self.noise, "at least 0 and below 1")
+        plain = self.asked == "in-context" and self.noise == 0
+        require(
+            self.layout == "text" or plain,
+            "task.layout",
+            self.layout,
+            "text, unless task.asked = in-context and task.noise = 0",
+        )
         finite = 0 <= self.exponent < math.inf
         require(finite, "task.exponent", self.exponent, "0 or more, and finite")
         require(
@@ -159,10 +170,29 @@ class Bigrams(Task):
             drawn_by = torch.ones_like(self._unigrams)
         weights = drawn_by.expand(count, -1).scatter(1, triggers, 0.0)
         outputs = torch.multinomial(weights, config.n_triggers, True, generator=generator)
+        if config.layout == "pair":
+            return triggers, outputs, self._pair(triggers, outputs, generator)
         output_of = torch.full((count, self.n_tokens), NONE, device=device)
         output_of.scatter_(1, triggers, outputs)
         tokens = self._walk(output_of, generator)
         return triggers, outputs, tokens
+
+    def _pair(
+        self,
+        triggers: Int[Tensor, "batch trigger"],
+        outputs: Int[Tensor, "batch trigger"],
+        generator: torch.Generator,
+    ) -> Int[Tensor, "batch position"]:
+        """One trigger with its output somewhere, and once more at the end; no other triggers."""
+        count, device = len(triggers), triggers.device
+        weights = self._unigrams.expand(count, -1).scatter(1, triggers, 0.0)
+        tokens = torch.multinomial(weights, self.length + 1, True, generator=generator)
+        which = torch.randint(triggers.shape[1], (count, 1), generator=generator, device=device)
+        trigger, output = (drawn.gather(1, which) for drawn in (triggers, outputs))
+        first = torch.randint(self.length - 2, (count, 1), generator=generator, device=device)
+        tokens.scatter_(1, first, trigger).scatter_(1, first + 1, output)
+        tokens[:, -2:] = torch.cat([trigger, output], dim=1)
+        return tokens
 
     def _walk(
         self, output_of: Int[Tensor, "batch token"], generator: torch.Generator

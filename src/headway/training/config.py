@@ -10,7 +10,7 @@ from typing import Any, Literal
 from headway.errors import HeadwayError, require, require_types
 from headway.models import TransformerConfig
 from headway.tasks import TASKS, RetrievalConfig, TaskConfig, make_task, task_kind
-from headway.training.trained import stage_names
+from headway.training.trained import stages_of
 
 Targets = Literal["all", "random", "rising", "falling"]
 
@@ -38,8 +38,9 @@ class TrainingConfig:
             after layer ⌈j · n_layers / D⌉ already: every hop has a layer by which it must be done.
         rising_every: steps between one depth, target or stage of `trained` and the next.
         trained: which weights are trained, such as `W_K.0 W_K.1 W_O.1`, the others staying as they
-            were drawn, or one after the other, such as `W_O.1 > W_K` (see `training.trained`); none
-            means all, biases and norms too.
+            were drawn, or one after the other, such as `W_O.1 > W_K`, perhaps with a factor on the
+            rates of a stage, `10 W_K` (see `training.trained`); none means all, biases and norms
+            too.
         optimizer: `adam`; `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on
             the rest; or `sgd`, gradient descent with momentum.
         learning_rate: Adam's, or that of gradient descent.
@@ -133,7 +134,7 @@ class TrainingConfig:
             "0 with training.optimizer = sgd",
         )
         if self.trained is not None:
-            stage_names(self.trained)
+            stages_of(self.trained)
             require(
                 self.optimizer != "muon",
                 "training.optimizer",

@@ -13,6 +13,7 @@ from headway.training.data import Stream, held_out
 from headway.training.files import clear_content_errors
 from headway.training.learner import Learner, Single
 from headway.training.run import Run
+from headway.training.trained import stages_of
 
 LEARNT = 0.5
 """The partial loss below which a hop counts as learnt (section 7.2)."""
@@ -74,6 +75,8 @@ class Course:
     def __init__(self, run: Run):
         self.run, self.config = run, run.config.training
         self.failure: str | None = None
+        trained = self.config.trained
+        self._factors = [1.0] if trained is None else [s.factor for s in stages_of(trained)]
         self.held_out = held_out(
             run.task, self.config.eval_examples, run.config.seed, run.config.device
         )
@@ -131,7 +134,8 @@ class Course:
     @property
     def next_scale(self) -> float:
         """The factor on the rates at the next step."""
-        return rate_scale(self.config, self.now.step + 1, self.now.cooling_from)
+        scale = rate_scale(self.config, self.now.step + 1, self.now.cooling_from)
+        return scale * self._factors[min(self.stage, len(self._factors) - 1)]
 
     @property
     def stage(self) -> int:

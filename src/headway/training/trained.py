@@ -2,11 +2,14 @@
 
 Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
 `W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named
-side by side is trained together, what comes after a `>` once that is over.
+side by side is trained together, what comes after a `>` once that is over. A number in front of a
+stage multiplies its rates: `W_O.1 > 1e4 W_K.1`.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -26,21 +29,43 @@ INNER = {
 """A block's weights: the parameter that each lies in, and which part of it."""
 
 
-def stage_names(trained: str) -> list[list[str]]:
-    """The names of the weights that every stage trains.
+@dataclass(frozen=True)
+class Stage:
+    """Which weights are trained together, and the factor on their rates."""
+
+    names: tuple[str, ...]
+    factor: float
+
+
+def stages_of(trained: str) -> list[Stage]:
+    """The stages, one after the other.
 
     Raises:
-        HeadwayError: if one is not the name of a weight, or a stage has none.
+        HeadwayError: if a name is not that of a weight, a factor is no positive number, or a stage
+            has no weight.
     """
-    stages = [stage.split() for stage in trained.split(">")]
     allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
-    for stage in stages:
-        require(bool(stage), "training.trained", trained, allowed)
-        for name in stage:
+    found = []
+    for text in trained.split(">"):
+        words = text.split()
+        factor = _number(words[0]) if words else None
+        names = tuple(words if factor is None else words[1:])
+        require(bool(names), "training.trained", trained, allowed)
+        for name in names:
             kind, dot, layer = name.partition(".")
             fits = name in ENDS or (kind in INNER and (layer.isdecimal() or not dot))
             require(fits, "training.trained", name, allowed)
-    return stages
+        factor = 1.0 if factor is None else factor
+        require(0 < factor < math.inf, "training.trained", trained, "with positive factors")
+        found.append(Stage(names, factor))
+    return found
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 class Trained:
@@ -61,7 +86,7 @@ class Trained:
             if key in named:
                 self._pieces[name] = named[key].detach().chunk(parts)[part]
                 owners[name] = key
-        self.stages = [self._matched(stage) for stage in stage_names(trained)]
+        self.stages = [self._matched(stage.names) for stage in stages_of(trained)]
         ever = {owners[name] for stage in self.stages for name in stage}
         for key, weight in named.items():
             weight.requires_grad_(key in ever)
@@ -73,9 +98,9 @@ class Trained:
             name: (named[key], *_places(model)[name][1:]) for name, key in owners.items()
         }
 
-    def _matched(self, stage: list[str]) -> set[str]:
+    def _matched(self, wanted_names: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for wanted in stage:
+        for wanted in wanted_names:
             names = {n for n in self._pieces if wanted in (n, n.partition(".")[0])}
             has = ", ".join(self._pieces)
             require(bool(names), "training.trained", wanted, f"a weight that the model has ({has})")

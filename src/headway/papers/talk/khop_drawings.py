@@ -16,7 +16,8 @@ def by_layers(runs: GroupRuns) -> Drawn:
             table.setdefault((k, run.config.model.n_layers), []).append(accuracy)
     deepest = max(group.values(), key=lambda run: (run.config.model.n_layers, -run.config.seed))
     least = {k: needed(k) for k, _ in table}
-    figure = draw_khop(table, least, deepest, find_attention(deepest))
+    attention = find_attention(deepest, max(least))
+    figure = draw_khop(table, least, deepest, attention)
     return {"khop-depth": ("Hops against layers", figure)}
 
 

@@ -18,27 +18,33 @@ from headway.training import RunConfig, TrainingConfig
 
 
 def three_steps(scale: str) -> Configs:
-    """All tokens equally frequent and without bigrams; one large batch a step.
+    """One trigger twice among tokens that are equally frequent; one large batch a step.
 
     A step's rate makes no difference to its own probe, as its weight starts from zero, only to
-    those of later steps.
+    those of later steps: the first must not make the model sure of what it says, and the second
+    must make attention sharp. So it has a rate 10 000 times as large.
     """
-    length, d_model, batch = {"paper": (64, 1024, 32768), "small": (32, 128, 8192)}.get(
-        scale, (16, 64, 512)
+    length, d_model, batch = {"paper": (32, 1024, 65536), "small": (12, 256, 8192)}.get(
+        scale, (8, 64, 512)
     )
     return {
         f"seed={seed}": RunConfig(
             BigramsConfig(
-                length=length, vocabulary=32, exponent=0.0, concentration=None, asked="in-context"
+                length=length,
+                vocabulary=32,
+                exponent=0.0,
+                concentration=None,
+                asked="in-context",
+                layout="pair",
             ),
             TransformerConfig(
-                n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
+                n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="orthonormal"
             ),
             TrainingConfig(
                 steps=3,
                 batch_size=batch,
                 train_examples=None,
-                trained="W_O.1 > W_K.1 > W_K.0",
+                trained="W_O.1 > 1e4 W_K.1 > W_K.0",
                 rising_every=1,
                 optimizer="sgd",
                 learning_rate=100.0,

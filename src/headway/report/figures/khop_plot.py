@@ -22,7 +22,7 @@ def draw_khop(
         table: accuracies of all seeds, by k and layers.
         least: the layers that k takes.
         run: whose partial losses are drawn against the step.
-        attention: of its heads along find^j, [layer][head], by j.
+        attention: of its heads along find^j, [layer][head], by j, where most hops are asked.
     """
     figure = Figure(figsize=(9.2, 2.9), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.15, 1.15))
@@ -45,7 +45,7 @@ def draw_khop(
 
     strongest = np.array([[max(heads) for heads in rows] for rows in attention.values()])
     _cells(right, strongest.T, list(attention), list(range(1, strongest.shape[1] + 1)))
-    right.set(xlabel="j", ylabel="layer", title="attention along find^j, best head")
+    right.set(xlabel="j", ylabel="layer", title=f"attention along find^j, k = {hops[-1]}")
     return figure
 
 

@@ -9,7 +9,7 @@ from headway.circuits.patterns import attention_along
 from headway.models import attention_patterns
 from headway.papers.claims import Measures
 from headway.papers.measures.reading import Runs
-from headway.tasks import Hops
+from headway.tasks import Batch, Hops
 from headway.training import Run
 from headway.training.data import held_out
 from headway.training.losses import accuracies, predictions
@@ -38,9 +38,8 @@ def by_layers(runs: Runs) -> Measures:
             found["khop_accuracy"][one] = accuracy
             found["khop_enough" if layers >= needed(k) else "khop_too_few"][one] = accuracy
             found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
-        for j, attention in strongest(run).items():
-            if solved.get(j):
-                found["khop_attention"][f"find^{j},{name}"] = attention
+        for k in (k for k, is_solved in solved.items() if is_solved):
+            found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
         order = learnt_in_order(hop_steps(run.metrics(), run.task.hop_names), run.task.hop_order)
         if order is not None:
             found["khop_in_order"][name] = float(order)
@@ -84,17 +83,21 @@ def hop_accuracies(run: Run) -> dict[int, float]:
     return dict(zip(task.config.hops, right.tolist(), strict=True))
 
 
-def strongest(run: Run) -> dict[int, float]:
-    """The most attention that any head sends along find^j, by j."""
-    return {j: max(map(max, rows)) for j, rows in find_attention(run).items()}
+def weakest_layer(run: Run, hops: int) -> float:
+    """How much of its attention the best head of a layer sends along one find^j, whichever suits
+    it best, in sequences that ask for so many hops: the least over the layers but the first."""
+    by_find = torch.tensor(list(find_attention(run, hops).values()))  # [j, layer, head]
+    return by_find.amax((0, 2))[1:].min().item()
 
 
 @torch.no_grad()
-def find_attention(run: Run) -> dict[int, list[list[float]]]:
-    """Mean attention along find^j, [layer][head], by j."""
+def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
+    """Mean attention along find^j, [layer][head], by j, in sequences that ask for so many hops."""
     task = run.task
     assert isinstance(task, Hops)
-    batch = held_out(task, 64, run.config.seed, run.device, "attention")
+    several = held_out(task, 64 * task.n_depths, run.config.seed, run.device, "attention")
+    asked = several.inputs[:, 0, 0] - task.config.n_symbols == task.config.hops.index(hops)
+    batch = Batch(several.inputs[asked], several.targets[asked], several.roles[asked])
     patterns = attention_patterns(run.model(), batch.inputs)
     relations = task.paths(batch)
     return {

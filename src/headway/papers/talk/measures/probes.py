@@ -51,13 +51,19 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
 @torch.no_grad()
 def previous_recall(model: Transformer, task: Bigrams) -> float:
     """Of all places but the first, how many look in the first layer for the place before them,
-    among the places that they can see."""
+    among the places that they can see. (If sequences are pairs, but the last too: no output stands
+    there.)"""
     places = _embedding(model).places
     assert places is not None  # models of these experiments learn places
     scores = _scores(model, 0, places, places)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     scores = scores.masked_fill(hidden, -torch.inf)
-    return recalled(scores[1:], torch.arange(len(places) - 1))
+    return recalled(scores[1 : _after_outputs(task)], torch.arange(_after_outputs(task) - 1))
+
+
+def _after_outputs(task: Bigrams) -> int:
+    """The first place behind all those that an output can stand at."""
+    return task.length - (task.config.layout == "pair")
 
 
 PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
@@ -71,7 +77,7 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
 def chances(task: Bigrams) -> dict[str, float]:
     """What every probe is on average if all scores are random."""
     drawn = task.config.triggers == "drawn"
-    seen = torch.arange(2, task.length + 1).double()
+    seen = torch.arange(2, _after_outputs(task) + 1).double()
     return {
         OUTPUT: 1 / task.n_tokens,
         TRIGGER: 1 / (task.n_plain if drawn else task.config.n_triggers),
