@@ -38,7 +38,7 @@ def by_layers(runs: Runs) -> Measures:
             found["khop_accuracy"][one] = accuracy
             found["khop_enough" if layers >= needed(k) else "khop_too_few"][one] = accuracy
             found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
-        for k in (k for k, is_solved in solved.items() if is_solved):
+        for k in (k for k, is_solved in solved.items() if is_solved and layers == needed(k)):
             found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
         order = learnt_in_order(hop_steps(run.metrics(), run.task.hop_names), run.task.hop_order)
         if order is not None:
