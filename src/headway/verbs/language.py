@@ -2,16 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from headway.arguments import continued_by
-from headway.errors import HeadwayError, require
+from headway.errors import require
 
 
 def prompts(
-    formulation: Positional[str | None] = None,
+    formulation: Annotated[Positional[str], arg(metavar="FORMULATION")],
     depth: int | None = None,
     chains: int = 4,
     n: int = 500,
@@ -24,7 +24,7 @@ def prompts(
     follow: pairs of spans of characters, by name, those of the chain that is asked about first.
 
     Args:
-        formulation: equations, lives-with, kingdoms, functions or relatives.
+        formulation: one of equations, lives-with, kingdoms, functions, relatives.
         depth: look-ups to the answer; none means those of the paper's example.
         chains: that are interleaved.
         n: how many questions.
@@ -35,12 +35,8 @@ def prompts(
 
     from headway import terminal
     from headway.language import questions
-    from headway.language.formulations import FORMULATIONS
     from headway.training.files import write_whole
 
-    if formulation is None:
-        listed = ", ".join(FORMULATIONS)
-        raise HeadwayError(f"Missing from headway prompts: FORMULATION, one of {listed}")
     if out is not None:
         terminal.require_file(out, (".jsonl",))
     asked = questions(formulation, depth, chains, n, seed)
