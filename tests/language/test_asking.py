@@ -191,7 +191,7 @@ def test_the_command_asks_draws_and_goes_on(folder, tmp_path, capsys):
     ]
     drawn = (tmp_path / "out" / "accuracy.svg").read_bytes()
     kept_lines = (tmp_path / "out" / "asked.jsonl").read_bytes()
-    cli.main(words)
+    cli.main([*words[:4], "equations,kingdoms", *words[6:]])
     assert (tmp_path / "out" / "asked.jsonl").read_bytes() == kept_lines
     assert (tmp_path / "out" / "accuracy.svg").read_bytes() == drawn
 
@@ -249,7 +249,7 @@ def test_what_is_no_model_is_one_clear_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--formulation", "riddles"], "formulation = 'riddles'"),
+        (["--formulation", "riddles"], "it must be one of equations, lives-with, kingdoms, func"),
         (["--formulation", "equations", "--depth", "7"], "depth = 7 is not allowed"),
         (["--formulation", "equations", "--chains", "40"], "chains = 40 is not allowed"),
         (["--n", "0"], "n = 0 is not allowed"),

@@ -42,6 +42,7 @@ def test_a_reader_that_stops_is_no_error():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ([], "Missing from headway prompts: FORMULATION one of equations, lives-with, "),
         (["riddles"], "formulation = 'riddles' is not allowed: it must be one of equations"),
         (["equations", "--depth", "7"], "depth = 7 is not allowed: it must be from 1 to 6"),
         (["equations", "--chains", "27"], "chains = 27 is not allowed: it must be from 1 to 26"),

@@ -1,11 +1,11 @@
-"""Language models with weights cut to low rank: odds, what is kept, and the verb."""
+"""Language models with weights cut to low rank: matrices, replays, resuming, and effects."""
 
-import json
 import math
 
 import pytest
 import torch
 from tiny_model import LETTERS, save_tiny_model
+from tiny_texts import TEXTS
 from transformers import (
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
@@ -13,11 +13,10 @@ from transformers import (
     LlamaForCausalLM,
 )
 
-from headway import cli
 from headway.errors import HeadwayError
 from headway.language.local import LocalModel
 from headway.language.truncation.completing import Completer, Odds
-from headway.language.truncation.completions import MADE, Completion, completions, read_completions
+from headway.language.truncation.completions import Completion
 from headway.language.truncation.effects import effects
 from headway.language.truncation.matrices import layers_of, matrices
 from headway.language.truncation.replay import Replay
@@ -33,42 +32,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder):
     return LocalModel(str(folder), "completion")
-
-
-TEXTS = (
-    Completion("one", "Madrid is located in", "Spain", "the"),
-    Completion("one", "Lima is in", "Peru", "a town"),
-    Completion("one", "Lima is ", "that", "the"),
-    Completion("one", "Lima is", "Perus", "Peru a"),
-    Completion("two", "2 and 2 is", "4", "the sum of both"),
-    Completion("two", "It is", " 4", " 5 or so"),
-)
-
-
-def test_the_odds_are_those_of_whole_texts(model):
-    """Text by text, without filling up, against the model's own loss."""
-    found = Completer(model, TEXTS)()
-    for text, odds in zip(TEXTS, found, strict=True):
-        start = len(model.tokenizer(text.prompt)["input_ids"])
-        ways = [
-            model.tokenizer(text.after(way))["input_ids"] for way in (text.answer, text.generic)
-        ]
-        differ = next(i for i in range(start, 99) if ways[0][i] != ways[1][i])
-        for way, token, whole in zip(
-            ways, (odds.answer, odds.generic), (odds.answer_whole, odds.generic_whole), strict=True
-        ):
-            with torch.no_grad():
-                log_p = model.model(torch.tensor([way])).logits[0].log_softmax(-1)
-            each = log_p[:-1].gather(1, torch.tensor(way)[1:, None])[:, 0]
-            assert token == pytest.approx(each[differ - 1].item(), abs=1e-4)
-            assert whole == pytest.approx(each[start - 1 :].sum().item(), abs=1e-4)
-            assert odds.top == pytest.approx(log_p[differ - 1].max().item(), abs=1e-4)
-
-
-def test_words_go_where_a_space_belongs():
-    assert TEXTS[0].after("Spain") == "Madrid is located in Spain"
-    assert TEXTS[2].after("the") == "Lima is the"
-    assert TEXTS[5].after(" 4") == "It is 4"
 
 
 def tiny_llama():
@@ -249,166 +212,3 @@ def test_the_interval_of_a_mean_is_the_bootstraps():
     half = 1.96 * torch.tensor(draws).std().item() / 20
     assert mean.high - mean.value == pytest.approx(half, rel=0.1)
     assert mean.value - mean.low == pytest.approx(half, rel=0.1)
-
-
-def test_there_are_enough_texts_of_every_kind_and_none_answers_itself():
-    for kind in MADE:
-        texts = completions((kind,))
-        assert len(texts) == len({text.prompt for text in texts}) >= 20
-        assert {text.kind for text in texts} == {kind}
-    for text in completions(("places", "capitals")):
-        assert text.answer not in text.prompt
-    for text in completions(("fictional", "moved", "names")):
-        assert text.answer in text.prompt
-    for text in completions(("moved",)):
-        assert text.generic not in text.prompt
-    assert completions(("all",)) == [text for kind in MADE for text in completions((kind,))]
-
-
-def write(path, *lines):
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
-
-
-def test_a_file_of_ones_own(tmp_path):
-    path = write(
-        tmp_path / "mine.jsonl",
-        '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}',
-        "",
-        '{"prompt": "Bonn is in", "answer": "Germany", "generic": "the", "kind": "towns", "n": 1}',
-    )
-    assert completions((str(path),)) == [
-        Completion("mine", "Oslo is in", "Norway", "the"),
-        Completion("towns", "Bonn is in", "Germany", "the"),
-    ]
-
-
-GOOD = '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}'
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "line 2 is not valid JSON: "),
-        ("[1]", "line 2 = [1] is not allowed: it must be an object"),
-        ('{"prompt": "a", "answer": "b"}', "line 2: generic is missing"),
-        ('{"answer": "b", "generic": "c"}', "line 2: prompt is missing"),
-        ('{"prompt": "a", "answer": 3, "generic": "c"}', "line 2: answer = 3 is not allowed"),
-        ('{"prompt": " ", "answer": "b", "generic": "c"}', "line 2: prompt = ' ' is not allowed"),
-        (
-            '{"prompt": "a", "answer": "b", "generic": " b"}',
-            "line 2: generic = ' b' is not allowed",
-        ),
-        ('{"prompt": "a", "answer": "b", "generic": "c", "kind": 1}', "line 2: kind = 1 is not al"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_one_line(tmp_path, line, said, folder, capsys):
-    path = write(tmp_path / "mine.jsonl", GOOD, line)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["truncate", "--model", str(folder), "--prompts", str(path)])
-    assert stop.value.code == 2
-    complaint = capsys.readouterr().err
-    assert f"{path}, {said}" in complaint
-    assert complaint.count("\n") == 1
-
-
-def test_files_without_texts_are_refused(tmp_path):
-    with pytest.raises(HeadwayError, match="it must be a file with at least one line"):
-        read_completions(write(tmp_path / "empty.jsonl", "", " "))
-    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe")
-    with pytest.raises(HeadwayError, match=r"bytes\.jsonl is not UTF-8 at byte 0"):
-        read_completions(tmp_path / "bytes.jsonl")
-
-
-def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
-    path = write(tmp_path / "mine.jsonl", *(json.dumps(text.to_json()) for text in TEXTS))
-    words = ["truncate", "--model", str(folder), "--layers", "0..1", "--weights", "mlp,down"]
-    words += ["--rank", "0,0.5,1", "--prompts", str(path), "--folder", str(tmp_path / "out")]
-    cli.main([*words, "--threads", "1"])
-    told = capsys.readouterr().out
-    assert "cut 13 of 13" in told
-    assert "one  n=4, intact: p(answer) 0." in told
-    assert max(map(len, told.splitlines()[:-1])) <= 80
-    out = tmp_path / "out"
-    kept = json.loads((out / "effects.json").read_text())
-    assert len(kept["effects"]) == 2 * 13
-    assert kept["reading"] == "token"
-    assert kept["numbers"][0] == "value"
-    about = json.loads((out / "truncation.json").read_text())
-    assert about["environment"]["threads"] == 1
-    assert about["texts"][0] == TEXTS[0].to_json()
-    drawn = {p.name: p.read_bytes() for p in out.glob("*.svg")}
-    assert sorted(drawn) == [f"{w}-{s}.svg" for w in ("down", "mlp") for s in ("alone", "upwards")]
-    lines = (out / "truncation.jsonl").read_bytes()
-    cli.main(words)
-    assert "loading" not in capsys.readouterr().out
-    assert (out / "truncation.jsonl").read_bytes() == lines
-    assert {p.name: p.read_bytes() for p in out.glob("*.svg")} == drawn
-    cli.main([*words, "--reading", "whole"])
-    assert (out / "mlp-alone.svg").read_bytes() != drawn["mlp-alone.svg"]
-    both = [e for e in kept["effects"] if e["layers"] == [0, 1]]
-    odds = {(e["weights"], e["kind"], e["fraction"]): e["log_odds"][0] for e in both}
-    for kind in ("one", "two"):
-        assert odds["mlp", kind, 0] == odds["down", kind, 0]  # what is read is not written
-        assert odds["mlp", kind, 0.5] != odds["down", kind, 0.5]
-
-
-def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, capsys):
-    words = ["truncate", "--model", str(folder), "--prompts", "names", "--folder"]
-    cli.main([*words, str(tmp_path / "one"), "--layer", "1", "--rank", "0.5"])
-    assert {path.name for path in (tmp_path / "one").glob("*.svg")} == {"mlp-alone.svg"}
-    cli.main([*words, str(tmp_path / "none"), "--rank", "1"])
-    assert len(json.loads((tmp_path / "none" / "effects.json").read_text())["effects"]) == 1
-    assert "names  n=24" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "takes RUN, the folder of a run, or --model with a language model"),
-        (["a", "--model", "smollm2"], "both are given"),
-        (["a", "--prompts", "places"], "--prompts is an option of --model"),
-        (["a", "--threads", "1"], "--threads is an option of --model"),
-        (["--model", "smollm2", "--step", "3"], "--step is an option of a RUN"),
-        (["--model", "smollm2", "--rank", "0,2"], "rank = 2.0 is not allowed: it must be a fract"),
-        (["--model", "smollm2", "--rank", "half"], "rank = 'half' is not allowed"),
-        (["--model", "smollm2", "--weights", "mpl"], "weights = 'mpl' is not allowed: it must"),
-        (["--model", "smollm2", "--layers", "last"], "layers = 'last' is not allowed"),
-        (["--model", "smollm2", "--prompts", "riddles"], "prompts = 'riddles' is not allowed"),
-        (["--model", "smollm2", "--threads", "0"], "threads = 0 is not allowed"),
-        (["--model", "smollm2", "--device", "tpu"], "device = 'tpu' is not allowed"),
-        (["--model", "nothing"], "model = 'nothing' is not allowed"),
-        (["nowhere"], "nowhere: there is no run folder here"),
-    ],
-)
-def test_bad_input_is_told_before_anything_is_written(words, said, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["truncate", *words])
-    assert stop.value.code == 2
-    complaint = capsys.readouterr().err
-    assert said in complaint
-    assert complaint.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--layers", "0..7"], "layers = 2 is not allowed: it must be a layer of the model"),
-        (["--weights", "mlp,gate"], "weights = 'gate' is not allowed: it must be one that layer"),
-    ],
-)
-def test_what_the_model_does_not_have_is_told(folder, tmp_path, words, said, capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["truncate", "--model", str(folder), "--folder", str(tmp_path / "out"), *words])
-    complaint = capsys.readouterr().err
-    assert said in complaint
-    assert complaint.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_text_that_does_not_fit_is_told(tmp_path):
-    model = LocalModel(str(save_tiny_model(tmp_path, positions=24)), "completion")
-    with pytest.raises(HeadwayError, match=r"^a text of 26 tokens, 'Madrid is .*into the 24 of"):
-        Completer(model, TEXTS)

@@ -61,25 +61,25 @@ def asking() -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def counting(done_is: str) -> Iterator[Callable[[int, int], None]]:
     """Follows what is done one by one, under a word for it: how many, and the time left."""
-    start, first, last = time.perf_counter(), 0, 0.0
-
-    def told(done: int, total: int) -> str:
-        pace = (time.perf_counter() - start) / max(1, done - first)
-        return f"{done_is} {done} of {total}; about {duration(pace * (total - done))} left"
+    start, first, last = 0.0, None, 0.0
 
     with Live(console=console(), auto_refresh=False, transient=True) as live:
 
         def watch(done: int, total: int) -> None:
-            nonlocal first, last
-            first = first or done - 1
-            now = time.perf_counter()
-            wait = 0.5 if sys.stdout.isatty() else 30.0
-            if now - last < wait and done < total:
+            nonlocal start, first, last
+            now, in_place = time.perf_counter(), sys.stdout.isatty()
+            if first is None:  # loading came before it, so that its own time is not known
+                start, first = now, done
+            elif now - last < (0.5 if in_place else 30.0) and done < total:
                 return
             last = now
-            if sys.stdout.isatty():
-                live.update(Text(told(done, total)), refresh=True)
+            line = f"{done_is} {done} of {total}"
+            if first < done < total:
+                pace = (now - start) / (done - first)
+                line += f"; about {duration(pace * (total - done))} left"
+            if in_place:
+                live.update(Text(line), refresh=True)
             else:
-                print(told(done, total), flush=True)
+                print(line, flush=True)
 
         yield watch

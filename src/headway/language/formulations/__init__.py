@@ -36,6 +36,9 @@ def places(
     Raises:
         HeadwayError: if there is no such formulation, or it can be asked at none of the depths.
     """
+    listed = ", ".join([*FORMULATIONS, "all"])
+    for name in names:
+        require(name in FORMULATIONS or name == "all", "formulation", name, f"one of {listed}")
     found: list[tuple[str, int]] = []
     for name in dict.fromkeys(FORMULATIONS if "all" in names else names):
         one = formulation(name)

@@ -1,0 +1,102 @@
+"""`headway truncate` with a language model: what it writes, draws, and says of bad input."""
+
+import json
+
+import pytest
+from tiny_model import save_tiny_model
+from tiny_texts import TEXTS, write
+
+from headway import cli
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
+    path = write(tmp_path / "mine.jsonl", *(json.dumps(text.to_json()) for text in TEXTS))
+    words = ["truncate", "--model", str(folder), "--layers", "0..1", "--weights", "mlp,down"]
+    words += ["--rank", "0,0.5,1", "--prompts", str(path), "--folder", str(tmp_path / "out")]
+    cli.main([*words, "--threads", "1"])
+    told = capsys.readouterr().out
+    assert "cut 13 of 13" in told
+    assert "one  n=4, intact: p(answer) 0." in told
+    assert max(map(len, told.splitlines()[:-1])) <= 80
+    out = tmp_path / "out"
+    kept = json.loads((out / "effects.json").read_text())
+    assert len(kept["effects"]) == 2 * 13
+    assert kept["reading"] == "token"
+    assert kept["numbers"][0] == "value"
+    about = json.loads((out / "truncation.json").read_text())
+    assert about["environment"]["threads"] == 1
+    assert about["texts"][0] == TEXTS[0].to_json()
+    drawn = {p.name: p.read_bytes() for p in out.glob("*.svg")}
+    assert sorted(drawn) == [f"{w}-{s}.svg" for w in ("down", "mlp") for s in ("alone", "upwards")]
+    lines = (out / "truncation.jsonl").read_bytes()
+    cli.main(words)
+    assert "loading" not in capsys.readouterr().out
+    assert (out / "truncation.jsonl").read_bytes() == lines
+    assert {p.name: p.read_bytes() for p in out.glob("*.svg")} == drawn
+    cli.main([*words, "--reading", "whole"])
+    assert (out / "mlp-alone.svg").read_bytes() != drawn["mlp-alone.svg"]
+    both = [e for e in kept["effects"] if e["layers"] == [0, 1]]
+    odds = {(e["weights"], e["kind"], e["fraction"]): e["log_odds"][0] for e in both}
+    for kind in ("one", "two"):
+        assert odds["mlp", kind, 0] == odds["down", kind, 0]  # what is read is not written
+        assert odds["mlp", kind, 0.5] != odds["down", kind, 0.5]
+
+
+def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, capsys):
+    words = ["truncate", "--model", str(folder), "--prompts", "names", "--folder"]
+    cli.main([*words, str(tmp_path / "one"), "--layer", "1", "--rank", "0.5"])
+    assert {path.name for path in (tmp_path / "one").glob("*.svg")} == {"mlp-alone.svg"}
+    cli.main([*words, str(tmp_path / "none"), "--rank", "1"])
+    assert len(json.loads((tmp_path / "none" / "effects.json").read_text())["effects"]) == 1
+    assert "names  n=24" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "takes RUN, the folder of a run, or --model with a language model"),
+        (["a", "--model", "smollm2"], "both are given"),
+        (["a", "--prompts", "places"], "--prompts is an option of --model"),
+        (["a", "--threads", "1"], "--threads is an option of --model"),
+        (["--model", "smollm2", "--step", "3"], "--step is an option of a RUN"),
+        (["--model", "smollm2", "--rank", "0,2"], "rank = 2.0 is not allowed: it must be a fract"),
+        (["--model", "smollm2", "--rank", "half"], "rank = 'half' is not allowed"),
+        (["--model", "smollm2", "--weights", "mpl"], "weights = 'mpl' is not allowed: it must"),
+        (["--model", "smollm2", "--layers", "last"], "layers = 'last' is not allowed"),
+        (["--model", "smollm2", "--prompts", "riddles"], "prompts = 'riddles' is not allowed"),
+        (["--model", "smollm2", "--threads", "0"], "threads = 0 is not allowed"),
+        (["--model", "smollm2", "--device", "tpu"], "device = 'tpu' is not allowed"),
+        (["--model", "nothing"], "model = 'nothing' is not allowed"),
+        (["nowhere"], "nowhere: there is no run folder here"),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_written(words, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["truncate", *words])
+    assert stop.value.code == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert complaint.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--layers", "0..7"], "layers = 2 is not allowed: it must be a layer of the model"),
+        (["--weights", "mlp,gate"], "weights = 'gate' is not allowed: it must be one that layer"),
+    ],
+)
+def test_what_the_model_does_not_have_is_told(folder, tmp_path, words, said, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["truncate", "--model", str(folder), "--folder", str(tmp_path / "out"), *words])
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert complaint.count("\n") == 1
+    assert not (tmp_path / "out").exists()
