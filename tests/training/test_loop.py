@@ -7,6 +7,7 @@ from headway.models import Transformer
 from headway.tasks import make_task
 from headway.training import (
     RECIPES,
+    Run,
     TrainingConfig,
     evaluate,
     from_dict,
@@ -85,11 +86,9 @@ def test_watching_sees_every_step(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_is_a_config_that_survives_json_and_builds(name):
+def test_every_recipe_is_a_config_that_survives_json_and_builds(name, tmp_path):
     config = RECIPES[name]()
     assert from_dict(to_dict(config)) == config
-    task = make_task(config.task)
-    model = Transformer(config.model, task.d_input, task.d_target, task.length, task.n_chains)
-    batch = held_out(task, 2, 0, "cpu")
-    assert model(batch.inputs).shape == (2, task.n_chains, task.d_target)
-    assert config.model.n_heads == 1
+    run = Run(tmp_path, config)
+    batch = held_out(run.task, 2, 0, "cpu")
+    assert run.new_model()(batch.inputs).shape == (2, run.task.n_read, run.task.d_target)
