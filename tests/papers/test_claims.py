@@ -125,3 +125,10 @@ def test_a_way_of_asking_is_summed_up():
     assert lines[0].endswith("| x_1 learnt at step |")
     assert "| `gap` | 1 of 2 | 0.020, 0.750 | 200 |" in lines
     assert "| `none` | 0 of 1 | 0.750 | – |" in lines
+
+
+def test_a_bar_in_a_claim_does_not_end_its_cell():
+    for figure in ("factual-recall-dynamics", "khop-depth"):
+        verdicts = [Verdict(claim, "small", {}) for claim in claims(figure)]
+        for line in markdown(verdicts).splitlines()[2:]:
+            assert line.replace("\\|", "").count("|") == 7

@@ -21,7 +21,8 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
         why = claim.why.get(verdict.scale)
         rule = f"`{claim.rule(verdict.scale).text}`" + (f" ({why})" if why else "")
         cells = (claim.figure, claim.claim, claim.paper, verdict.measured, rule)
-        lines.append("| " + " | ".join((*cells, MARKS[verdict.holds])) + " |")
+        escaped = [cell.replace("|", "\\|") for cell in (*cells, MARKS[verdict.holds])]
+        lines.append("| " + " | ".join(escaped) + " |")
     return "\n".join(lines) + "\n"
 
 

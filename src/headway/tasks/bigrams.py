@@ -110,8 +110,6 @@ class Bigrams(Task):
     predictor has a loss of -ln(1 - noise) there.
     """
 
-    n_chains = 0
-
     def __init__(self, config: BigramsConfig | None = None, device: str = "cpu"):
         self.config = config = config or BigramsConfig()
         self.chain = chain = chain_of(

@@ -26,7 +26,7 @@ SEQUENCES = 1024
 
 
 def unseen(run: Run) -> Batch:
-    """Sequences to measure a run on, at all positions whatever training asks for."""
+    """Sequences to measure a run on, which no training step saw."""
     return held_out(run.task, SEQUENCES, run.config.seed, run.device, "talk")
 
 
@@ -102,7 +102,7 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
 
 
 def three_steps(runs: Mapping[str, Runs]) -> Measures:
-    """The three probes after the three steps of every run, and what each was before its own."""
+    """The three probes after the three steps of every run."""
     measured: Measures = {f"three_steps_{name}": {} for name in PROBES}
     for name, run in runs["three-gradient-steps"].items():
         assert isinstance(run.task, Bigrams)
