@@ -220,3 +220,18 @@ def test_a_real_full_disk_is_one_line(tmp_path):
         assert not list((disk / "a").rglob("*draft*"))
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_a_page_about_a_folder_of_tokens(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = ("--task.hops", "1", "--task.n-places", "8", "--model.d-model", "8")
+    short = ("--training.steps", "2", "--training.cooldown-steps", "1")
+    for seed in ("0", "1"):
+        cli.main(["train", "hops", *small, *short, "--seed", seed, "--folder", f"runs/{seed}"])
+    cli.main(["report", "runs"])
+    assert "hops problem" in (tmp_path / "runs/report.html").read_text()
+    for seed in ("0", "1"):
+        (tmp_path / f"runs/{seed}/config.json").write_text("{")
+    with pytest.raises(SystemExit):
+        cli.main(["report", "runs"])
+    assert "no run in it can be read" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from functools import lru_cache
 from headway.report.history import thinned
 from headway.report.page.html import counted
 from headway.report.server.catalogue import Entry
-from headway.tasks import TaskConfig, task_kind, task_size
+from headway.tasks import ChainConfig, TaskConfig, task_kind, task_size
 from headway.theory import proven_minimum
 from headway.training import Run
 from headway.training.files import clear_content_errors
@@ -81,4 +81,4 @@ def summary_of(entry: Entry) -> Summary:
 
 @lru_cache(maxsize=1024)
 def _minimum(task: TaskConfig, causal: bool) -> int | None:
-    return proven_minimum(task, causal)
+    return proven_minimum(task, causal) if isinstance(task, ChainConfig) else None

@@ -10,7 +10,7 @@ from headway.circuits import THRESHOLD
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.errors import HeadwayError
 from headway.report.page.charts import thin
-from headway.tasks import TaskConfig
+from headway.tasks import ChainConfig, TaskConfig
 from headway.theory import proven_minimum
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat
@@ -143,6 +143,8 @@ def gather(folder: Path) -> Gathered:
                 unreadable.append(str(error))
     if not entries and not unreadable:
         raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
+    if not entries:
+        raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
     planned = None
     if is_there(folder / PLAN):
         plan = read_json(folder / PLAN)
@@ -161,4 +163,4 @@ def gather(folder: Path) -> Gathered:
 
 @functools.cache
 def _minimum(task: TaskConfig, causal: bool) -> int | None:
-    return proven_minimum(task, causal)
+    return proven_minimum(task, causal) if isinstance(task, ChainConfig) else None
