@@ -169,15 +169,16 @@ def test_memories_start_from_nothing():
 
 
 def test_embeddings_can_be_orthonormal():
-    config = TransformerConfig(2, 16, 1, d_mlp=0, norm="none", init="orthonormal")
+    config = TransformerConfig(2, 22, 1, d_mlp=0, norm="none", init="orthonormal")
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
-    every = torch.cat([model.embed.weight, model.embed.places])
-    assert torch.allclose(every @ every.T, torch.eye(11), atol=1e-5)
+    embedded = torch.cat([model.embed.weight, model.embed.places])
+    every = torch.cat([embedded, embedded @ model.layers[0].attn.moves()[0].sum(0).T])
+    assert torch.allclose(every @ every.T, torch.eye(22), atol=1e-5)
     read = model.unembed.weight
     assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
     assert not model.layers[1].attn.out.weight.any()
-    narrow = TransformerConfig(2, 8, 1, d_mlp=0, norm="none", init="orthonormal")
-    with pytest.raises(HeadwayError, match="width 8 has no room for 11 embeddings"):
+    narrow = TransformerConfig(2, 21, 1, d_mlp=0, norm="none", init="orthonormal")
+    with pytest.raises(HeadwayError, match="width 21 has no room for 11 embeddings twice"):
         Transformer(narrow, 2, 7, 4, 4, vocabulary=7)
 
 

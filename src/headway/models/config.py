@@ -29,8 +29,9 @@ class TransformerConfig:
             `fan_in`) or `associative`, for weights that are to learn as memories from nothing
             (Bietti et al. 2023, section 4): embeddings and read-out N(0, 1/d_model), W_Q the
             identity, W_V and W_O orthogonal; W_K, W_out and the last layer's W_O zero; or
-            `orthonormal`, the same with embeddings of tokens and places that are orthonormal, as
-            random ones become with width, if d_model is as large as their number.
+            `orthonormal`, the same with the orthonormal vectors that random ones become with
+            width: the embeddings of tokens and places, and what W_OV makes of them below the last
+            layer (so d_model must be at least twice their number).
         init_scale: a factor on all weights within the blocks.
     """
 

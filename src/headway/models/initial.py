@@ -1,7 +1,7 @@
 """Weights before training, drawn in one of four ways (see `TransformerConfig.init`)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -30,20 +30,28 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
         if inside and weight.ndim == 2 and config.init_scale != 1:
             weight.mul_(config.init_scale)
     if config.init == "orthonormal":
-        named = dict(model.named_parameters())
-        embeddings = [named[name] for name in ("embed.weight", "embed.places") if name in named]
-        _orthonormal(embeddings, generator)
-        _orthonormal([named["unembed.weight"]], generator)
+        _orthonormal(dict(model.named_parameters()), config, generator)
 
 
-def _orthonormal(weights: Sequence[Tensor], generator: torch.Generator) -> None:
-    """Draws the rows of some weights anew: orthonormal, also those of one to those of another."""
-    count, width = sum(map(len, weights)), weights[0].shape[1]
-    allowed = f"one other than orthonormal: width {width} has no room for {count} embeddings"
-    require(count <= width, "model.init", "orthonormal", allowed)
-    rows = nn.init.orthogonal_(torch.empty(count, width), generator=generator)
-    for weight, drawn in zip(weights, rows.split([len(w) for w in weights]), strict=True):
-        weight.copy_(drawn)
+def _orthonormal(
+    named: Mapping[str, nn.Parameter], config: TransformerConfig, generator: torch.Generator
+) -> None:
+    """Draws the embeddings of tokens and places anew, and the rows of the read-out: orthonormal.
+    Every W_O that is not zero becomes such that what W_OV makes of embeddings is orthonormal to
+    them all."""
+    weights = [named[name] for name in ("embed.weight", "embed.places") if name in named]
+    count, width = sum(map(len, weights)), config.d_model
+    allowed = f"one other than orthonormal: width {width} has no room for {count} embeddings twice"
+    require(2 * count <= width, "model.init", "orthonormal", allowed)
+    basis = nn.init.orthogonal_(torch.empty(width, width), generator=generator)
+    drawn = basis[:count].split([len(weight) for weight in weights])
+    for weight, rows in zip(weights, drawn, strict=True):
+        weight.copy_(rows)
+    for layer in range(config.n_layers - 1):
+        value = named[f"blocks.{layer}.attn.qkv.weight"].chunk(3)[2]
+        out = named[f"blocks.{layer}.attn.out.weight"]
+        out.copy_(basis.roll(-count, 0).T @ basis @ value.T)
+    nn.init.orthogonal_(named["unembed.weight"], generator=generator)
 
 
 def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:

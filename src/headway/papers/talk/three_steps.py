@@ -22,10 +22,10 @@ def three_steps(scale: str) -> Configs:
 
     A step's rate makes no difference to its own probe, as its weight starts from zero, only to
     those of later steps: the first must not make the model sure of what it says, and the second
-    must make attention sharp. So it has a rate 10 000 times as large.
+    must make attention sharp. So it has a rate 2000 times as large.
     """
-    length, d_model, batch = {"paper": (32, 1024, 65536), "small": (12, 256, 8192)}.get(
-        scale, (8, 64, 512)
+    length, d_model, batch = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}.get(
+        scale, (8, 96, 512)
     )
     return {
         f"seed={seed}": RunConfig(
@@ -44,7 +44,7 @@ def three_steps(scale: str) -> Configs:
                 steps=3,
                 batch_size=batch,
                 train_examples=None,
-                trained="W_O.1 > 1e4 W_K.1 > W_K.0",
+                trained="W_O.1 > 2e3 W_K.1 > W_K.0",
                 rising_every=1,
                 optimizer="sgd",
                 learning_rate=100.0,
@@ -56,7 +56,7 @@ def three_steps(scale: str) -> Configs:
             ),
             seed=seed,
         )
-        for seed in range({"paper": 5, "small": 3}.get(scale, 1))
+        for seed in range({"paper": 5, "small": 5}.get(scale, 1))
     }
 
 
