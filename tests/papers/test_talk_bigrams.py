@@ -69,14 +69,30 @@ def test_margins_add_up_to_the_logits(noisy):
 def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy):
     found = measures.by_fraction(noisy)
     model, batch = noisy.model(), bigrams.unseen(noisy)
-    assert found[1.0] == measures.said(model, noisy.task, batch)
+    intact = measures.said(model, noisy.task, batch)
+    assert torch.equal(found[1.0].outputs, intact.outputs)
+    assert torch.equal(found[1.0].noises, intact.noises)
     mlp = model.layers[-1].mlp
     assert mlp is not None
     mlp.up.weight.zero_()
     mlp.down.weight.zero_()
-    assert found[0.0] == measures.said(model, noisy.task, batch)
+    without = measures.said(model, noisy.task, batch)
+    assert torch.equal(found[0.0].outputs, without.outputs)
+    assert torch.equal(found[0.0].asked, intact.asked)
     for said in found.values():
         assert 0 <= said.output + said.noise <= 1
+
+
+def test_the_interval_of_a_gain_is_that_of_its_sequences():
+    asked = torch.full((400,), 2.0).double()
+    half = torch.arange(400).remainder(2).double()
+    intact = measures.Said(half, asked - half, asked)
+    better = measures.Said(half + 1, asked - half - 1, asked)
+    assert measures.gain_interval(better, intact) == pytest.approx((0.5, 0.5))
+    low, high = measures.gain_interval(measures.Said(asked, 0 * asked, asked), intact)
+    assert low < 0.75 < high
+    # 0.5 - half/2 by sequence: a standard deviation of 0.25, 1.96 of it over sqrt(400) each way.
+    assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
 
 
 def test_noise_is_measured_of_every_run(noisy):
@@ -84,6 +100,8 @@ def test_noise_is_measured_of_every_run(noisy):
     fractions = measures.by_fraction(noisy)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
+    one = "fraction=0.1,seed=0"
+    assert measured["noisy_gain_low"][one] <= gain <= measured["noisy_gain_high"][one]
     steps, mlp, attention = measures.histories(noisy)
     assert steps == [0, 6, 12]
     assert len(mlp) == len(attention) == 3

@@ -54,14 +54,14 @@ def stages(scale: str) -> Configs:
 def _ordinary(scale: str, n_layers: int) -> Configs:
     """As `fast` trains: maps that start orthogonal, Muon.
 
-    Small: sequences of 48, and only in-context outputs are asked for.
+    Small: sequences of 64, and only in-context outputs are asked for.
     """
-    task = BigramsConfig(corpus=corpus(), length=48, asked="in-context")
+    task = BigramsConfig(corpus=corpus(), length=64, asked="in-context")
     model = TransformerConfig(
-        n_layers=n_layers, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
+        n_layers=n_layers, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
     )
     training = TrainingConfig(
-        steps=600,
+        steps=1500,
         batch_size=32,
         train_examples=None,
         optimizer="muon",
@@ -69,14 +69,14 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
         betas=(0.9, 0.95),
         weight_decay=0.0,
         warmup_steps=20,
-        cooldown_steps=300,
-        eval_every=20,
+        cooldown_steps=750,
+        eval_every=50,
         eval_examples=256,
-        checkpoint_every=50,
+        checkpoint_every=100,
     )
     if scale == "paper":
         task = replace(task, length=256, asked="all")
-        model = replace(model, d_model=256, n_heads=4, d_mlp=1024)
+        model = replace(model, d_model=256, n_heads=4)
         training = replace(training, steps=5000, batch_size=128, cooldown_steps=2500)
     if scale == "smoke":
         task = replace(task, length=24, corpus=SYNTHETIC, vocabulary=12, n_triggers=2)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.emergence import crossing
@@ -19,30 +20,54 @@ from headway.training.losses import predictions
 
 FRACTIONS = (1.0, 0.2, 0.1, 0.0)
 """Of the full rank, to which the weights of the last MLP are cut."""
+RESAMPLES = 1000
 DATED = 256
 """Sequences on which the margins of every checkpoint are measured."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says where an in-context output is to come, as shares of these positions.
+    """What a model says where an in-context output is to come.
 
     Attributes:
-        output: says the sequence's output.
-        noise: says the noise token.
+        outputs: how often it says the sequence's output, by sequence.
+        noises: how often it says the noise token.
+        asked: at how many positions.
     """
 
-    output: float
-    noise: float
+    outputs: Float[Tensor, " sequence"]
+    noises: Float[Tensor, " sequence"]
+    asked: Float[Tensor, " sequence"]
+
+    @property
+    def output(self) -> float:
+        """The share of these positions at which it says the output."""
+        return (self.outputs.sum() / self.asked.sum()).item()
+
+    @property
+    def noise(self) -> float:
+        """The share at which it says the noise token."""
+        return (self.noises.sum() / self.asked.sum()).item()
 
 
 def said(model: Transformer, task: Bigrams, batch: Batch) -> Said:
     """What a model says most surely at clean in-context outputs."""
     wanted = batch.targets[..., task.hop_names.index("in-context")]
-    told = predictions(model, batch).argmax(-1)[wanted != UNASKED]
-    outputs, noise = wanted[wanted != UNASKED], task.noise_token
-    assert noise is not None  # the task is one with noise
-    return Said(told.eq(outputs).double().mean().item(), told.eq(noise).double().mean().item())
+    told, asked = predictions(model, batch).argmax(-1), wanted != UNASKED
+    assert task.noise_token is not None  # the task is one with noise
+    found = (told == wanted, told == task.noise_token, asked)
+    return Said(*((each & asked).sum(1).double().cpu() for each in found))
+
+
+def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
+    """The 95 % interval of by how much a cut raises the share of outputs said, by the bootstrap
+    over the sequences that both were asked; the same draws every time."""
+    generator = torch.Generator().manual_seed(0)
+    count = len(intact.asked)
+    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
+    gained = (cut.outputs - intact.outputs)[drawn].sum(1) / intact.asked[drawn].sum(1)
+    low, high = gained.quantile(torch.tensor([0.025, 0.975]).double()).tolist()
+    return low, high
 
 
 def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
@@ -108,6 +133,8 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
     measured: Measures = {
         "noisy_intact": {},
         **{f"noisy_gain_{fraction:g}": {} for fraction in FRACTIONS[1:]},
+        "noisy_gain_low": {},
+        "noisy_gain_high": {},
         "noisy_says_noise": {},
         "noisy_mlp_date": {},
         "noisy_attention_date": {},
@@ -120,6 +147,9 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
         measured["noisy_says_noise"][name] = intact.noise - found[0.0].noise
         for fraction in FRACTIONS[1:]:
             measured[f"noisy_gain_{fraction:g}"][name] = found[fraction].output - intact.output
+            low, high = gain_interval(found[fraction], intact)
+            measured["noisy_gain_low"][f"fraction={fraction:g},{name}"] = low
+            measured["noisy_gain_high"][f"fraction={fraction:g},{name}"] = high
         steps, mlp, attention = histories(run)
         against = [-margin for margin in attention]
         first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
