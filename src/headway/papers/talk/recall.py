@@ -20,10 +20,10 @@ from headway.training import RunConfig, TrainingConfig
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""
 
-SHARES = [0.7 * 1.28**i for i in range(5)]
+SHARES = [0.7 * 1.25**i for i in range(5)]
 """Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
-ATTENTION, MLP = 0.1, 0.15
-"""Facts that a parameter is expected to keep, roughly; found on single runs of the smallest."""
+ATTENTION, MLP = 0.12, 0.16
+"""Facts that a parameter is expected to keep, roughly; found on single runs."""
 
 
 def attention_only(scale: str) -> Configs:
@@ -33,8 +33,8 @@ def attention_only(scale: str) -> Configs:
             shapes = [(32, heads, 8, 0) for heads in (4, 8, 16, 32)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(16, heads, 4, 0) for heads in (4, 8, 16)]
-            return _series(shapes, range(3), 2_000)
+            shapes = [(24, heads, 4, 0) for heads in (6, 12, 24, 48)]
+            return _series(shapes, range(3), 4_000)
         case _:
             return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::4])
 
@@ -46,8 +46,8 @@ def with_mlp(scale: str) -> Configs:
             shapes = [(32, h, 8, 16 * h) for h in (2, 4, 8, 16)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(16, heads, 4, 8 * heads) for heads in (2, 4, 8)]
-            return _series(shapes, range(3), 2_000)
+            shapes = [(24, heads, 4, 8 * heads) for heads in (4, 8, 16)]
+            return _series(shapes, range(3), 4_000)
         case _:
             return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::4])
 
@@ -59,8 +59,8 @@ def traded(scale: str) -> Configs:
             shapes = [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(16, 2, 4, 64), (16, 8, 4, 16)]
-            return _series(shapes, range(3), 2_000)
+            shapes = [(24, 3, 4, 144), (24, 12, 4, 24)]
+            return _series(shapes, range(3), 4_000)
         case _:
             return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::4])
 
