@@ -1,7 +1,9 @@
 """The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268),
 and which curriculum (Wang, Nichani et al. 2025, arXiv 2505.23683).
 
-Trained as the recipe `hops` trains; every sequence asks for hop_k at every place.
+Trained as the recipe `hops` trains, with a longer cool-down, in which eight hops become exact; every
+sequence asks for hop_k at every place. Two heads a layer: with more of them a layer gathers so many
+places around each that two layers come near to solving two hops.
 """
 
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ class Size:
 
 SIZES = {
     "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 100, 128),
-    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 2_200, 64, 64),
+    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 4_000, 64, 64),
     "smoke": Size((1, 2), (1, 3), 1, 120, 16, 32),
 }
 """Small: 64 places instead of 100, and of k = 1 to 16 those up to 8 that take one layer more."""
@@ -82,8 +84,10 @@ def config(
         "task.n_places": size.places,
         "model.n_layers": layers,
         "model.d_model": size.width,
+        "model.n_heads": 2,
         "model.d_mlp": 2 * size.width,
         "training.depths": depths,
+        "training.cooldown_steps": size.steps // 2,
         "training.checkpoint_every": 0,
     }
     return changed(hops(asked, size.steps, seed), fields)
