@@ -1,8 +1,8 @@
 """The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268),
 and which curriculum (Wang, Nichani et al. 2025, arXiv 2505.23683).
 
-Trained as the recipe `hops` trains, with a longer cool-down, in which eight hops become exact; every
-sequence asks for hop_k at every place. Two heads a layer: with more of them a layer gathers so many
+Trained as the recipe `hops` trains, with a longer cool-down, in which eight hops become exact.
+Every sequence asks for hop_k at every place. Two heads a layer: with more, a layer gathers so many
 places around each that two layers come near to solving two hops.
 """
 
