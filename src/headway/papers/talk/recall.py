@@ -20,9 +20,9 @@ from headway.training import RunConfig, TrainingConfig
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""
 
-SHARES = [0.7 * 1.25**i for i in range(5)]
+SHARES = [0.65 * 1.13**i for i in range(8)]
 """Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
-ATTENTION, MLP = 0.12, 0.16
+ATTENTION, MLP = 0.125, 0.16
 """Facts that a parameter is expected to keep, roughly; found on single runs."""
 
 
@@ -33,10 +33,10 @@ def attention_only(scale: str) -> Configs:
             shapes = [(32, heads, 8, 0) for heads in (4, 8, 16, 32)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(24, heads, 4, 0) for heads in (6, 12, 24, 48)]
+            shapes = [(24, heads, 4, 0) for heads in (8, 16, 32)]
             return _series(shapes, range(3), 4_000)
         case _:
-            return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::4])
+            return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::7])
 
 
 def with_mlp(scale: str) -> Configs:
@@ -49,7 +49,7 @@ def with_mlp(scale: str) -> Configs:
             shapes = [(24, heads, 4, 8 * heads) for heads in (4, 8, 16)]
             return _series(shapes, range(3), 4_000)
         case _:
-            return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::4])
+            return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::7])
 
 
 def traded(scale: str) -> Configs:
@@ -62,7 +62,7 @@ def traded(scale: str) -> Configs:
             shapes = [(24, 3, 4, 144), (24, 12, 4, 24)]
             return _series(shapes, range(3), 4_000)
         case _:
-            return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::4])
+            return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::7])
 
 
 def dynamics(scale: str) -> Configs:
@@ -154,7 +154,7 @@ def _training(steps: int, trained: str) -> TrainingConfig:
         learning_rate=0.04,
         weight_decay=0.0,
         cooldown_steps=steps // 2,
-        stop_below=0.02,
+        stop_below=0.005,
         eval_every=min(steps, 100),
         eval_examples=1024,
         checkpoint_every=0,
