@@ -46,6 +46,19 @@ def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
         assert str(folder) not in path.read_text()
 
 
+def test_a_text_of_ones_own_is_used_and_told(tmp_path, monkeypatch):
+    text = tmp_path / "own.txt"
+    text.write_text("never odd or even, " * 50)
+    monkeypatch.setenv("HEADWAY_CORPUS", str(text))
+    config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+    assert config.task.corpus == str(text)
+    assert reproduce.texts(MECHANISMS["noisy-recall"], "small") == ["text in own.txt"]
+    assert reproduce.texts(MECHANISMS["khop-depth"], "small") == []
+    monkeypatch.delenv("HEADWAY_CORPUS")
+    (told,) = reproduce.texts(MECHANISMS["three-gradient-steps"], "smoke")
+    assert "synthetic chain of 32 tokens" in told
+
+
 def test_claims_are_judged_from_the_results(smoke, capsys):
     _, folder = smoke
     given = ["--document", "talk", "--scale", "smoke", "--results", str(folder / "results")]

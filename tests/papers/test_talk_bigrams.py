@@ -1,6 +1,7 @@
 """What is measured of in-context bigrams, on short runs."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -105,6 +106,93 @@ def test_noise_is_measured_of_every_run(noisy):
     steps, mlp, attention = measures.histories(noisy)
     assert steps == [0, 6, 12]
     assert len(mlp) == len(attention) == 3
+
+
+@pytest.mark.parametrize(
+    ("mlp", "attention", "expected"),
+    [
+        ([0.0, 3.0, 4.0], [0.0, 0.0, -4.0], 1.0),
+        ([0.0, 0.0, 4.0], [0.0, -3.0, -4.0], 0.0),  # attention is first
+        ([0.0, 2.0, -3.0], [0.0, 0.0, -4.0], 0.0),  # the MLP does not keep the noise
+        ([0.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.0),  # attention never learns the output
+        ([0.0, 0.0, 0.0], [0.0, 0.0, -4.0], 0.0),
+    ],
+)
+def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
+    noisy, monkeypatch, mlp, attention, expected
+):
+    monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
+    measured = measures.noisy_recall({"noisy-recall": {"seed=0": noisy}})
+    assert measured["noisy_mlp_first"] == {"seed=0": expected}
+
+
+def test_gains_and_what_is_said_of_the_noise_are_against_the_intact_model(noisy, monkeypatch):
+    asked = torch.full((4,), 2.0).double()
+
+    def by_fraction(_):
+        return {
+            1.0: measures.Said(0.5 * asked, 0.5 * asked, asked),
+            0.2: measures.Said(0.6 * asked, 0.4 * asked, asked),
+            0.1: measures.Said(0.4 * asked, 0.6 * asked, asked),
+            0.0: measures.Said(0.9 * asked, 0.1 * asked, asked),
+        }
+
+    monkeypatch.setattr(measures, "by_fraction", by_fraction)
+    measured = measures.noisy_recall({"noisy-recall": {"seed=0": noisy}})
+    assert measured["noisy_says_noise"] == {"seed=0": pytest.approx(0.4)}
+    assert measured["noisy_gain_0"] == {"seed=0": pytest.approx(0.4)}
+    assert measured["noisy_gain_0.1"] == {"seed=0": pytest.approx(-0.1)}
+    assert measured["noisy_gain_low"]["fraction=0.1,seed=0"] == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(
+    ("learnt", "expected"),
+    [
+        ((10, 20, 30), 1.0),
+        ((20, 10, 30), 0.0),
+        ((10, 20, None), 0.0),  # one is never learnt
+    ],
+)
+def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, expected):
+    steps = [0, 10, 20, 30]
+    curves = {
+        name: [float(at is not None and step >= at) for step in steps]
+        for name, at in zip(probes.PROBES, learnt, strict=True)
+    }
+    monkeypatch.setattr(bigrams, "histories", lambda _: (steps, curves))
+    monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
+    groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
+    runs = {"induction-joint": {"seed=0": joint}, **{group: {} for group in groups}}
+    assert bigrams.induction(runs)["induction_order"] == {"seed=0": expected}
+
+
+def test_joint_training_gains_what_it_loses_less(joint, monkeypatch):
+    losses = {"joint": 0.2, "stages": 0.9}
+    monkeypatch.setattr(bigrams, "final_in_context_loss", lambda run: losses[run])
+    monkeypatch.setattr(bigrams, "histories", lambda _: ([0], {n: [0.0] for n in probes.PROBES}))
+    monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
+    runs = {group: {} for group in ("induction-one-layer", "induction-two-layers")}
+    runs |= {"induction-joint": {"seed=0": "joint"}, "induction-stages": {"seed=0": "stages"}}
+    gain = bigrams.induction(runs)["induction_joint_gain"]["seed=0"]
+    assert gain == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("paths", "faithful", "expected"),
+    [
+        ([(0, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.ALL)], True, True),
+        ([(0, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.LATEST)], True, True),
+        ([(0, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.ALL)], False, False),
+        ([(1, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.ALL)], True, False),
+        ([(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
+    ],
+)
+def test_an_induction_head_is_one_of_a_circuit_that_explains(
+    monkeypatch, paths, faithful, expected
+):
+    found = SimpleNamespace(circuit=SimpleNamespace(paths=paths), faithful=faithful)
+    monkeypatch.setattr(bigrams, "saved_discovery", lambda _: found)
+    assert bigrams.has_induction_head(None) is expected
 
 
 def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):

@@ -33,14 +33,16 @@ def test_the_capacity_is_where_accuracy_falls(accuracies, expected):
     assert found is None if expected is None else found == pytest.approx(expected)
 
 
-def test_slopes_are_of_seeds_of_which_all_is_known():
+def test_slopes_count_bounds_as_what_is_kept():
     sizes = {"d=8": 64.0, "d=16": 256.0, "d=32": 1024.0}
     found = {
         f"{shape},seed={s}": size ** (1 + 0.1 * s) for shape, size in sizes.items() for s in (0, 1)
     }
     found |= {"d=8,seed=2": 64.0, "d=16,seed=2": 200.0}
-    slopes = capacity.slopes(found, {"d=32,seed=2": 999.0}, sizes)
-    assert slopes == {"seed=0": pytest.approx(1.0), "seed=1": pytest.approx(1.1)}
+    slopes = capacity.slopes(found, {"d=32,seed=2": 64.0**0.5 * 1024**0.5}, sizes)
+    assert slopes["seed=0"] == pytest.approx(1.0)
+    assert slopes["seed=1"] == pytest.approx(1.1)
+    assert slopes["seed=2"] < 0.6  # it lies on the side on which the series ended
     assert capacity.slopes({"d=8,seed=0": 3.0}, {}, sizes) == {}
 
 
@@ -72,6 +74,16 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
     assert missing == {}
     only, missing = capacity.capacities({"a": runs["items=8"]}, measures.shape, measures.items)
     assert (only, missing) == ({}, {"d=12,seed=0": 8.0})
+    _, missing = capacity.capacities({"b": runs["items=10"]}, measures.shape, measures.items)
+    assert missing == {"d=12,seed=0": 10.0}
+    groups = {"memories-linear": runs, "memories-mlp": {}, "memories-longer": runs}
+    same = measures.associative(groups)
+    assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
+    groups["memories-longer"] = {"a": runs["items=8"]}  # more may be kept than was tried
+    bound = capacity.information(8) / same["linear_information"]["d=12,seed=0"]
+    assert measures.associative(groups)["memories_longer"] == {"d=12,seed=0": pytest.approx(bound)}
+    assert same["linear_range"] == {"largest / smallest": 1.0}
+    assert same["mlp_range"] == {}
 
 
 def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
@@ -88,7 +100,7 @@ def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
 def test_series_go_from_less_to_more_than_there_is_room_for(scale):
     for plan in (memories.linear, memories.with_mlp):
         runs = plan(scale)
-        sizes = set()
+        sizes, shares = set(), {}
         for config in runs.values():
             size = (
                 config.model.d_model**2
@@ -96,8 +108,13 @@ def test_series_go_from_less_to_more_than_there_is_room_for(scale):
                 else 2 * config.model.d_mlp * config.model.d_model
             )
             sizes.add(size)
+            share = capacity.information(config.task.n_items) / size
+            shares.setdefault((config.model.d_model, size), []).append(share)
             assert config.training.batch_size == config.task.n_items
         if scale != "smoke":
+            for tried in shares.values():
+                assert min(tried) < 0.5
+                assert max(tried) > 1.6
             assert max(sizes) / min(sizes) >= 30
             assert len({config.seed for config in runs.values()}) >= 3
 

@@ -44,6 +44,8 @@ def test_what_depends_on_the_subject_is_told(tmp_path):
     assert losses[0].total == pytest.approx(math.log(run.task.d_target), rel=0.02)
     assert losses[-1].total < losses[0].total
     assert losses[-1].relation < 0.1
+    late = measures.indifference(run, steps[-1])
+    assert late > 0.1  # by then it has begun to say what depends on the subject
     measured = measures.dynamics({"recall-dynamics": {"seed=0": run}})
     assert {claim.measure for claim in claims("factual-recall-dynamics")} <= measured.keys()
     drawn = recall.EXPERIMENTS[1].draw({"recall-dynamics": {"seed=0": run}})
@@ -75,7 +77,45 @@ def test_rates_are_those_that_a_frontier_was_made_of():
         f"{a} {m}": [(a, m, 0.05 * a + 0.2 * m)]
         for a, m in ((1000.0, 0.0), (500.0, 400.0), (2000.0, 100.0))
     }
-    assert measures.rates(made) == pytest.approx((0.05, 0.2, 1.0))
+    assert measures.rates(made) == pytest.approx((0.05, 0.2))
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(monkeypatch, bent):
+    def law(a, m):
+        return 0.1 * math.hypot(a, m) if bent else 0.05 * a + 0.2 * m
+
+    sizes = {
+        "recall-attention": {"H=2": (1000, 0), "H=4": (2000, 0)},
+        "recall-mlp": {"H=1 m": (600, 600), "H=2 m": (1200, 1200)},
+        "recall-traded": {"H=1 M": (200, 1800), "H=3 m": (1800, 200)},
+    }
+
+    def kept(group):
+        found = {f"{s},seed={k}": law(*size) for s, size in sizes[group].items() for k in (0, 1)}
+        return found, {}, sizes[group]
+
+    monkeypatch.setattr(measures, "kept", kept)
+    ratios, rates = measures.foretold({name: name for name in sizes})
+    assert len(ratios) == 4
+    if bent:
+        assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("H=1 M"))
+    else:
+        assert list(ratios.values()) == pytest.approx([1.0] * 4)
+        assert rates["attention,seed=1"] == pytest.approx(0.05)
+        assert rates["MLP,seed=0"] == pytest.approx(0.2)
+
+
+def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
+    sizes = {"H=2": (1000, 0)}
+    monkeypatch.setattr(measures, "kept", lambda _: ({"H=2,seed=0": 10.0}, {}, sizes))
+    groups = ("recall-attention", "recall-mlp", "recall-traded")
+    assert measures.foretold({name: name for name in groups}) == ({}, {})
+
+
+def test_a_loss_is_halved_between_checkpoints():
+    assert measures.halved([0, 10, 20], [2.0, 1.5, 0.5]) == pytest.approx(15)
+    assert measures.halved([0, 10], [2.0, 1.5]) is None
 
 
 @pytest.mark.parametrize("scale", SCALES)

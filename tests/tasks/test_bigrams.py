@@ -210,6 +210,7 @@ def test_reference_losses_are_the_corpus_s_entropies():
         ({"noise": 1.0}, "task.noise = 1.0"),
         ({"concentration": 0.0}, "task.concentration = 0.0"),
         ({"exponent": -1.0}, "task.exponent = -1.0"),
+        ({"exponent": 1000.0}, "task.exponent = 1000.0 is not allowed: it must be from 0 to 10"),
         ({"corpus": ""}, "task.corpus"),
     ],
 )

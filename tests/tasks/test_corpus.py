@@ -47,6 +47,8 @@ def test_the_synthetic_chain_is_a_function_of_its_numbers():
     again = synthetic.__wrapped__(65, 0.9, 12.0, 0)
     assert torch.equal(once.bigrams, again.bigrams)
     assert not torch.equal(once.bigrams, synthetic(65, 0.9, 12.0, 1).bigrams)
+    for chain in (once, synthetic(65, 0.9, 0.1)):
+        assert torch.allclose(chain.unigrams @ chain.bigrams, chain.unigrams, atol=1e-9)
     torch.testing.assert_close(once.unigrams @ once.bigrams, once.unigrams)
     torch.testing.assert_close(once.bigrams.sum(1), torch.ones(65).double())
     # About as open as Shakespeare's characters are: 3.3 and 2.5 nats (docs/induction.md).
@@ -70,6 +72,17 @@ def test_files_that_are_no_corpus_are_refused(tmp_path, content, complaint):
     with pytest.raises(HeadwayError, match=complaint) as refusal:
         chain_of(str(path), 65, 1.0, None, 0)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_mark_of_byte_order_is_no_character(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_bytes("abba".encode("utf-8-sig"))
+    assert set(chain_of(str(path), 65, 1.0, None, 0).characters) == {"a", "b"}
+
+
+def test_a_path_that_is_none_is_told():
+    with pytest.raises(HeadwayError, match="it must be the path of a text"):
+        chain_of("a\0b", 65, 1.0, None, 0)
 
 
 def test_a_file_that_is_not_there_is_told():

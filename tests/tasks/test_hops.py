@@ -126,7 +126,8 @@ def test_it_is_one_of_the_tasks():
         ({"hops": ()}, "task.hops = () is not allowed: it must be whole numbers"),
         ({"hops": (0, 1)}, "task.hops"),
         ({"hops": (2, 1)}, "task.hops"),
-        ({"n_symbols": 2}, "task.n_symbols = 2 is not allowed: it must be at least 3"),
+        ({"n_symbols": 2}, "task.n_symbols = 2 is not allowed: it must be from 3"),
+        ({"n_symbols": 257}, "task.n_symbols = 257 is not allowed: it must be from 3"),
         ({"n_places": 2}, "task.n_places"),
     ],
 )

@@ -177,6 +177,11 @@ def test_embeddings_can_be_orthonormal():
     read = model.unembed.weight
     assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
     assert not model.layers[1].attn.out.weight.any()
+    few = TransformerConfig(2, 22, 1, d_head=8, d_mlp=0, norm="none", init="orthonormal")
+    with pytest.raises(HeadwayError, match=r"model.d_head = 8 is not allowed"):
+        Transformer(few, 2, 7, 4, 4, vocabulary=7)
+    with pytest.raises(HeadwayError, match="which is for tasks of tokens"):
+        Transformer(config, 3, 3, 4, 4)
     narrow = TransformerConfig(2, 21, 1, d_mlp=0, norm="none", init="orthonormal")
     with pytest.raises(HeadwayError, match="width 21 has no room for 11 embeddings twice"):
         Transformer(narrow, 2, 7, 4, 4, vocabulary=7)
@@ -190,6 +195,10 @@ def test_embeddings_can_be_orthonormal():
         ({"trained": "W_K.0 >"}, "training.trained = 'W_K.0 >'"),
         ({"trained": "2"}, "training.trained = '2'"),
         ({"trained": "-1 W_K"}, "training.trained = '-1 W_K' is not allowed: it must be with pos"),
+        (
+            {"trained": "W_K > W_V", "rising_every": 6},
+            "so few that the last of 2 stages of tr",
+        ),
         ({"trained": "W_K", "optimizer": "muon"}, "training.optimizer = 'muon'"),
         ({"weight_decay": 0.1}, "training.weight_decay = 0.1 is not allowed: it must be 0 with"),
     ],

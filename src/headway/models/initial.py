@@ -1,7 +1,6 @@
-"""Weights before training, drawn in one of four ways (see `TransformerConfig.init`)."""
+"""Weights before training, drawn in one of five ways (see `TransformerConfig.init`)."""
 
 import math
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -30,15 +29,20 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
         if inside and weight.ndim == 2 and config.init_scale != 1:
             weight.mul_(config.init_scale)
     if config.init == "orthonormal":
-        _orthonormal(dict(model.named_parameters()), config, generator)
+        _orthonormal(model, config, generator)
 
 
-def _orthonormal(
-    named: Mapping[str, nn.Parameter], config: TransformerConfig, generator: torch.Generator
-) -> None:
+def _orthonormal(model: nn.Module, config: TransformerConfig, generator: torch.Generator) -> None:
     """Draws the embeddings of tokens and places anew, and the rows of the read-out: orthonormal.
     Every W_O that is not zero becomes such that what W_OV makes of embeddings is orthonormal to
     them all."""
+    named = dict(model.named_parameters())
+    tokens = not isinstance(model.get_submodule("embed"), nn.Linear)
+    allowed = "one other than orthonormal, which is for tasks of tokens by number"
+    require(tokens, "model.init", "orthonormal", allowed)
+    inner = config.n_heads * config.head_width
+    allowed = "model.d_model / model.n_heads, or none, with model.init = orthonormal"
+    require(inner == config.d_model, "model.d_head", config.d_head, allowed)
     weights = [named[name] for name in ("embed.weight", "embed.places") if name in named]
     count, width = sum(map(len, weights)), config.d_model
     allowed = f"one other than orthonormal: width {width} has no room for {count} embeddings twice"

@@ -15,7 +15,7 @@ from headway.papers.setups import Configs
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
-from headway.tasks import make_task
+from headway.tasks import Bigrams, BigramsConfig, make_task
 from headway.training import Run, RunConfig
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -220,6 +220,17 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     return saved
 
 
+def texts(experiment: Experiment, scale: str) -> list[str]:
+    """The texts, in words, whose statistics an experiment's in-context bigrams are drawn from."""
+    tasks = {
+        config.task: None
+        for group in experiment.groups
+        for config in plan(group, scale).runs.values()
+        if isinstance(config.task, BigramsConfig)
+    }
+    return list(dict.fromkeys(Bigrams(task).chain.origin for task in tasks))
+
+
 def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
     """Writes an experiment's measures into `results/<scale>/<name>.json`.
 
@@ -238,6 +249,8 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
         "missing": missing,
         "measures": found,
     }
+    if used := texts(experiment, scale):
+        data["texts"] = used
     write_json(path, data)
     return path
 

@@ -80,8 +80,7 @@ class BigramsConfig:
             self.layout,
             "text, unless task.asked = in-context and task.noise = 0",
         )
-        finite = 0 <= self.exponent < math.inf
-        require(finite, "task.exponent", self.exponent, "0 or more, and finite")
+        require(0 <= self.exponent <= 10, "task.exponent", self.exponent, "from 0 to 10")
         require(
             self.concentration is None or 0 < self.concentration < math.inf,
             "task.concentration",

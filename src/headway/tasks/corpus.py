@@ -130,9 +130,11 @@ def synthetic(
     if concentration is not None:
         rows = np.random.default_rng(seed).dirichlet(concentration * shares, size=vocabulary)
     frequencies = shares
-    for _ in range(200):
-        frequencies = frequencies @ rows
-        frequencies /= frequencies.sum()
+    if concentration is not None:
+        # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
+        conditions = np.vstack([rows.T - np.eye(vocabulary), np.ones(vocabulary)])
+        frequencies = np.linalg.lstsq(conditions, np.eye(vocabulary + 1)[-1], rcond=None)[0]
+        frequencies = frequencies.clip(min=0) / frequencies.clip(min=0).sum()
     about = f"synthetic chain of {vocabulary} tokens, exponent {exponent:g}, "
     about += "no bigrams" if concentration is None else f"concentration {concentration:g}"
     return Chain(about, "", torch.from_numpy(frequencies), torch.from_numpy(rows))
@@ -158,12 +160,15 @@ def _plays(vocabulary: int) -> Chain:
 
 def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         require(False, "task.corpus", str(path), f"a text that can be read ({error.strerror})")
         raise AssertionError from None
     except UnicodeDecodeError:
         text = "\0"
+    except ValueError:  # the path holds a null byte
+        require(False, "task.corpus", str(path), "the path of a text")
+        raise AssertionError from None
     binary = "\0" in text
     require(not binary, "task.corpus", str(path), "a text in UTF-8: this is no text")
     return text

@@ -31,10 +31,10 @@ class HopsConfig:
         rising = bool(self.hops) and all(low < high for low, high in pairwise((0, *self.hops)))
         require(rising, "task.hops", self.hops, "whole numbers of at least 1 that rise")
         require(
-            self.n_symbols >= 3,
+            3 <= self.n_symbols <= 256,
             "task.n_symbols",
             self.n_symbols,
-            "at least 3 (of two, none of which comes twice in a row, each is the other's next)",
+            "from 3 (of two, none of which comes twice in a row, each is the other's next) to 256",
         )
         require(self.n_places >= 3, "task.n_places", self.n_places, "a whole number of at least 3")
 

@@ -226,6 +226,14 @@ class RunConfig:
                 f"so few that the last of {stages} stages comes before"
                 f" training.steps = {training.steps}",
             )
+        weights = 1 if training.trained is None else len(stages_of(training.trained))
+        require(
+            (weights - 1) * training.rising_every < training.steps,
+            "training.rising_every",
+            training.rising_every,
+            f"so few that the last of {weights} stages of training.trained comes before"
+            f" training.steps = {training.steps}",
+        )
 
 
 def n_depths(task: TaskConfig) -> int:

@@ -52,7 +52,9 @@ def mechanism(
 ) -> None:
     """Run what a mechanism of the talk takes, draw it, and judge every claim made of it.
 
-    What is done is kept: the command goes on where it was.
+    What is done is kept: the command goes on where it was. In-context bigrams are those of the text
+    that the environment variable HEADWAY_CORPUS names; without it of Shakespeare's plays, if the
+    extra `plays` is installed, else of a synthetic chain.
 
     Args:
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
@@ -137,6 +139,8 @@ def _run(
             for drawn in paper.draw(experiment, scale, place):
                 terminal.say(f"drawn in {drawn}")
             paper.write(experiment, scale, found, missing, kept)
+            for text in paper.texts(experiment, scale):
+                terminal.say(f"{experiment.name}: drawn from {text}")
     terminal.print_verdicts(verdicts)
     if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")

@@ -10,6 +10,7 @@ The source prints its rates for embeddings of length √d; here they have length
 rates by d. As printed, a score is divided by √d here too.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -27,8 +28,9 @@ STAGES = "W_O.1 > W_K.1 > W_K.0"
 
 
 def corpus() -> str:
-    """Shakespeare's plays if they are installed, else the synthetic chain."""
-    return PLAYS if has_plays() else SYNTHETIC
+    """The text that the environment variable HEADWAY_CORPUS names; without it Shakespeare's plays
+    if they are installed, else the synthetic chain."""
+    return os.environ.get("HEADWAY_CORPUS") or (PLAYS if has_plays() else SYNTHETIC)
 
 
 def one_layer(scale: str) -> Configs:

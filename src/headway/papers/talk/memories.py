@@ -8,7 +8,7 @@ With attention that says nothing and an MLP it is x + W_out act(W_in x). Embeddi
 are random and stay.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from headway.models import TransformerConfig
@@ -20,19 +20,11 @@ from headway.papers.talk.measures.capacity import items_for
 from headway.tasks import AssociationsConfig
 from headway.training import RunConfig, TrainingConfig
 
-LINEAR = [0.7 * 1.1**i for i in range(7)]
-"""N log N against the parameters of a linear memory: the series of runs that brackets its capacity,
-which was found to be about 0.9 of them."""
-MLP = [0.75 * 1.2**i for i in range(4)]
-"""The same with an MLP, against what a shape was found to keep in a single run (`SHAPES`)."""
-WIDE = [0.4 * 1.2**i for i in range(8)]
-"""The same for shapes of which that is not known."""
-SHAPES = {
-    **{(16, 8): 1.05, (24, 8): 1.2, (32, 8): 1.15},
-    **{(16, 32): 1.1, (24, 32): 1.3, (32, 32): 1.3},
-    **{(16, 128): 0.75, (24, 128): 1.0, (32, 128): 1.15},
-}
-"""Width and hidden width of the MLP memories; N log N that each keeps a parameter, roughly."""
+LINEAR = [0.35 * 1.1**i for i in range(20)]
+"""N log N against the parameters of a linear memory: the series of runs that brackets its capacity.
+It is so wide that a capacity in proportion to another power of them would lie within, too."""
+MLP = [0.4 * 1.2**i for i in range(9)]
+"""The same with an MLP."""
 
 
 def linear(scale: str) -> Configs:
@@ -43,7 +35,7 @@ def linear(scale: str) -> Configs:
         case "small":
             return _linear((8, 12, 16, 24, 32, 48), range(3))
         case _:
-            return _linear((6, 12), range(1), LINEAR[::3])
+            return _linear((6, 12), range(1), LINEAR[7::6])
 
 
 def with_mlp(scale: str) -> Configs:
@@ -51,22 +43,23 @@ def with_mlp(scale: str) -> Configs:
     match scale:
         case "paper":
             shapes = [(d, m) for d in (32, 64, 128) for m in (32, 128, 512)]
-            return _mlp(dict.fromkeys(shapes, 1.1), range(5), WIDE)
+            return _mlp(shapes, range(5))
         case "small":
-            return _mlp(SHAPES, range(3))
+            shapes = [(d, m) for d in (16, 24, 32) for m in (8, 32, 128)]
+            return _mlp(shapes, range(3))
         case _:
-            return _mlp({(12, 12): 1.0}, range(1), MLP[::3])
+            return _mlp([(12, 12)], range(1), MLP[3::3])
 
 
 def longer(scale: str) -> Configs:
     """Some of both with three times the steps: is it time or room that is lacking?"""
     match scale:
         case "paper":
-            chosen = _linear((128,), range(1)) | _mlp({(64, 128): 1.1}, range(1), WIDE)
+            chosen = _linear((128,), range(1)) | _mlp([(64, 128)], range(1))
         case "small":
-            chosen = _linear((32,), range(1)) | _mlp({(24, 32): 1.3}, range(1))
+            chosen = _linear((32,), range(1)) | _mlp([(24, 32)], range(1))
         case _:
-            chosen = _linear((6,), range(1), LINEAR[::3])
+            chosen = _linear((6,), range(1), LINEAR[7::6])
     return {name: _extended(config, 3) for name, config in chosen.items()}
 
 
@@ -113,12 +106,12 @@ def _linear(
 
 
 def _mlp(
-    shapes: Mapping[tuple[int, int], float], seeds: Iterable[int], shares: Sequence[float] = MLP
+    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float] = MLP
 ) -> Configs:
     seeds = tuple(seeds)
     configs: Configs = {}
-    for (d, m), expected in shapes.items():
-        for n in dict.fromkeys(items_for(share * expected * 2 * d * m) for share in shares):
+    for d, m in shapes:
+        for n in dict.fromkeys(items_for(share * 2 * d * m) for share in shares):
             for seed in seeds:
                 task = AssociationsConfig(n_items=n, sampling="all")
                 training = _training(300, n, 0.2, "W_in.0 W_out.0")

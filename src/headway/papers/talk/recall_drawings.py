@@ -24,7 +24,7 @@ def capacity(runs: GroupRuns) -> Drawn:
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
     each = measures.points(runs)
     if len(each) > 2:
-        attention, mlp, _ = measures.rates(each)
+        attention, mlp = measures.rates(each)
         if attention > 0 and mlp > 0:
             title = "Parameters a fact: attention traded for MLP"
             drawn["factual-recall-frontier"] = title, draw_frontier(each, (attention, mlp))

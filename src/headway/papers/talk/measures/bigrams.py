@@ -62,6 +62,7 @@ def induction(runs: Mapping[str, Runs]) -> Measures:
             dates[probe] = settled(steps, values, halfway(run, probe, values))
             if dates[probe] is not None:
                 measured[f"induction_date_{probe}"][name] = dates[probe]
+        measured["induction_order"][name] = 0.0
         if None not in dates.values():
             in_order = dates[OUTPUT] < dates[TRIGGER] < dates[PREVIOUS]
             measured["induction_order"][name] = float(in_order)
@@ -74,10 +75,11 @@ def induction(runs: Mapping[str, Runs]) -> Measures:
 
 
 def has_induction_head(run: Run) -> bool:
-    """Whether the run's circuit has a previous-token head in its first layer and, in its second,
-    one that attends from a trigger to what followed it."""
-    paths = {(layer, relation) for layer, _, relation in saved_discovery(run).circuit.paths}
-    return (0, PREVIOUS_TOKEN) in paths and bool({(1, ALL), (1, LATEST)} & paths)
+    """Whether the run's circuit explains the model, and has a previous-token head in its first
+    layer and, in its second, one that attends from a trigger to what followed it."""
+    found = saved_discovery(run)
+    paths = {(layer, relation) for layer, _, relation in found.circuit.paths}
+    return found.faithful and (0, PREVIOUS_TOKEN) in paths and bool({(1, ALL), (1, LATEST)} & paths)
 
 
 def final_in_context_loss(run: Run) -> float:

@@ -88,8 +88,8 @@ def capacities(
         shape: says what is the same about the runs of a series.
         count: says how much there is to keep.
 
-    Returns: capacities by shape and seed; and, for what was not bracketed, the largest number that
-        was tried.
+    Returns: capacities by shape and seed; and, for what was not bracketed, the number behind which
+        it must lie: the largest that was tried if that was kept, the smallest if none was.
     """
     series: dict[str, dict[float, float]] = {}
     for run in runs.values():
@@ -99,7 +99,8 @@ def capacities(
     for name, shares in series.items():
         known = capacity(shares)
         if known is None:
-            open_ended[name] = max(shares)
+            all_kept = shares[max(shares)] >= BAR
+            open_ended[name] = max(shares) if all_kept else min(shares)
         else:
             found[name] = known
     return found, open_ended
@@ -114,16 +115,16 @@ def slopes(
 
     Args:
         found: what is kept, by shape and seed; names end in `,seed=S`.
-        missing: shapes and seeds of which it is not known; their seeds have no slope.
+        missing: bounds on it where it was not bracketed. They count as if they were what is kept: a
+            slope that leaves a series on the side of its expected slope is at least drawn there.
         parameters: by shape.
     """
     points: dict[str, list[tuple[float, float]]] = {}
-    for name, kept in found.items():
+    for name, kept in {**found, **missing}.items():
         shape, _, seed = name.rpartition(",")
         points.setdefault(seed, []).append((math.log(parameters[shape]), math.log(kept)))
-    without = {name.rpartition(",")[2] for name in missing}
     return {
         seed: statistics.linear_regression(*zip(*known, strict=True)).slope
         for seed, known in points.items()
-        if seed not in without and len({x for x, _ in known}) > 1
+        if len({x for x, _ in known}) > 1
     }

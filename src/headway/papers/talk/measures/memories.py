@@ -63,10 +63,13 @@ def items(run: Run) -> float:
 
 
 def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """N log N at capacity by shape and seed; what was not bracketed; parameters by shape."""
-    found, missing = capacities(runs, shape, items)
-    sizes = {shape(run): float(parameters(run)) for run in runs.values()}
-    return {name: information(n) for name, n in found.items()}, missing, sizes
+    """N log N at capacity by shape and seed; a bound on it where it was not bracketed; parameters
+    by shape."""
+    found, missing = (
+        {name: information(n) for name, n in counts.items()}
+        for counts in capacities(runs, shape, items)
+    )
+    return found, missing, {shape(run): float(parameters(run)) for run in runs.values()}
 
 
 def associative(runs: GroupRuns) -> Measures:
@@ -82,12 +85,11 @@ def associative(runs: GroupRuns) -> Measures:
         measured[f"{kind}_per_parameter"] = {
             name: nats / sizes[name.rpartition(",")[0]] for name, nats in found.items()
         }
-        measured[f"{kind}_range"] = (
-            {"largest / smallest": max(sizes.values()) / min(sizes.values())} if sizes else {}
-        )
+        over = [sizes[name.rpartition(",")[0]] for name in found]
+        measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
     longer, missing, _ = kept(runs["memories-longer"])
     measured["memories_longer"] = {
-        name: nats / known[name] for name, nats in longer.items() if name in known
+        name: nats / known[name] for name, nats in {**longer, **missing}.items() if name in known
     }
     measured["memories_longer_not_bracketed"] = missing
     return measured

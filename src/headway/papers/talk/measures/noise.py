@@ -128,7 +128,8 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
     """What cutting the last MLP does to clean outputs, and what the two parts learn when.
 
     The MLP has learnt the noise when its margin for the noise token is halfway from where it began
-    to its largest; attention has learnt the output when its margin against the noise token is.
+    to its largest; attention has learnt the output when its margin against the noise token is. A
+    run in which one of the two is not learnt, or not kept, is none in which the MLP is first.
     """
     measured: Measures = {
         "noisy_intact": {},
@@ -154,7 +155,8 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
         against = [-margin for margin in attention]
         first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
         second = crossing(steps, against, (against[0] + max(against)) / 2)
-        if first is not None and second is not None and min(max(mlp), max(against)) > 0:
+        measured["noisy_mlp_first"][name] = 0.0
+        if first is not None and second is not None and min(mlp[-1], against[-1]) > 0:
             measured["noisy_mlp_date"][name] = first
             measured["noisy_attention_date"][name] = second
             measured["noisy_mlp_first"][name] = float(first < second)

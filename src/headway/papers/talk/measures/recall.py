@@ -2,11 +2,13 @@
 learnt."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
+from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
 from headway.papers.measures.reading import Runs
 from headway.papers.talk.measures.capacity import (
@@ -66,16 +68,42 @@ def points(runs: GroupRuns) -> dict[str, list[tuple[float, float, float]]]:
     return found
 
 
-def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, float, float]:
+def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, float]:
     """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
-    relative error; and the share of the variance of log(facts) that they explain, 0 if there is
-    none to explain."""
+    relative error."""
     every = np.array([point for some in each.values() for point in some])
     found = np.linalg.lstsq(every[:, :2] / every[:, 2:], np.ones(len(every)), rcond=None)[0]
-    off = np.log(every[:, 2]) - np.log(np.clip(every[:, :2] @ found, 1e-9, None))
-    spread = np.log(every[:, 2]).var()
-    explained = 1 - np.square(off).mean() / spread if spread else 0.0
-    return float(found[0]), float(found[1]), float(explained)
+    return float(found[0]), float(found[1])
+
+
+def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
+    """What shapes keep that trade attention for MLP, over what the rates of the other shapes, all
+    attention and half of each, foretell, by shape and seed; and these rates, seed by seed.
+
+    On a straight frontier the first are 1; on one that bends out or in, more or less.
+    """
+    ratios, by_kind = {}, {}
+    known = [kept(runs[group]) for group in ("recall-attention", "recall-mlp")]
+    traded, _, traded_sizes = kept(runs["recall-traded"])
+    seeds = {name.rpartition(",")[2] for found, _, _ in known for name in found}
+    for seed in sorted(seeds):
+        same = {
+            name: [(float(sizes[shape][0]), float(sizes[shape][1]), count)]
+            for found, _, sizes in known
+            for name, count in found.items()
+            for shape, _, own in [name.rpartition(",")]
+            if own == seed
+        }
+        if len({bool(points[0][1]) for points in same.values()}) < 2:
+            continue  # without shapes of both kinds there are no two rates
+        attention, mlp = rates(same)
+        by_kind |= {f"attention,{seed}": attention, f"MLP,{seed}": mlp}
+        for name, count in traded.items():
+            shape, _, own = name.rpartition(",")
+            if own == seed:
+                a, m = traded_sizes[shape]
+                ratios[name] = count / (attention * a + mlp * m)
+    return ratios, by_kind
 
 
 def capacity(runs: GroupRuns) -> Measures:
@@ -87,13 +115,7 @@ def capacity(runs: GroupRuns) -> Measures:
         measured[f"recall_{kind}_facts"] = found
         measured[f"recall_{kind}_not_bracketed"] = missing
         measured[f"recall_{kind}_slope"] = slopes(found, missing, totals)
-    everywhere = points(runs)
-    measured["recall_frontier"] = {}
-    measured["recall_rates"] = {}
-    if len(everywhere) > 2:
-        attention, mlp, explained = rates(everywhere)
-        measured["recall_frontier"] = {"all shapes": explained}
-        measured["recall_rates"] = {"attention": attention, "MLP": mlp}
+    measured["recall_frontier"], measured["recall_rates"] = foretold(runs)
     return measured
 
 
@@ -173,10 +195,11 @@ def dynamics(runs: GroupRuns) -> Measures:
             "dynamics_from",
             "dynamics_to",
             "dynamics_loss_to_level",
+            "dynamics_loss_to_entropy",
             "dynamics_uniform",
             "dynamics_start",
             "dynamics_recalled",
-            "dynamics_recalled_to_from",
+            "dynamics_order",
             "dynamics_end",
         )
     }
@@ -192,13 +215,32 @@ def dynamics(runs: GroupRuns) -> Measures:
             measured["dynamics_from"][name] = float(found.first)
             measured["dynamics_to"][name] = float(found.last)
             measured["dynamics_loss_to_level"][name] = found.loss / level
-            measured["dynamics_uniform"][name] = indifference(run, found.first)
+            measured["dynamics_loss_to_entropy"][name] = found.loss / entropy(task)
+            steps = [each.step for each in losses if found.first <= each.step <= found.last]
+            depends = [indifference(run, step) for step in steps]
+            measured["dynamics_uniform"][name] = sum(depends) / len(depends)
         known = next((each.step for each in losses if each.total < RECALLED), None)
         if known is not None:
             measured["dynamics_recalled"][name] = float(known)
-        if known is not None and found is not None:
-            measured["dynamics_recalled_to_from"][name] = known / found.first
+        steps = [each.step for each in losses]
+        relation = halved(steps, [each.relation for each in losses])
+        subject = halved(steps, [each.subject for each in losses])
+        if relation is not None and subject is not None:
+            measured["dynamics_order"][name] = subject / relation
     return measured
+
+
+def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:
+    """The step at which a loss first is half of what it was at the start, interpolated between
+    checkpoints; none if it never is."""
+    return crossing(steps, [-loss for loss in losses], -losses[0] / 2)
+
+
+def entropy(task: Recall) -> float:
+    """The mean entropy of a relation's answers over subjects, in nats: the least loss of who knows
+    nothing of the subject. It is below ln |A_r| as answers were drawn, not dealt."""
+    shares = torch.nn.functional.one_hot(task.facts).double().mean(0)
+    return torch.special.entr(shares).sum(-1).mean().item()
 
 
 def indifference(run: Run, step: int) -> float:
