@@ -54,14 +54,13 @@ def test_accuracies_are_sorted_by_what_so_many_layers_can_do(runs):
     assert found["khop_attention"] == {}
 
 
-def test_the_mixture_is_the_deepest_of_the_others(runs):
-    others = {"hard-only,seed=0": runs["layers=1,seed=0"]}
-    by_way = measures.by_way(runs, others)
-    assert by_way["mixture,seed=0"] is runs["layers=3,seed=0"]
-    found = measures.curricula(runs, others)
-    assert set(found) >= {"khop_mixture", "khop_hard_only"}
-    accuracy = measures.hop_accuracies(runs["layers=3,seed=0"])[2]
-    assert found["khop_mixture"] == {"mixture,seed=0": accuracy}
+def test_curricula_are_told_apart_by_the_hardest_hop(runs):
+    found = measures.curricula(
+        {"hard-only,seed=0": runs["layers=1,seed=0"], "mixture,seed=0": runs["layers=3,seed=0"]}
+    )
+    for name, run in (("hard_only", "layers=1,seed=0"), ("mixture", "layers=3,seed=0")):
+        accuracy = measures.hop_accuracies(runs[run])[2]
+        assert found[f"khop_{name}"] == {f"{name.replace('_', '-')},seed=0": accuracy}
 
 
 def test_attention_along_find_is_that_of_the_heads(runs):
@@ -90,11 +89,12 @@ def test_attention_along_find_is_that_of_the_heads(runs):
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
 def test_the_curricula_have_one_budget(scale):
     size = khop.SIZES[scale]
-    mixtures = khop.by_layers(scale)
-    deepest = mixtures[f"layers={size.layers[-1]},seed=0"]
-    for name, config in khop.curricula(scale).items():
-        assert config.training.steps == deepest.training.steps
-        assert config.model == deepest.model
-        assert config.task.hops == (size.hops if "easy" in name else size.hops[-1:])
-    assert len(khop.curricula(scale)) == 2 * size.seeds
+    configs = khop.curricula(scale)
+    assert len(configs) == 3 * size.seeds
     assert size.layers[-1] >= measures.needed(size.hops[-1])
+    for name, config in configs.items():
+        assert config.training.steps == size.curriculum_steps
+        assert config.model == configs["mixture,seed=0"].model
+        assert config.model.n_layers == size.layers[-1]
+        assert config.task.hops == (size.hops[-1:] if "hard" in name else size.hops)
+        assert config.training.depths == ("rising" if "easy" in name else "full")

@@ -1,7 +1,7 @@
 """The figures of the k-hop problem."""
 
 from headway.papers.drawings import Drawn, GroupRuns
-from headway.papers.talk.measures.khop import by_way, find_attention, hop_accuracies, needed
+from headway.papers.talk.measures.khop import find_attention, hop_accuracies, needed
 
 
 def by_layers(runs: GroupRuns) -> Drawn:
@@ -26,6 +26,6 @@ def curricula(runs: GroupRuns) -> Drawn:
     from headway.report.figures.curricula_plot import draw_curricula
 
     ways: dict[str, list] = {}
-    for name, run in by_way(runs["khop-depth"], runs["khop-curriculum"]).items():
+    for name, run in runs["khop-curriculum"].items():
         ways.setdefault(name.split(",")[0], []).append(run)
     return {"khop-curriculum": ("Hops learned, by what is asked", draw_curricula(ways))}

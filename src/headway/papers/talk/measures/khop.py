@@ -46,17 +46,10 @@ def by_layers(runs: Runs) -> Measures:
     return found
 
 
-def by_way(mixtures: Runs, others: Runs) -> dict[str, Run]:
-    """All runs of the curricula by name: the deepest of the mixtures, and the others."""
-    most = max((run.config.model.n_layers for run in mixtures.values()), default=0)
-    deepest = [run for run in mixtures.values() if run.config.model.n_layers == most]
-    return {f"mixture,seed={run.config.seed}": run for run in deepest} | dict(others)
-
-
-def curricula(mixtures: Runs, others: Runs) -> Measures:
+def curricula(runs: Runs) -> Measures:
     """The accuracy of the hardest hop, by way of asking, and when hops were learnt."""
     found: Measures = {}
-    for name, run in by_way(mixtures, others).items():
+    for name, run in runs.items():
         way, *_ = name.split(",")
         accuracy = hop_accuracies(run)
         place = f"khop_{way.replace('-', '_')}"
