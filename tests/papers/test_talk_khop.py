@@ -96,5 +96,5 @@ def test_the_curricula_have_one_budget(scale):
         assert config.training.steps == size.curriculum_steps
         assert config.model == configs["mixture,seed=0"].model
         assert config.model.n_layers == size.layers[-1]
-        assert config.task.hops == (size.hops[-1:] if "hard" in name else size.hops)
+        assert config.task.hops == (size.hops[-1:] if name.startswith("hard") else size.hops)
         assert config.training.depths == ("rising" if "easy" in name else "full")
