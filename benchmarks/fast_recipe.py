@@ -27,7 +27,7 @@ SOLVED = 0.01
 def examine(seed: int, depth: int, curriculum: bool, threads: int, folder: Path) -> dict[str, Any]:
     """Trains one seed, or goes on with it, and says what came of it."""
     torch.set_num_threads(threads)
-    config = replace(fast(depth, seed), threads=threads)
+    config = replace(fast(depth, seed, mixture=curriculum), threads=threads)
     config = replace(config, task=replace(config.task, curriculum=curriculum))
     name = f"D{depth}-{'ic' if curriculum else 'non-ic'}-s{seed}"
     path = folder / name
@@ -119,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The fast recipe over many seeds.")
     parser.add_argument("--seeds", type=int, nargs=2, default=(100, 109), help="first and last")
     parser.add_argument("--depth", type=int, default=3)
-    parser.add_argument("--non-ic", action="store_true", help="without the implicit curriculum")
+    parser.add_argument("--non-ic", action="store_true", help="with no curriculum at all")
     parser.add_argument("--workers", type=int, default=2, help="runs side by side")
     parser.add_argument("--threads", type=int, default=1, help="of every run")
     parser.add_argument("--folder", type=Path, default=Path("runs/fast-recipe"))

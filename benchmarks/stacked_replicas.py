@@ -27,6 +27,7 @@ import torch
 from counting import step_operations
 from headway.tasks import make_task
 from headway.training import RECIPES, Run, RunConfig, Stream, train, train_stacked
+from headway.training.config import changed
 from headway.training.data import joined
 from headway.training.environment import describe_environment
 from headway.training.learner import Learner, Single
@@ -168,7 +169,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     require_device(options.device)
-    config = dataclasses.replace(RECIPES[options.recipe](), device=options.device)
+    fields = {"device": options.device, "training.depths": "full"}
+    config = changed(RECIPES[options.recipe](), fields)
     print(
         f"{options.recipe} on {options.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"
         f" {config.training.batch_size}; hours are for {RUNS} runs of {config.training.steps} steps"

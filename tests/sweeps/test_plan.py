@@ -104,7 +104,7 @@ def test_a_grid_is_every_combination_named_by_what_varies():
 def test_a_recipes_own_argument_is_passed_to_it():
     plan = load_plan("fast", ["depth=2..3", "seed=0"])
     assert plan.runs == {"depth=2": fast(2), "depth=3": fast(3)}
-    assert [config.model.n_layers for config in plan.runs.values()] == [5, 6]
+    assert [config.model.n_layers for config in plan.runs.values()] == [4, 5]
 
 
 def test_names_are_safe_short_and_told_apart():

@@ -28,7 +28,7 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     hop is learnt, not how well.
     """
     return changed(
-        fast(depth, seed),
+        fast(depth, seed, mixture=False),
         {
             "model.n_layers": layers,
             "training.steps": 600 + 800 * depth,

@@ -39,7 +39,7 @@ def crossed(
 
 def smoke(layers: int, seed: int) -> RunConfig:
     """One hop between two chains, which a model of two layers learns in seconds."""
-    base = fast(1, seed)
+    base = fast(1, seed, mixture=False)
     return replace(
         base,
         task=RetrievalConfig(depth=1, n_chains=2, position_code="pair", position_base=None),

@@ -1,7 +1,8 @@
 """The runs that the paper's figures are made of (Musat 2024), as groups, at three scales.
 
-`paper` is as printed, for a GPU. `small` asks the same of models that two cores train in minutes;
-what it changes is told at each group. `smoke` only shows that everything works, in seconds.
+`paper` is as printed, for a GPU. `small` asks the same of models that two cores train in minutes,
+with sequences of the full depth alone, as in the paper; what it changes is told at each group.
+`smoke` only shows that everything works, in seconds.
 """
 
 from headway.models import TransformerConfig
@@ -61,7 +62,9 @@ def transformers_abc(scale: str) -> Configs:
             return {name: paper(3, seed) for seed, name in enumerate("ABC")}
         case "small":
             more = {"model.n_layers": 12}
-            return {f"seed={seed}": changed(fast(3, seed), more) for seed in range(8)}
+            return {
+                f"seed={seed}": changed(fast(3, seed, mixture=False), more) for seed in range(8)
+            }
         case _:
             return {f"seed={seed}": smoke(3, seed) for seed in (1, 2)}
 
@@ -78,7 +81,7 @@ def transformer_d(scale: str) -> Configs:
             model = TransformerConfig(n_layers=24, d_model=512, n_heads=1, d_head=16, d_mlp=0)
             return {"D": RunConfig(RetrievalConfig(depth=4), model, training)}
         case "small":
-            return {f"seed={seed}": fast(4, seed) for seed in range(4)}
+            return {f"seed={seed}": fast(4, seed, mixture=False) for seed in range(4)}
         case _:
             return {"seed=1": smoke(3, 1)}
 
@@ -110,7 +113,7 @@ def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
 
 def _small_layers(depth: int, layers: int, seed: int) -> RunConfig:
     return changed(
-        fast(depth, seed),
+        fast(depth, seed, mixture=False),
         {
             "model.n_layers": layers,
             "model.n_heads": 4,

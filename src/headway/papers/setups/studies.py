@@ -134,7 +134,7 @@ def lengths(scale: str) -> Configs:
         "training.eval_examples": 256,
         "training.checkpoint_every": 0,
     }
-    base = smoke if scale == "smoke" else lambda layers, seed: fast(layers - 3, seed)
+    base = smoke if scale == "smoke" else lambda layers, seed: fast(layers - 3, seed, mixture=False)
     return {
         f"chains={n},seed={seed}": changed(base(4, seed), {**constant, "task.n_chains": n})
         for n in chains
@@ -159,4 +159,4 @@ def _base(scale: str, depth: int, seed: int) -> RunConfig:
             "training.checkpoint_every": 0,
         }
         return changed(smoke(3, seed), {**short, "task.depth": depth})
-    return paper(depth, seed) if scale == "paper" else fast(depth, seed)
+    return paper(depth, seed) if scale == "paper" else fast(depth, seed, mixture=False)
