@@ -1,5 +1,7 @@
 """Discovery and emergence on a model that learnt to follow one hop."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -18,7 +20,7 @@ from headway.circuits import (
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
 from headway.errors import HeadwayError
-from headway.tasks import Conditional
+from headway.tasks import Conditional, make_task
 from headway.theory import minimum_layers
 from headway.training import Run, held_out, train
 from headway.training.files import write_json
@@ -81,6 +83,12 @@ def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
         discover(run)
     with pytest.raises(HeadwayError, match="no circuit yet"):
         saved_discovery(run)
+
+
+def test_linear_attention_has_no_circuit(tiny, tmp_path):
+    linear = replace(tiny, model=replace(tiny.model, attention="linear"))
+    with pytest.raises(HeadwayError, match=r"model.attention = 'linear' .*no shares of attention"):
+        discover(Run(tmp_path, linear).new_model(), make_task(linear.task))
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, float("inf"), float("nan")])

@@ -52,11 +52,32 @@ def test_a_text_of_ones_own_is_used_and_told(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADWAY_CORPUS", str(text))
     config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
     assert config.task.corpus == str(text)
+    assert reproduce.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == str(text)
+    text.write_text("never odd or even; " * 50)
+    changed = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+    assert changed.task.sha256 != config.task.sha256
     assert reproduce.texts(MECHANISMS["noisy-recall"], "small") == ["text in own.txt"]
     assert reproduce.texts(MECHANISMS["khop-depth"], "small") == []
     monkeypatch.delenv("HEADWAY_CORPUS")
     (told,) = reproduce.texts(MECHANISMS["three-gradient-steps"], "smoke")
     assert "synthetic chain of 32 tokens" in told
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\xff\x80"])
+def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, monkeypatch, capsys, content):
+    monkeypatch.setenv("HEADWAY_CORPUS", "")
+    text = tmp_path / "own.txt"
+    text.write_bytes(content)
+    given = ["mechanism", "induction", "--corpus", str(text), "--folder", str(tmp_path / "runs")]
+    with pytest.raises(SystemExit) as stop:
+        cli.main(given)
+    assert stop.value.code == 2
+    assert "own.txt" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    text.write_text("never odd or even, " * 50)
+    cli.main([*given, "--dry-run"])
+    config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+    assert config.task.corpus == str(text)
 
 
 def test_claims_are_judged_from_the_results(smoke, capsys):

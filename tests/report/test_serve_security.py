@@ -95,6 +95,12 @@ def test_a_sweep_that_is_a_link_out_is_one_refused_line(site, outside):
     assert site.ask("/run/linked/secret/").status == 404
 
 
+def test_a_folder_of_sweeps_behind_a_link_out_is_one_refused_line(site, outside):
+    (site.folder / "far").symlink_to(outside.parent.parent)
+    assert [link for link in site.links() if "far" in link] == ["/run/far/"]
+    assert "leads out" in site.page("/run/far/")
+
+
 def test_links_inside_the_folder_and_to_it_are_followed(site, tmp_path):
     (site.folder / "again").symlink_to("plain")
     (site.folder / "loop").symlink_to("loop")

@@ -1,3 +1,4 @@
+import hashlib
 import math
 import sys
 from collections import Counter
@@ -8,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.tasks import corpus
-from headway.tasks.corpus import chain_of, counted, synthetic
+from headway.tasks import Bigrams, BigramsConfig, corpus
+from headway.tasks.corpus import chain_of, counted, sha256_of, synthetic
 
 
 @given(st.text(min_size=2, max_size=200).filter(lambda text: len(set(text)) > 1))
@@ -78,6 +79,28 @@ def test_a_mark_of_byte_order_is_no_character(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_bytes("abba".encode("utf-8-sig"))
     assert set(chain_of(str(path), 65, 1.0, None, 0).characters) == {"a", "b"}
+
+
+def test_a_text_that_has_changed_is_refused(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("never odd or even")
+    sha256 = sha256_of(str(path))
+    assert sha256 == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    config = BigramsConfig(corpus=str(path), sha256=sha256, n_triggers=1)
+    assert Bigrams(config).chain.origin == "text in corpus.txt"
+    path.write_text("never odd or eve")
+    with pytest.raises(HeadwayError, match=rf"begins with {sha256}: it has changed since"):
+        Bigrams(config)
+    assert sha256_of("plays") is None
+    assert sha256_of("synthetic") is None
+
+
+@pytest.mark.parametrize(
+    ("corpus", "sha256"), [("synthetic", "ab"), ("plays", "ab"), ("a.txt", ""), ("a.txt", "xyz")]
+)
+def test_digests_that_are_none_are_refused(corpus, sha256):
+    with pytest.raises(HeadwayError, match=r"task.sha256 = .* hexadecimal digits"):
+        BigramsConfig(corpus=corpus, sha256=sha256)
 
 
 def test_a_path_that_is_none_is_told():

@@ -171,8 +171,9 @@ def discover(
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
-            the task well enough for there to be a circuit to find; or if an argument is out of
-            range or does not fit the model.
+            the task well enough for there to be a circuit to find; if its attention is linear, or
+            there is one position to look at; or if an argument is out of range or does not fit the
+            model.
     """
     require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
     require(
@@ -210,6 +211,13 @@ def discover(
 def _timed(
     study: Study, model: Transformer, task: Task, seed: int, circuit: Circuit | None
 ) -> Discovery:
+    require(
+        model.config.attention == "softmax",
+        "model.attention",
+        model.config.attention,
+        "softmax: a circuit says where heads look, and linear scores are no shares of attention",
+    )
+    require(task.length > 1, "task.length", task.length, "more than one: there is nowhere to look")
     started = time.perf_counter()
     found = study.of(model, task, seed, circuit)
     return Discovery(

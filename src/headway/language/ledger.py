@@ -61,7 +61,7 @@ class Ledger:
         for name, value in json.loads(json.dumps(self.asked)).items():
             before = known.get(name)
             if value != before and (isinstance(value, list | dict) or name not in known):
-                raise HeadwayError(f"{name} is not what {path} says: choose another folder")
+                raise HeadwayError(f"{name} is not what {path} says: choose another --folder")
             require(value == before, name, value, f"{before!r}, as in {path}")
 
     def about(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@ tell (Bietti et al. 2023, arXiv 2306.00802, section 3), perhaps with noise (Chen
 2024, arXiv 2406.03068)."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from headway.errors import require, require_types
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, previous_token
-from headway.tasks.corpus import SYNTHETIC, chain_of
+from headway.tasks.corpus import PLAYS, SYNTHETIC, chain_of
 
 OWN, ALL, LATEST = "own token", "induction (all)", "induction (latest)"
 PREVIOUS = "previous token"
@@ -25,6 +26,7 @@ class BigramsConfig:
     Attributes:
         corpus: what follows what: `plays` (Shakespeare's, from the package of the extra `plays`),
             `synthetic`, or the path of a text in UTF-8.
+        sha256: how the SHA-256 of a text in a file must begin; none takes whatever it holds.
         length: T, positions in a sequence.
         vocabulary: the number of tokens; of a text, at most so many: its most frequent characters.
         n_triggers: K, tokens that have an output of their own in every sequence.
@@ -44,6 +46,7 @@ class BigramsConfig:
     """
 
     corpus: str = SYNTHETIC
+    sha256: str | None = None
     length: int = 64
     vocabulary: int = 65
     n_triggers: int = 5
@@ -59,6 +62,13 @@ class BigramsConfig:
     def __post_init__(self):
         require_types(self, "task.")
         require(self.corpus != "", "task.corpus", self.corpus, "plays, synthetic or a path")
+        named = self.corpus not in (PLAYS, SYNTHETIC)
+        require(
+            self.sha256 is None or (named and bool(re.fullmatch("[0-9a-f]{1,64}", self.sha256))),
+            "task.sha256",
+            self.sha256,
+            "up to 64 hexadecimal digits if task.corpus is a path, and none otherwise",
+        )
         require(self.length >= 4, "task.length", self.length, "a whole number of at least 4")
         require(
             2 <= self.vocabulary <= 4096,
@@ -117,6 +127,7 @@ class Bigrams(Task):
             config.exponent,
             config.concentration,
             config.chain,
+            config.sha256 or "",
         )
         self.n_plain = len(chain.unigrams)
         require(

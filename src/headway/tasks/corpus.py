@@ -1,6 +1,7 @@
 """Which character follows which: statistics of a text, or of a chain that is made of numbers."""
 
 import functools
+import hashlib
 import re
 from dataclasses import dataclass
 from importlib import metadata
@@ -47,7 +48,12 @@ class Chain:
 
 
 def chain_of(
-    corpus: str, vocabulary: int, exponent: float, concentration: float | None, seed: int
+    corpus: str,
+    vocabulary: int,
+    exponent: float,
+    concentration: float | None,
+    seed: int,
+    sha256: str = "",
 ) -> Chain:
     """The statistics that a task's config asks for.
 
@@ -57,15 +63,39 @@ def chain_of(
         exponent: see `synthetic`, as the rest.
         concentration: likewise.
         seed: likewise.
+        sha256: how the digest of the text in a file must begin.
 
     Raises:
-        HeadwayError: if the package is not installed, or the file is none of text.
+        HeadwayError: if the package is not installed, or the file is none of text, or another text.
     """
     if corpus == SYNTHETIC:
         return synthetic(vocabulary, exponent, concentration, seed)
     if corpus == PLAYS:
         return _plays(vocabulary)
-    return counted(_read(Path(corpus)), vocabulary, f"text in {Path(corpus).name}")
+    text = _read(Path(corpus))
+    require(
+        digest(text).startswith(sha256),
+        "task.corpus",
+        corpus,
+        f"the text whose SHA-256 begins with {sha256}: it has changed since",
+    )
+    return counted(text, vocabulary, f"text in {Path(corpus).name}")
+
+
+def sha256_of(corpus: str) -> str | None:
+    """How the digest of the text in a file begins, to tell it from what the file holds later.
+
+    Returns: 12 hexadecimal digits; none of `plays` and `synthetic`, which are what they are.
+
+    Raises:
+        HeadwayError: if the file is none of text.
+    """
+    return None if corpus in (PLAYS, SYNTHETIC) else digest(_read(Path(corpus)))[:12]
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text in UTF-8, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def has_plays() -> bool:

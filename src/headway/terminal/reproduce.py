@@ -17,7 +17,7 @@ def print_costs(costs: Sequence[Cost]) -> None:
     out = console()
     table = Table(box=None, pad_edge=False)
     table.add_column("runs of")
-    for name in ("runs", "done", "PFLOP left", "a core", "or a GPU", "disk"):
+    for name in ("runs", "done", "PFLOP left", "one core", "or one GPU", "disk"):
         table.add_column(name, justify="right")
     for cost in costs:
         table.add_row(
@@ -28,6 +28,17 @@ def print_costs(costs: Sequence[Cost]) -> None:
             duration(3600 * cost.cpu_hours),
             duration(3600 * cost.gpu_hours),
             f"{cost.disk / 1e6:.0f} MB",
+        )
+    if len(costs) > 1:
+        table.add_section()
+        table.add_row(
+            "all",
+            str(sum(cost.runs for cost in costs)),
+            str(sum(cost.done for cost in costs)),
+            f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
+            duration(3600 * sum(cost.cpu_hours for cost in costs)),
+            duration(3600 * sum(cost.gpu_hours for cost in costs)),
+            f"{sum(cost.disk for cost in costs) / 1e6:.0f} MB",
         )
     if costs:
         out.print("At most, if no run stops early:", style="bold")

@@ -306,7 +306,7 @@ def from_dict(data: dict[str, Any]) -> RunConfig:
     )
 
 
-FORMAT = 5
+FORMAT = 6
 """Of a config that is kept as JSON."""
 
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
@@ -320,6 +320,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
         "model": {"norm": "pre", "attention": "softmax", "positions": "learned", "init_scale": 1.0},
         "training": {"trained": None},
     },
+    6: {"task.bigrams": {"sha256": None}},
 }
 """For every format of `config.json` since the first, the fields that it added to a section, perhaps
 of one kind of task, and what they are for a run that was written before."""

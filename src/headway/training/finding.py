@@ -1,4 +1,4 @@
-"""Where runs lie: in a folder, and in the sweeps that it holds."""
+"""Where runs lie: in a folder, in the sweeps that it holds, and in folders of sweeps."""
 
 import os
 from pathlib import Path
@@ -10,11 +10,18 @@ from headway.training.naming import natural
 PLAN = "plan.json"
 """What a sweep's folder holds beside its runs."""
 
+BESIDE = ("figures", "results", "asked")
+"""What a folder of sweeps, as `headway reproduce` writes it, holds beside them."""
+
+BELOW = 1
+"""How many levels below a folder's own folders sweeps are looked for."""
+
 
 def run_folders(folder: Path) -> list[Path]:
-    """The runs' folders in a folder and in the sweeps one level down, or itself if it is a run's.
+    """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
+    a run's.
 
-    What is neither a run's folder nor a sweep's is among them: `Run.open` says what is wrong. Names
+    What is none of these is among them: `Run.open` says what is wrong. Names
     are in natural order, in which seed=10 comes after seed=9.
 
     Raises:
@@ -26,21 +33,28 @@ def run_folders(folder: Path) -> list[Path]:
         return [folder]
     with clear_io_errors(folder, "read"):
         paths = _folders_in(folder)
-    found = []
+    found = list[Path]()
+    sweeps = any(os.path.exists(path / PLAN) for path in paths)
     for path in paths:
-        found += _runs_of_sweep(path) if not _is_run(path) else [path]
+        if sweeps and path.name in BESIDE:
+            continue
+        found += [path] if _is_run(path) else _runs_of(path, BELOW)
     return found
 
 
-def _runs_of_sweep(folder: Path) -> list[Path]:
-    """The runs of a sweep; the folder itself if it holds neither a run nor a plan."""
+def _runs_of(folder: Path, below: int) -> list[Path]:
+    """The runs of a sweep, or of the sweeps in a folder; the folder itself if there are none."""
     try:
         inside = _folders_in(folder)
     except OSError:
         return [folder]
     if any(_is_run(path) for path in inside) or os.path.exists(folder / PLAN):
         return inside
-    return [folder]
+    found = list[Path]()
+    for path in inside if below else []:
+        runs = _runs_of(path, below - 1)
+        found += runs if runs != [path] else []
+    return found or [folder]
 
 
 def _is_run(folder: Path) -> bool:

@@ -1,5 +1,6 @@
 """Verbs that reproduce what the papers report."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,12 +50,11 @@ def mechanism(
     workers: int | None = None,
     results: Path | None = None,
     dry_run: Flag = False,
+    corpus: str | None = None,
 ) -> None:
     """Run what a mechanism of the talk takes, draw it, and judge every claim made of it.
 
-    What is done is kept: the command goes on where it was. In-context bigrams are those of the text
-    that the environment variable HEADWAY_CORPUS names; without it of Shakespeare's plays, if the
-    extra `plays` is installed, else of a synthetic chain.
+    What is done is kept: the command goes on where it was.
 
     Args:
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
@@ -64,10 +64,16 @@ def mechanism(
         workers: runs side by side; none means as many as there are cores for.
         results: where to write the measures; none means results/ in the folder.
         dry_run: only say what it would cost.
+        corpus: text whose bigrams are learnt in context: a file in UTF-8, plays (Shakespeare's, of
+            the extra `plays`) or synthetic; none means what the environment variable HEADWAY_CORPUS
+            names, else plays if they are installed, else synthetic.
     """
     from headway.papers.talk import MECHANISMS
+    from headway.papers.talk.induction import CORPUS
 
-    options = Options(scale, folder, workers, results, dry_run)
+    if corpus is not None:
+        os.environ[CORPUS] = corpus
+    options = Options(scale, folder, workers, results, dry_run, os.environ.get(CORPUS))
     _run("mechanism", names, MECHANISMS, options, "mechanism", "talk")
 
 
@@ -80,6 +86,7 @@ class Options:
     workers: int | None
     results: Path | None
     dry_run: bool
+    corpus: str | None = None
 
 
 def _run(
@@ -110,6 +117,7 @@ def _run(
     experiments = paper.chosen(names, there, what)
     scale = options.scale
     place = options.folder or Path("runs") / f"{document}-{scale}"
+    engine = sweeps.LocalEngine(options.workers)
     groups = paper.groups_of(experiments)
     asked = askable(scale) if any(one.asks for one in experiments) else {}
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
@@ -125,7 +133,7 @@ def _run(
     with continued_by(verb, names, vars(options)):
         for group in groups:
             planned = paper.plan(group, scale)
-            engine = sweeps.LocalEngine(options.workers)
+            terminal.say(f"{group}: {paper.GROUPS[group].about}")
             with terminal.following() as watch:
                 sweeps.sweep(planned, place / group, engine, watch=watch)
             paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))

@@ -20,17 +20,22 @@ from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import bigram_drawings as drawings
 from headway.papers.talk.measures import bigrams as measures
 from headway.tasks import BigramsConfig
-from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays
+from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 from headway.training import RunConfig, TrainingConfig
+
+CORPUS = "HEADWAY_CORPUS"
+"""The environment variable that names a text, or plays, or synthetic."""
 
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
 
 
-def corpus() -> str:
-    """The text that the environment variable HEADWAY_CORPUS names; without it Shakespeare's plays
-    if they are installed, else the synthetic chain."""
-    return os.environ.get("HEADWAY_CORPUS") or (PLAYS if has_plays() else SYNTHETIC)
+def bigrams(scale: str) -> BigramsConfig:
+    """Bigrams of the text that `CORPUS` names, as it is now; without it of Shakespeare's plays if
+    they are installed and this is no smoke test, else of the synthetic chain."""
+    usual = PLAYS if has_plays() and scale != "smoke" else SYNTHETIC
+    corpus = os.environ.get(CORPUS) or usual
+    return BigramsConfig(corpus=corpus, sha256=sha256_of(corpus))
 
 
 def one_layer(scale: str) -> Configs:
@@ -58,7 +63,7 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
 
     Small: sequences of 64, and only in-context outputs are asked for.
     """
-    task = BigramsConfig(corpus=corpus(), length=64, asked="in-context")
+    task = replace(bigrams(scale), length=64, asked="in-context")
     model = TransformerConfig(
         n_layers=n_layers, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
     )
@@ -81,7 +86,7 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
         model = replace(model, d_model=256, n_heads=4)
         training = replace(training, steps=5000, batch_size=128, cooldown_steps=2500)
     if scale == "smoke":
-        task = replace(task, length=24, corpus=SYNTHETIC, vocabulary=12, n_triggers=2)
+        task = replace(task, length=24, vocabulary=12, n_triggers=2)
         model = replace(model, d_model=32, d_mlp=32)
         short = {"steps": 250, "batch_size": 32, "cooldown_steps": 120, "eval_examples": 128}
         training = replace(training, **short)
@@ -90,13 +95,13 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
 
 def _simple(scale: str, trained: str, seed: int) -> RunConfig:
     """Small: T = 32, width 128, batches of 32."""
-    task = BigramsConfig(corpus=corpus(), length=32, asked="in-context")
+    task = replace(bigrams(scale), length=32, asked="in-context")
     d_model, steps, rate, batch = 128, 300, 20.0, 32
     if scale == "paper":
         task = replace(task, length=256)
         d_model, steps, rate, batch = 256, 1000, 0.03 * 256, 512
     if scale == "smoke":
-        task = replace(task, length=16, corpus=SYNTHETIC, vocabulary=12, n_triggers=2)
+        task = replace(task, length=16, vocabulary=12, n_triggers=2)
         d_model, steps = 32, 60
     together = trained == JOINT
     return RunConfig(

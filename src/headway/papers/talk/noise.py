@@ -7,9 +7,8 @@ from headway.models import TransformerConfig
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import bigram_drawings as drawings
-from headway.papers.talk.induction import corpus
+from headway.papers.talk.induction import bigrams
 from headway.papers.talk.measures import noise as measures
-from headway.tasks import BigramsConfig
 from headway.training import RunConfig, TrainingConfig
 
 INNER = "W_Q W_K W_V W_O W_in W_out"
@@ -23,8 +22,8 @@ def noisy(scale: str) -> Configs:
     Small: 32 characters, sequences of 32, width 64, Adam, only in-context outputs and the noise in
     their place asked for.
     """
-    task = BigramsConfig(
-        corpus=corpus(), length=32, vocabulary=32, n_triggers=1, noise=0.5, asked="in-context"
+    task = replace(
+        bigrams(scale), length=32, vocabulary=32, n_triggers=1, noise=0.5, asked="in-context"
     )
     model = TransformerConfig(
         n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"

@@ -50,8 +50,9 @@ def draw_courses(courses: Sequence[Course], level: float) -> Figure:
         ):
             axes.plot(course.steps, losses, color=colour, ls=DASHES[i], lw=1.3, label=name)
         axes.set_title(course.name, fontsize=8.5, weight="normal")
-    for axes in grid[len(courses) :]:
-        axes.axis("off")
+    for place in range(len(courses), len(grid)):
+        grid[place].axis("off")
+        grid[place - columns].tick_params(labelbottom=True)
     grid[0].set_ylim(bottom=0)
     figure.legend(*grid[0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)
     figure.supxlabel("step", fontsize=8.5)

@@ -75,10 +75,11 @@ class Catalogue:
         for path in run_folders(self.folder):
             if path == self.folder:
                 folders[(self._root.name,)] = path
-            elif path.parent != self.folder and self._leads_out(path.parent):
-                folders[(path.parent.name,)] = path.parent
-            else:
-                folders[path.relative_to(self.folder).parts] = path
+                continue
+            above = reversed(path.relative_to(self.folder).parents)
+            out = [self.folder / one for one in above if self._leads_out(self.folder / one)]
+            shown = out[0] if out else path
+            folders[shown.relative_to(self.folder).parts] = shown
         return folders
 
     def _entry(self, name: Name, folder: Path) -> Entry:

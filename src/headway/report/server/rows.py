@@ -104,7 +104,9 @@ def _circuit(row: Summary) -> str:
     if row.heads is None:
         return '<span class="none">—</span>'
     heads, layers = row.heads
-    if row.minimum is None:
+    if not row.has_theory:
+        least = f"in {counted(layers, 'layer')}"
+    elif row.minimum is None:
         least = "no number of layers can answer"
     else:
         least = f"in {counted(layers, 'layer')}, minimum {row.minimum}"

@@ -32,6 +32,7 @@ class Summary:
         curve: steps and validation losses, at most `POINTS`.
         heads: useful heads and the layers they are in, if its circuit is known.
         minimum: the proven least number of layers; none if no number is enough.
+        has_theory: whether anything is proven of its task.
     """
 
     task: str
@@ -45,6 +46,7 @@ class Summary:
     curve: list[tuple[int, float]]
     heads: tuple[int, int] | None
     minimum: int | None
+    has_theory: bool
 
 
 def summary_of(entry: Entry) -> Summary:
@@ -76,6 +78,7 @@ def summary_of(entry: Entry) -> Summary:
         curve=[(step, loss) for step, loss in curve if math.isfinite(loss)],
         heads=heads,
         minimum=_minimum(task, config.model.causal),
+        has_theory=isinstance(task, ChainConfig),
     )
 
 
