@@ -4,13 +4,15 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from headway.theory import fewest_paths, retrieval_flow
 
-RECORDED = Path(__file__).parents[2] / "results" / "fast_recipe.json"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
-def circuits():
-    for result in json.loads(RECORDED.read_text())["results"]:
+def circuits(file):
+    for result in json.loads((RESULTS / file).read_text())["results"]:
         heads = re.findall(r"layer (\d+) head (\d+): (.*)", result["circuit"])
         yield [
             (int(layer), int(head), relation)
@@ -19,11 +21,18 @@ def circuits():
         ]
 
 
-def test_they_respect_the_flow_but_for_one_path():
-    flow, found = retrieval_flow(3), list(circuits())
-    along = [flow.along(paths, causal=True) for paths in found]
+@pytest.mark.parametrize(
+    ("file", "broken", "paths"),
+    [
+        ("fast_recipe.json", [], (7, 12)),
+        ("fast_recipe_full_depth.json", [((2, 0, "s0→s6"),)], (7, 14)),
+    ],
+)
+def test_they_respect_the_flow_but_for_one_path(file, broken, paths):
+    flow, found = retrieval_flow(3), list(circuits(file))
+    along = [flow.along(own, causal=True) for own in found]
     assert len(found) == 10
     assert all(flow.goal in one.stages[-1]["s0"] for one in along)
-    assert [one.broken for one in along if one.broken] == [((2, 0, "s0→s6"),)]
-    assert (min(map(len, found)), max(map(len, found))) == (7, 14)
+    assert [one.broken for one in along if one.broken] == broken
+    assert (min(map(len, found)), max(map(len, found))) == paths
     assert fewest_paths(3) == 6

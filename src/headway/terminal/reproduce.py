@@ -64,10 +64,10 @@ def print_verdicts(verdicts: Sequence[Verdict], results: dict[str, Result] | Non
         if claim.figure != figure:
             figure = claim.figure
             result = (results or {}).get(figure)
-            where = f"{result.date}, {result.machine}" if result else ""
-            table.add_row(Text(f"\n{figure}, section {claim.section}", style="bold"))
-            if where:
-                table.add_row(Text(where, style="dim"))
+            where = claim.section if "arXiv" in claim.section else f"section {claim.section}"
+            table.add_row(Text(f"\n{figure}, {where}", style="bold"))
+            if result:
+                table.add_row(Text(f"{result.date}, {result.machine}", style="dim"))
         rule = (claim.rule(verdict.scale).text, "dim")
         table.add_row(
             claim.claim,

@@ -22,7 +22,9 @@ Shape = tuple[int, int, int, int]
 
 SHARES = [0.65 * 1.13**i for i in range(8)]
 """Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
-ATTENTION, MLP = 0.125, 0.16
+SMOKE = [0.1, 1.5]
+"""Likewise, so far apart that a few steps tell."""
+ATTENTION, MLP = 0.125, 0.22
 """Facts that a parameter is expected to keep, roughly; found on single runs."""
 
 
@@ -36,7 +38,7 @@ def attention_only(scale: str) -> Configs:
             shapes = [(24, heads, 4, 0) for heads in (8, 16, 32)]
             return _series(shapes, range(3), 4_000)
         case _:
-            return _series([(8, 4, 4, 0)], range(1), 100, SHARES[::7])
+            return _series([(8, 2, 4, 0), (8, 4, 4, 0)], range(1), 150, SMOKE)
 
 
 def with_mlp(scale: str) -> Configs:
@@ -46,10 +48,10 @@ def with_mlp(scale: str) -> Configs:
             shapes = [(32, h, 8, 16 * h) for h in (2, 4, 8, 16)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(24, heads, 4, 8 * heads) for heads in (4, 8, 16)]
+            shapes = [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)]
             return _series(shapes, range(3), 4_000)
         case _:
-            return _series([(8, 2, 4, 16)], range(1), 100, SHARES[::7])
+            return _series([(8, 2, 4, 16), (8, 4, 4, 32)], range(1), 150, SMOKE)
 
 
 def traded(scale: str) -> Configs:
@@ -59,10 +61,10 @@ def traded(scale: str) -> Configs:
             shapes = [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)]
             return _series(shapes, range(5), 4_000)
         case "small":
-            shapes = [(24, 3, 4, 144), (24, 12, 4, 24)]
+            shapes = [(24, 6, 4, 96), (24, 12, 4, 24)]
             return _series(shapes, range(3), 4_000)
         case _:
-            return _series([(8, 4, 4, 8)], range(1), 100, SHARES[::7])
+            return _series([(8, 4, 4, 8)], range(1), 150, SMOKE)
 
 
 def dynamics(scale: str) -> Configs:

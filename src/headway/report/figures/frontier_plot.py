@@ -23,7 +23,7 @@ def draw_frontier(points: Mapping[str, Sequence[Point]], rates: tuple[float, flo
     axes = figure.add_subplot()
     for i, (shape, seeds) in enumerate(points.items()):
         attention, mlp = np.array([(a / facts, m / facts) for a, m, facts in seeds]).T
-        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i // len(PALETTE) % len(MARKERS)]
+        colour, marker = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)]
         axes.plot(attention, mlp, marker, color=colour, ms=4.5, alpha=0.7, label=shape)
     ends = [1 / rates[0], 1 / rates[1]]
     label = f"{rates[0]:.2g} · attention + {rates[1]:.2g} · MLP = 1 fact"
