@@ -1,6 +1,6 @@
 """The `fast` recipe over many seeds: is it solved, how soon, and what is its circuit?
 
-    python benchmarks/fast_recipe.py --seeds 800 809 --threads 2 --workers 1
+    python benchmarks/fast_recipe.py --seeds 1000 1009 --threads 2 --workers 1
 
 Every seed is trained in a process of its own, taken apart and dated. Printed is one line a seed
 and the totals: mean, spread and count, never the best. Runs are kept in `--folder`; a seed whose
@@ -24,13 +24,18 @@ from headway.training.environment import describe_environment
 SOLVED = 0.01
 
 
-def examine(seed: int, depth: int, curriculum: bool, threads: int, folder: Path) -> dict[str, Any]:
+KINDS = ("mixture", "full-depth", "non-ic")
+"""The recipe; trained on the full depth alone; and asked for the last symbol alone as well."""
+
+
+def examine(seed: int, depth: int, kind: str, threads: int, folder: Path) -> dict[str, Any]:
     """Trains one seed, or goes on with it, and says what came of it."""
     torch.set_num_threads(threads)
-    config = replace(fast(depth, seed, mixture=curriculum), threads=threads)
-    config = replace(config, task=replace(config.task, curriculum=curriculum))
-    name = f"D{depth}-{'ic' if curriculum else 'non-ic'}-s{seed}"
-    path = folder / name
+    config = replace(fast(depth, seed, mixture=kind == "mixture"), threads=threads)
+    config = replace(config, task=replace(config.task, curriculum=kind != "non-ic"))
+    path = folder / f"D{depth}-{kind}-s{seed}"
+    if path.exists() and Run.open(path).config != config:
+        raise HeadwayError(f"{path} is of another config: choose another --folder")
     run = resume(path) if path.exists() else train(config, path)
     metrics, outcome = run.metrics(), run.read("outcome.json") or {}
     reached = next((line for line in metrics if line["val_loss"] < SOLVED), None)
@@ -119,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The fast recipe over many seeds.")
     parser.add_argument("--seeds", type=int, nargs=2, default=(100, 109), help="first and last")
     parser.add_argument("--depth", type=int, default=3)
-    parser.add_argument("--non-ic", action="store_true", help="with no curriculum at all")
+    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="of curriculum")
     parser.add_argument("--workers", type=int, default=2, help="runs side by side")
     parser.add_argument("--threads", type=int, default=1, help="of every run")
     parser.add_argument("--folder", type=Path, default=Path("runs/fast-recipe"))
@@ -127,7 +132,7 @@ def main() -> None:
     options = parser.parse_args()
 
     jobs = [
-        (seed, options.depth, not options.non_ic, options.threads, options.folder)
+        (seed, options.depth, options.kind, options.threads, options.folder)
         for seed in range(options.seeds[0], options.seeds[1] + 1)
     ]
     options.folder.mkdir(parents=True, exist_ok=True)

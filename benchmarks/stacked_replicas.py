@@ -19,6 +19,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,7 @@ import torch
 
 from counting import step_operations
 from headway.tasks import make_task
-from headway.training import RECIPES, Run, RunConfig, Stream, train, train_stacked
-from headway.training.config import changed
+from headway.training import RECIPES, Run, RunConfig, Stream, fast, train, train_stacked
 from headway.training.data import joined
 from headway.training.environment import describe_environment
 from headway.training.learner import Learner, Single
@@ -169,8 +169,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     require_device(options.device)
-    fields = {"device": options.device, "training.depths": "full"}
-    config = changed(RECIPES[options.recipe](), fields)
+    recipe = partial(fast, mixture=False) if options.recipe == "fast" else RECIPES[options.recipe]
+    config = dataclasses.replace(recipe(), device=options.device)
     print(
         f"{options.recipe} on {options.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"
         f" {config.training.batch_size}; hours are for {RUNS} runs of {config.training.steps} steps"

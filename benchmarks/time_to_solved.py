@@ -27,7 +27,6 @@ from headway.training.config import changed
 from headway.training.environment import describe_environment
 
 SOLVED = 0.01
-DEPTHS = (2, 3, 4, 5)
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "fast": {},

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,10 @@ from pathlib import Path
 import pytest
 
 from headway import cli
+from headway.arguments import training_asked_for
+from headway.errors import HeadwayError
+from headway.training import fast
+from headway.training.recipes import paper
 
 VERBS = ("train", *cli.VERBS)
 TINY = [
@@ -18,12 +23,41 @@ TINY = [
     *("--model.d-model", "16", "--training.steps", "6", "--training.eval-examples", "16"),
     *("--training.eval-every", "2", "--training.checkpoint-every", "2"),
     *("--training.cooldown-steps", "0", "--training.cooldown-below", "0"),
+    *("--training.depths", "full"),
 ]
 
 
 def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "headway", *args]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, **more)
+
+
+@pytest.mark.parametrize(
+    ("words", "config"),
+    [
+        (["fast"], fast()),
+        (["fast", "depth=4", "seed=3"], fast(4, 3)),
+        (["fast", "mixture=false", "--seed", "2"], fast(3, 2, mixture=False)),
+        (["paper", "depth=2"], paper(2)),
+    ],
+)
+def test_a_recipe_is_given_arguments_of_its_own(words, config):
+    assert training_asked_for(words) == (config, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["fast", "depth=1..2"], "depth=1..2: one value each, as one run is trained"),
+        (["fast", "deep=1"], "deep is not a field"),
+        (["fast", "depth=x"], "depth = 'x' is not allowed: it must be a whole number"),
+        (["fast", "--task.depth", "1"], "headway train fast mixture=false does not"),
+        (["fast", "--training.targets", "random"], "headway train fast mixture=false does not"),
+    ],
+)
+def test_what_a_recipe_cannot_be_is_told(words, complaint):
+    with pytest.raises(HeadwayError, match=re.escape(complaint)):
+        training_asked_for(words)
 
 
 def test_help_lists_the_verbs(tmp_path):

@@ -20,9 +20,9 @@ from headway.circuits import (
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
 from headway.errors import HeadwayError
-from headway.tasks import Conditional, make_task
+from headway.tasks import AssociationsConfig, Conditional, make_task
 from headway.theory import minimum_layers
-from headway.training import Run, held_out, train
+from headway.training import Run, RunConfig, held_out, train
 from headway.training.files import write_json
 
 
@@ -89,6 +89,12 @@ def test_linear_attention_has_no_circuit(tiny, tmp_path):
     linear = replace(tiny, model=replace(tiny.model, attention="linear"))
     with pytest.raises(HeadwayError, match=r"model.attention = 'linear' .*no shares of attention"):
         discover(Run(tmp_path, linear).new_model(), make_task(linear.task))
+
+
+def test_a_single_position_has_no_circuit(tiny, tmp_path):
+    config = RunConfig(AssociationsConfig(), tiny.model, tiny.training)
+    with pytest.raises(HeadwayError, match="one position have no circuit"):
+        discover(Run(tmp_path, config).new_model(), make_task(config.task))
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, float("inf"), float("nan")])

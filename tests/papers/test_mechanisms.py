@@ -6,6 +6,7 @@ from headway import cli
 from headway.papers import reproduce
 from headway.papers.claims import claims
 from headway.papers.talk import MECHANISMS
+from headway.papers.talk.induction import reading
 
 NAMES = (
     *("associative-memory", "gradient-memory", "factual-recall", "factual-recall-dynamics"),
@@ -76,8 +77,13 @@ def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, monkeypatch
     assert not (tmp_path / "runs").exists()
     text.write_text("never odd or even, " * 50)
     cli.main([*given, "--dry-run"])
-    config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+    with reading(str(text)):
+        config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
     assert config.task.corpus == str(text)
+    assert reproduce.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == "synthetic"
+    with pytest.raises(SystemExit):
+        cli.main([*given[:2], "--corpus", ""])
+    assert "corpus = '' is not allowed" in capsys.readouterr().err
 
 
 def test_claims_are_judged_from_the_results(smoke, capsys):

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from serving import add_line, main_of, serving, tree
@@ -14,7 +15,7 @@ from tiny_runs import tiny_config
 
 from headway.errors import HeadwayError
 from headway.report.server import Server, pages
-from headway.tasks import RetrievalConfig
+from headway.tasks import RecallConfig, RetrievalConfig
 from headway.training import Run
 
 CONFIG = tiny_config(RetrievalConfig(depth=1, n_chains=2))
@@ -40,6 +41,28 @@ def row(page, name):
     found = re.search(rf"<tr[^>]*><th scope=row><a[^>]*><bdi>{re.escape(name)}</bdi>.*?</tr>", page)
     assert found, name
     return html.unescape(re.sub("<[^>]+>", " ", found[0]))
+
+
+def test_runs_in_folders_of_sweeps_are_told_apart(folder, finished):
+    for group in ("ic", "non-ic"):
+        shutil.copytree(finished.folder, folder / "paper" / group / "seed=0")
+    with serving(folder) as site:
+        page = site.page()
+        assert "/run/paper/ic/seed%3D0/" in site.links()
+        assert "<h1" in site.page("/run/paper/non-ic/seed%3D0/")
+    for group in ("ic", "non-ic"):
+        assert f"<h2><bdi>paper/{group}</bdi>" in page
+        assert f'data-words="paper/{group}/seed=0 ' in page
+
+
+def test_what_no_theory_speaks_of_has_no_minimum(folder, finished):
+    recall = replace(CONFIG, task=RecallConfig())
+    run = Run.create(folder / "facts", recall)
+    run.write("circuit.json", {"useful_heads": 1, "useful_layers": 1})
+    with serving(folder) as site:
+        told = row(site.page(), "facts")
+    assert "1 useful head in 1 layer" in " ".join(told.split())
+    assert "minimum" not in told
 
 
 def test_the_list_shows_what_is_known_of_every_run(site, finished):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,7 +51,9 @@ def test_an_estimate_grows_with_what_takes_memory():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("recipe", "count"), [(fast, 1), (paper, 1), (fast, 4)])
+@pytest.mark.parametrize(
+    ("recipe", "count"), [(fast, 1), (paper, 1), (partial(fast, mixture=False), 4)]
+)
 def test_an_estimate_is_enough_and_not_far_too_much(recipe, count, tmp_path):
     config = recipe()
     config = replace(config, training=replace(config.training, steps=3, cooldown_steps=0))

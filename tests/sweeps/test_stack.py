@@ -8,7 +8,7 @@ import pytest
 from watched import put, stamps, until
 
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, sweep, table, work
+from headway.sweeps import LocalEngine, Plan, grid, sweep, table, work
 from headway.sweeps.crew import Worker
 from headway.sweeps.jobs import Event, Job, halves, stacked
 from headway.sweeps.work import carry_out
@@ -206,3 +206,10 @@ def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
         run = Run.open(folder / name)
         assert run.status == "done"
         assert [line["step"] for line in run.metrics()] == list(range(10, 801, 10))
+
+
+def test_a_plan_of_which_nothing_can_be_stacked_is_refused(tmp_path):
+    plan = grid("fast", {"seed": range(2)})
+    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*fast: mixture=false"):
+        sweep(plan, tmp_path / "sweep", stack=2)
+    assert not (tmp_path / "sweep").exists()

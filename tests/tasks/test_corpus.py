@@ -83,7 +83,7 @@ def test_a_mark_of_byte_order_is_no_character(tmp_path):
 
 def test_a_text_that_has_changed_is_refused(tmp_path):
     path = tmp_path / "corpus.txt"
-    path.write_text("never odd or even")
+    path.write_bytes("never odd\r\nor even".encode("utf-8-sig"))
     sha256 = sha256_of(str(path))
     assert sha256 == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     config = BigramsConfig(corpus=str(path), sha256=sha256, n_triggers=1)

@@ -27,3 +27,13 @@ def test_a_folder_beside_runs_that_are_no_sweeps_is_told(tiny, tmp_path):
     run = Run.create(tmp_path / "alone", tiny).folder
     (tmp_path / "figures").mkdir()
     assert run_folders(tmp_path) == [run, tmp_path / "figures"]
+
+
+def test_a_run_and_a_sweep_may_be_called_as_what_stands_beside_sweeps(tiny, tmp_path):
+    for sweep in ("results", "some"):
+        Run.create(tmp_path / sweep / "seed=0", tiny)
+        (tmp_path / sweep / "plan.json").write_text("{}")
+    asked = Run.create(tmp_path / "asked", tiny).folder
+    (tmp_path / "figures").mkdir()
+    inside = [tmp_path / "results" / "seed=0", tmp_path / "some" / "seed=0"]
+    assert run_folders(tmp_path) == [asked, *inside]

@@ -8,7 +8,7 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.models.transformer import Attention
-from headway.tasks import ConditionalConfig, RetrievalConfig
+from headway.tasks import BigramsConfig, ConditionalConfig, RetrievalConfig
 from headway.training import Run, TrainingConfig, optimisers, train, train_stacked
 from headway.training import precision as precisions
 from headway.training.config import FORMAT
@@ -83,6 +83,16 @@ def test_a_run_of_the_second_format_has_the_same_copies(tiny, tmp_path, task):
     assert written["task"].pop("copies", "same") == "same"
     path.write_text(json.dumps({**written, "format": 2}))
     assert Run.open(run.folder).config == replace(tiny, task=task)
+
+
+def test_a_run_of_the_fifth_format_takes_whatever_a_text_holds(tiny, tmp_path):
+    config = replace(tiny, task=BigramsConfig(n_triggers=1))
+    run = Run.create(tmp_path / "run", config)
+    path = run.folder / "config.json"
+    written = json.loads(path.read_text())
+    assert written["task"].pop("sha256") is None
+    path.write_text(json.dumps({**written, "format": 5}))
+    assert Run.open(run.folder).config == config
 
 
 def test_a_run_of_the_first_format_is_float32_and_of_full_depth(tiny, with_training, tmp_path):

@@ -217,7 +217,8 @@ def _timed(
         model.config.attention,
         "softmax: a circuit says where heads look, and linear scores are no shares of attention",
     )
-    require(task.length > 1, "task.length", task.length, "more than one: there is nowhere to look")
+    if task.length == 1:
+        raise HeadwayError("sequences of one position have no circuit: there is nowhere to look")
     started = time.perf_counter()
     found = study.of(model, task, seed, circuit)
     return Discovery(

@@ -22,7 +22,7 @@ AXES: dict[str, str] = {"depth": "1..5", "layers": "1..6", "seed": "0..2"}
 
 
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
-    """`fast` with so many layers of one head, given less time and stopped as soon as it has solved.
+    """`fast` at the full depth with so many layers of one head, in less time, stopped when solved.
 
     Smaller batches, a shorter cool-down and the same decay for all: what is asked is whether every
     hop is learnt, not how well.

@@ -19,6 +19,7 @@ from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, write_json
 from headway.training.naming import said
+from headway.training.stacked import shape_of
 
 OLD = 3600.0
 """Seconds after which a half-made folder is taken to be left over from a killed process."""
@@ -61,6 +62,14 @@ def sweep(
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     place = Path(folder) if folder is not None else default_folder(source, plan)
     engine = engine or LocalEngine()
+    stackable = stack == 1 or any(shape_of(config) for config in plan.runs.values())
+    require(
+        stackable,
+        "stack",
+        stack,
+        "1, as no run of this plan can share its steps: training.depths = mixture (of the recipe"
+        " fast: mixture=false), training.targets, supervise or trained forbid it",
+    )
     require_room(place, plan)
     try:
         with engine:

@@ -23,7 +23,7 @@ FORMATS = (".csv", ".json", ".parquet")
 def table(
     folder: str | Path = "runs", where: Sequence[str] = (), sort: str | None = None
 ) -> list[Row]:
-    """The runs in a folder, and in the sweeps one level down, as rows for a `DataFrame`.
+    """The runs in a folder, in its sweeps and in its folders of sweeps, as rows for a `DataFrame`.
 
     Every row has the run's name, folder and status, why it failed, every field of its config by
     dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
@@ -116,7 +116,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
 
 
 def _found(folder: Path) -> list[Run | HeadwayError]:
-    """The runs in a folder and in the sweeps in it; for what cannot be read, why."""
+    """The runs that are found in a folder; for what cannot be read, why."""
     found: list[Run | HeadwayError] = []
     for path in run_folders(folder):
         try:

@@ -26,7 +26,7 @@ class BigramsConfig:
     Attributes:
         corpus: what follows what: `plays` (Shakespeare's, from the package of the extra `plays`),
             `synthetic`, or the path of a text in UTF-8.
-        sha256: how the SHA-256 of a text in a file must begin; none takes whatever it holds.
+        sha256: how the SHA-256 of a text's file must begin; none takes whatever it holds.
         length: T, positions in a sequence.
         vocabulary: the number of tokens; of a text, at most so many: its most frequent characters.
         n_triggers: K, tokens that have an output of their own in every sequence.

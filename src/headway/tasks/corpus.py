@@ -63,7 +63,7 @@ def chain_of(
         exponent: see `synthetic`, as the rest.
         concentration: likewise.
         seed: likewise.
-        sha256: how the digest of the text in a file must begin.
+        sha256: how the digest of a text's file must begin.
 
     Raises:
         HeadwayError: if the package is not installed, or the file is none of text, or another text.
@@ -74,28 +74,31 @@ def chain_of(
         return _plays(vocabulary)
     text = _read(Path(corpus))
     require(
-        digest(text).startswith(sha256),
+        not sha256 or digest(Path(corpus)).startswith(sha256),
         "task.corpus",
         corpus,
-        f"the text whose SHA-256 begins with {sha256}: it has changed since",
+        f"the file whose SHA-256 begins with {sha256}: it has changed since",
     )
     return counted(text, vocabulary, f"text in {Path(corpus).name}")
 
 
 def sha256_of(corpus: str) -> str | None:
-    """How the digest of the text in a file begins, to tell it from what the file holds later.
+    """How the digest of a text's file begins, to tell it from what the file holds later.
 
     Returns: 12 hexadecimal digits; none of `plays` and `synthetic`, which are what they are.
 
     Raises:
         HeadwayError: if the file is none of text.
     """
-    return None if corpus in (PLAYS, SYNTHETIC) else digest(_read(Path(corpus)))[:12]
+    if corpus in (PLAYS, SYNTHETIC):
+        return None
+    _read(Path(corpus))
+    return digest(Path(corpus))[:12]
 
 
-def digest(text: str) -> str:
-    """The SHA-256 of a text in UTF-8, in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def has_plays() -> bool:

@@ -191,15 +191,17 @@ class RunConfig:
             training.depths == "full" or n_depths(task) > 1,
             "training.depths",
             training.depths,
-            "full, unless the task is the retrieval problem with task.order = deep-first and"
-            " task.hops = none, or hops of several numbers",
+            "full, unless the task is the retrieval problem with task.depth > 1, task.order ="
+            " deep-first and task.hops = none, or hops of several numbers (fast mixes depths:"
+            " headway train fast mixture=false does not)",
         )
         asks = getattr(task, "curriculum", False) and training.depths == "full"
         require(
             training.targets == "all" or asks,
             "training.targets",
             training.targets,
-            "all, unless task.curriculum is true and training.depths = full",
+            "all, unless task.curriculum is true and training.depths = full (fast mixes depths:"
+            " headway train fast mixture=false does not)",
         )
         require(
             training.supervise == "end"
@@ -207,7 +209,8 @@ class RunConfig:
             "training.supervise",
             training.supervise,
             "end, unless the task is the retrieval problem with task.curriculum = false, and"
-            " training.depths = full",
+            " training.depths = full (fast mixes depths: headway train fast mixture=false does"
+            " not)",
         )
         if training.supervise == "layers" and chain is not None:
             require(

@@ -21,8 +21,8 @@ def run_folders(folder: Path) -> list[Path]:
     """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
     a run's.
 
-    What is none of these is among them: `Run.open` says what is wrong. Names
-    are in natural order, in which seed=10 comes after seed=9.
+    What is none of these is among them: `Run.open` says what is wrong. Names are in natural order,
+    in which seed=10 comes after seed=9.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
@@ -33,13 +33,10 @@ def run_folders(folder: Path) -> list[Path]:
         return [folder]
     with clear_io_errors(folder, "read"):
         paths = _folders_in(folder)
-    found = list[Path]()
+    runs = {path: [path] if _is_run(path) else _runs_of(path, BELOW) for path in paths}
     sweeps = any(os.path.exists(path / PLAN) for path in paths)
-    for path in paths:
-        if sweeps and path.name in BESIDE:
-            continue
-        found += [path] if _is_run(path) else _runs_of(path, BELOW)
-    return found
+    beside = {path for path in paths if sweeps and path.name in BESIDE and not _is_run(path)}
+    return [run for path in paths for run in runs[path] if run not in beside]
 
 
 def _runs_of(folder: Path, below: int) -> list[Path]:

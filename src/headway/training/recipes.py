@@ -26,8 +26,8 @@ def fast(depth: int = 3, seed: int = 0, mixture: bool = True) -> RunConfig:
     Args:
         depth: D, attention hops to the answer.
         seed: of weights and data.
-        mixture: whether shallower sequences help; else the implicit curriculum is the only one, as
-            in the paper.
+        mixture: whether shallower sequences help, from two hops to four; else, and at all other
+            depths, the implicit curriculum is the only one, as in the paper.
     """
     mixture = mixture and 1 < depth <= 4
     return RunConfig(

@@ -40,7 +40,7 @@ def runs(
     sort: str | None = None,
     table: Path | None = None,
 ) -> None:
-    """List the runs in a folder, and in the sweeps in it, and their state.
+    """List the runs in a folder, in its sweeps and folders of sweeps, and their state.
 
     Args:
         folder: that holds run folders, or sweeps' folders.

@@ -66,15 +66,14 @@ def mechanism(
         dry_run: only say what it would cost.
         corpus: text whose bigrams are learnt in context: a file in UTF-8, plays (Shakespeare's, of
             the extra `plays`) or synthetic; none means what the environment variable HEADWAY_CORPUS
-            names, else plays if they are installed, else synthetic.
+            names, else plays if they are installed and the scale is not smoke, else synthetic.
     """
     from headway.papers.talk import MECHANISMS
-    from headway.papers.talk.induction import CORPUS
+    from headway.papers.talk.induction import CORPUS, reading
 
-    if corpus is not None:
-        os.environ[CORPUS] = corpus
-    options = Options(scale, folder, workers, results, dry_run, os.environ.get(CORPUS))
-    _run("mechanism", names, MECHANISMS, options, "mechanism", "talk")
+    with reading(corpus):
+        options = Options(scale, folder, workers, results, dry_run, os.environ.get(CORPUS))
+        _run("mechanism", names, MECHANISMS, options, "mechanism", "talk")
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _run(
     experiments = paper.chosen(names, there, what)
     scale = options.scale
     place = options.folder or Path("runs") / f"{document}-{scale}"
-    engine = sweeps.LocalEngine(options.workers)
+    sweeps.LocalEngine(options.workers)  # refuses a number that is none before anything is said
     groups = paper.groups_of(experiments)
     asked = askable(scale) if any(one.asks for one in experiments) else {}
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
@@ -133,6 +132,7 @@ def _run(
     with continued_by(verb, names, vars(options)):
         for group in groups:
             planned = paper.plan(group, scale)
+            engine = sweeps.LocalEngine(options.workers)
             terminal.say(f"{group}: {paper.GROUPS[group].about}")
             with terminal.following() as watch:
                 sweeps.sweep(planned, place / group, engine, watch=watch)

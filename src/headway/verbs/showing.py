@@ -13,7 +13,7 @@ from headway.arguments import Flag
 def serve(folder: Positional[Path] = Path("runs"), port: int = 8765, open: Flag = False) -> None:
     """Show the runs in a folder in the browser, live while they train, on this machine alone.
 
-    Nothing is written. Runs in the sweeps in the folder are shown too.
+    Nothing is written. Runs in its sweeps, and in its folders of sweeps, are shown too.
 
     Args:
         folder: that holds run folders, or sweeps' folders.

@@ -55,7 +55,8 @@ def without_curriculum(scale: str) -> Configs:
 def transformers_abc(scale: str) -> Configs:
     """Section 8: Transformers A, B and C, 12 layers of one head, D = 3.
 
-    Small: eight seeds of `fast` with 12 layers, so that there are as many heads to do without.
+    Small: eight seeds of `fast(mixture=False)` with 12 layers, so that there are as many heads to
+    do without.
     """
     match scale:
         case "paper":
@@ -73,7 +74,7 @@ def transformer_d(scale: str) -> Configs:
     """Section 9: Transformer D, 24 layers of one head without MLPs, D = 4; a checkpoint every 80
     steps.
 
-    Small: four seeds of `fast`, which has 7 layers with MLPs.
+    Small: four seeds of `fast(mixture=False)`, which has 7 layers with MLPs.
     """
     match scale:
         case "paper":

@@ -11,9 +11,11 @@ rates by d. As printed, a score is divided by √d here too.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
+from headway.errors import require
 from headway.models import TransformerConfig
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
@@ -28,6 +30,25 @@ CORPUS = "HEADWAY_CORPUS"
 
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
+
+
+@contextmanager
+def reading(corpus: str | None) -> Iterator[None]:
+    """Puts a text in the place of the one that `CORPUS` names, if there is one to put there.
+
+    Raises:
+        HeadwayError: if the name is empty.
+    """
+    require(corpus != "", "corpus", corpus, "a file, plays or synthetic")
+    before = os.environ.get(CORPUS)
+    if corpus is not None:
+        os.environ[CORPUS] = corpus
+    try:
+        yield
+    finally:
+        os.environ.pop(CORPUS, None)
+        if before is not None:
+            os.environ[CORPUS] = before
 
 
 def bigrams(scale: str) -> BigramsConfig:

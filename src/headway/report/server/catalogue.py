@@ -37,7 +37,7 @@ class Entry:
 
 
 class Catalogue:
-    """The runs in a folder and in the sweeps in it.
+    """The runs in a folder, in its sweeps and in its folders of sweeps.
 
     What is not in the folder itself is not looked at: links that lead out of it are refused.
 

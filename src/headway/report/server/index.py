@@ -80,7 +80,7 @@ def _grouped(
     """The rows by the sweep that they belong to; runs outside of any first, under no name."""
     groups: dict[str, list[tuple[Entry, Summary | str]]] = {}
     for entry, row in sorted(rows, key=lambda row: len(row[0].name)):
-        groups.setdefault(entry.name[0] if len(entry.name) > 1 else "", []).append((entry, row))
+        groups.setdefault("/".join(entry.name[:-1]), []).append((entry, row))
     return groups
 
 

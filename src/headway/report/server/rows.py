@@ -34,7 +34,8 @@ def row_of(entry: Entry, row: Summary | str) -> str:
         entry: the run's folder.
         row: what is said of it; if it cannot be read, why.
     """
-    words = [entry.name[-1], "unreadable", row] if isinstance(row, str) else _words(entry, row)
+    full = "/".join(entry.name)
+    words = [full, "unreadable", row] if isinstance(row, str) else _words(full, row)
     start = f'<tr data-words="{plain(" ".join(words))}"><th scope=row>'
     name = f'<a href="{plain(link(entry.name))}"><bdi>{plain(entry.name[-1])}</bdi></a>'
     changed = _time(entry.changed)
@@ -54,9 +55,9 @@ def row_of(entry: Entry, row: Summary | str) -> str:
     return f"{start}{name}</th>" + "".join(tag("td", cell) for cell in cells) + "</tr>"
 
 
-def _words(entry: Entry, row: Summary) -> list[str]:
+def _words(name: str, row: Summary) -> list[str]:
     """What the filter looks at."""
-    return [entry.name[-1], row.task, row.model, f"seed {row.seed}", row.status, row.message or ""]
+    return [name, row.task, row.model, f"seed {row.seed}", row.status, row.message or ""]
 
 
 def _status(status: str) -> str:

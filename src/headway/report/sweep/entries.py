@@ -10,7 +10,7 @@ from headway.circuits import THRESHOLD
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.errors import HeadwayError
 from headway.report.page.charts import thin
-from headway.tasks import ChainConfig, TaskConfig, task_kind
+from headway.tasks import ChainConfig, TaskConfig
 from headway.theory import proven_minimum
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat
@@ -145,11 +145,6 @@ def gather(folder: Path) -> Gathered:
         raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
     if not entries:
         raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
-    kinds = {task_kind(entry.config.task): entry.config.task for entry in entries}
-    if not any(isinstance(task, ChainConfig) for task in kinds.values()):
-        raise HeadwayError(
-            f"{folder}: task.kind = {' or '.join(kinds)}: only what follows chains has a page"
-        )
     planned = None
     if is_there(folder / PLAN):
         plan = read_json(folder / PLAN)
