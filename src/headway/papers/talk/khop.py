@@ -43,7 +43,7 @@ class Size:
 
 SIZES = {
     "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 10_000, 100, 128),
-    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 4_000, 3_400, 64, 64),
+    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 4_000, 3_000, 64, 64),
     "smoke": Size((1, 2), (1, 3), 1, 120, 120, 16, 32),
 }
 """Small: 64 places instead of 100, and of k = 1 to 16 those up to 8 that take one layer more."""

@@ -35,7 +35,8 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
                 look = lines[hop]
                 axes.plot(steps, losses, color=look.colour, ls=look.dashes, lw=1.1, alpha=0.85)
         axes.set_title(way, fontsize=8.5, weight="normal")
-    grid[0].set_ylim(0, None if tokens else 1.08)
+    # What is not asked for yet can be far worse than guessing; that is not what is to be seen.
+    grid[0].set_ylim(0, 1.5 if tokens else 1.08)
     for axes in grid[len(ways) :]:
         axes.axis("off")
     for hop in hops:
