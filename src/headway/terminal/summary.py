@@ -19,6 +19,10 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+DEPTHS = {"mixture": "sequences of all depths", "rising": "ever deeper sequences"}
+"""What `TrainingConfig.depths` says, in words."""
+
+
 def print_summary(
     run: Run, found: Discovery, timeline: Timeline, page: Path, seconds: float, memory: float
 ) -> None:
@@ -38,6 +42,8 @@ def print_summary(
         f" {duration(outcome['seconds'])}{said_of_attempts(outcome)}"
         f"\n           validation MSE [bold]{outcome['val_loss']:.4f}[/]  ({hops})"
     )
+    if config.training.depths != "full":
+        out.print(f"           trained on {DEPTHS[config.training.depths]}, judged on the deepest")
     out.print(
         f"[bold]2 Circuit[/]  all {model.n_layers * model.n_heads} heads replaced: MSE"
         f" [bold]{found.replaced_loss:.4f}[/] (threshold {found.threshold:g})"
