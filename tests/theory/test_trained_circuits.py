@@ -22,13 +22,13 @@ def circuits(file):
 
 
 @pytest.mark.parametrize(
-    ("file", "broken", "paths"),
+    ("file", "broken", "paths", "jumping"),
     [
-        ("fast_recipe.json", [], (7, 12)),
-        ("fast_recipe_full_depth.json", [((2, 0, "s0→s6"),)], (7, 14)),
+        ("fast_recipe.json", [], (7, 12), 3),
+        ("fast_recipe_full_depth.json", [((2, 0, "s0→s6"),)], (7, 14), 10),
     ],
 )
-def test_they_respect_the_flow_but_for_one_path(file, broken, paths):
+def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
     flow, found = retrieval_flow(3), list(circuits(file))
     along = [flow.along(own, causal=True) for own in found]
     assert len(found) == 10
@@ -36,3 +36,6 @@ def test_they_respect_the_flow_but_for_one_path(file, broken, paths):
     assert [one.broken for one in along if one.broken] == broken
     assert (min(map(len, found)), max(map(len, found))) == paths
     assert fewest_paths(3) == 6
+    # docs/recipes.md: in how many the query looks two facts ahead, or further
+    far = {"s0→s4", "s0→s5", "s0→s6"}
+    assert sum(any(path in far for *_, path in own) for own in found) == jumping
