@@ -54,15 +54,6 @@ def test_accuracies_are_sorted_by_what_so_many_layers_can_do(runs):
     assert found["khop_attention"] == {}
 
 
-def test_curricula_are_told_apart_by_the_hardest_hop(runs):
-    found = measures.curricula(
-        {"hard-only,seed=0": runs["layers=1,seed=0"], "mixture,seed=0": runs["layers=3,seed=0"]}
-    )
-    for name, run in (("hard_only", "layers=1,seed=0"), ("mixture", "layers=3,seed=0")):
-        accuracy = measures.hop_accuracies(runs[run])[2]
-        assert found[f"khop_{name}"] == {f"{name.replace('_', '-')},seed=0": accuracy}
-
-
 def test_attention_along_find_is_that_of_the_heads(runs):
     run = runs["layers=3,seed=0"]
     batch = held_out(run.task, 128, run.config.seed, run.device, "attention")
@@ -84,17 +75,3 @@ def test_attention_along_find_is_that_of_the_heads(runs):
         assert torch.allclose(torch.tensor(found[j]), expected, atol=1e-5)
     by_layer = torch.stack(along).amax((0, 2))
     assert measures.weakest_layer(run, 2) == pytest.approx(by_layer[1:].min().item(), abs=1e-5)
-
-
-@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
-def test_the_curricula_have_one_budget(scale):
-    size = khop.SIZES[scale]
-    configs = khop.curricula(scale)
-    assert len(configs) == 3 * size.seeds
-    assert size.layers[-1] >= measures.needed(size.hops[-1])
-    for name, config in configs.items():
-        assert config.training.steps == size.curriculum_steps
-        assert config.model == configs["mixture,seed=0"].model
-        assert config.model.n_layers == size.layers[-1]
-        assert config.task.hops == (size.hops[-1:] if name.startswith("hard") else size.hops)
-        assert config.training.depths == ("rising" if "easy" in name else "full")

@@ -1,8 +1,11 @@
+import pytest
+
 from headway.report.figures.capacity_plot import Kept, draw_capacity
 from headway.report.figures.frontier_plot import draw_frontier
 from headway.report.figures.memory_plot import draw_errors, draw_one_step
 from headway.report.figures.recall_plot import Course, draw_courses
 from headway.report.figures.style import svg_bytes
+from headway.report.figures.waiting_plot import Waiting, draw_waiting
 
 
 def test_capacities_are_drawn_with_their_slope():
@@ -57,3 +60,12 @@ def test_courses_have_a_panel_a_run_and_shade_what_is_in_between():
     assert len(one.patches) == 1
     assert not other.patches
     assert list(one.lines[1].get_ydata()) == [4.0, 2.0, 0.0]
+
+
+def test_waiting_has_means_only_of_what_all_runs_learnt():
+    alone = Waiting("alone", 0, False, {1: [10.0, 40.0], 2: [90.0, None]}, 100)
+    (axes,) = draw_waiting([alone]).axes
+    mean, *marks, _ = axes.lines
+    assert (list(mean.get_xdata()), list(mean.get_ydata())) == ([1], [pytest.approx(20.0)])
+    drawn = [(float(line.get_ydata()[0]), line.get_marker()) for line in marks]
+    assert drawn == [(10.0, "."), (40.0, "."), (90.0, "."), (100, "^")]

@@ -8,7 +8,14 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import Conditional, ConditionalConfig, Retrieval, RetrievalConfig
+from headway.tasks import (
+    CompositionConfig,
+    Conditional,
+    ConditionalConfig,
+    HopsConfig,
+    Retrieval,
+    RetrievalConfig,
+)
 from headway.training import (
     RunConfig,
     Stream,
@@ -133,6 +140,9 @@ def trained(**fields) -> TrainingConfig:
     [
         (RetrievalConfig(curriculum=False), trained(targets="random"), r"training\.targets"),
         (RetrievalConfig(), trained(targets="random", depths="mixture"), r"training\.targets"),
+        (HopsConfig(), trained(targets="random"), r"training\.targets"),
+        (CompositionConfig(hops=(4,)), trained(targets="random"), r"training\.targets"),
+        (CompositionConfig(), trained(depths="mixture"), r"training\.depths"),
         (RetrievalConfig(), trained(supervise="layers"), r"training\.supervise"),
         (ConditionalConfig(curriculum=False), trained(supervise="layers"), r"training\.supervise"),
         (RetrievalConfig(hops=(1, 3)), trained(depths="mixture"), r"training\.depths"),

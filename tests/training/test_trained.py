@@ -11,7 +11,14 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import UNASKED, HopsConfig
 from headway.training import Run, RunConfig, TrainingConfig, resume, train
-from headway.training.losses import accuracies, errors, how_often, loss, partial_losses
+from headway.training.losses import (
+    accuracies,
+    errors,
+    how_often,
+    loss,
+    partial_losses,
+    surprise,
+)
 
 SGD = TrainingConfig(
     steps=6,
@@ -129,6 +136,23 @@ def test_partial_losses_of_tokens():
     assert loss(logits, targets).item() == pytest.approx(torch.stack(first + second).mean().item())
     halves = [errors(logits[i : i + 2], targets[i : i + 2], how_often(targets)) for i in (0, 2)]
     assert torch.cat(halves).mean(0).tolist() == pytest.approx(expected)
+
+
+def test_hops_that_have_logits_of_their_own():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(4, 3, 2 * 5, generator=generator)
+    targets = torch.randint(5, (4, 3, 2, 1), generator=generator)
+    targets[0, :, 1] = targets[1, 2, 0] = UNASKED
+    hops = [
+        (logits[..., :5], targets[:, :, :1, 0]),
+        (logits[..., 5:], targets[:, :, 1:, 0]),
+    ]
+    for measure in (partial_losses, accuracies, surprise):
+        apart = torch.cat([measure(*hop) for hop in hops], dim=-1)
+        assert torch.allclose(measure(logits, targets), apart, atol=1e-6)
+    assert how_often(targets).tolist() == torch.cat([how_often(hop[1]) for hop in hops]).tolist()
+    told = [surprise(*hop)[hop[1] != UNASKED] for hop in hops]
+    assert loss(logits, targets).item() == pytest.approx(torch.cat(told).mean().item())
 
 
 def test_what_is_never_asked_costs_nothing_and_has_no_accuracy():

@@ -3,6 +3,7 @@
 from headway.tasks.associations import Associations, AssociationsConfig
 from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, path_name
 from headway.tasks.bigrams import Bigrams, BigramsConfig
+from headway.tasks.composition import Composition, CompositionConfig
 from headway.tasks.conditional import Conditional, ConditionalConfig
 from headway.tasks.hops import Hops, HopsConfig
 from headway.tasks.labelled import Labelled
@@ -11,7 +12,9 @@ from headway.tasks.retrieval import Retrieval, RetrievalConfig
 
 ChainConfig = RetrievalConfig | ConditionalConfig
 """Of tasks whose positions play roles in chains, which flow of information is known for."""
-TaskConfig = ChainConfig | AssociationsConfig | RecallConfig | BigramsConfig | HopsConfig
+TaskConfig = (
+    ChainConfig | AssociationsConfig | RecallConfig | BigramsConfig | HopsConfig | CompositionConfig
+)
 
 TASKS = {
     "retrieval": (RetrievalConfig, Retrieval),
@@ -20,6 +23,7 @@ TASKS = {
     "recall": (RecallConfig, Recall),
     "bigrams": (BigramsConfig, Bigrams),
     "hops": (HopsConfig, Hops),
+    "composition": (CompositionConfig, Composition),
 }
 
 
@@ -41,7 +45,7 @@ def task_size(config: TaskConfig) -> str:
             return f"S={config.n_subjects}"
         case BigramsConfig():
             return f"K={config.n_triggers}"
-        case HopsConfig():
+        case HopsConfig() | CompositionConfig():
             return "k=" + ",".join(map(str, config.hops))
 
 
@@ -60,6 +64,8 @@ __all__ = [
     "Bigrams",
     "BigramsConfig",
     "ChainConfig",
+    "Composition",
+    "CompositionConfig",
     "Conditional",
     "ConditionalConfig",
     "Hops",

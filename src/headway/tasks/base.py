@@ -29,19 +29,24 @@ class Batch:
 
     Sequences are of vectors, and a query must predict a vector per hop, at best with a squared
     error of 0; or they are of tokens out of a vocabulary, and a query must predict tokens, one per
-    hop that is asked of it, with the cross-entropy as its loss.
+    hop that is asked of it, with the cross-entropy as its loss. All hops of tokens share their
+    logits, or each has its own.
 
     Attributes:
         inputs: of every position, side by side, token and position code, or token and place (from
             0) by number.
         targets: for every query position in order, one vector, or token, per hop; `UNASKED` where
-            a hop is not asked.
+            a hop is not asked. Tokens that have logits of their own have a dimension of their own.
         roles: the position at which each chain plays each role (names: `Task.role_names`).
         asked: which of the hops that are read out the targets are, by index; none means the first.
     """
 
     inputs: Float[Tensor, "batch position feature"] | Int[Tensor, "batch position 2"]
-    targets: Float[Tensor, "batch query hop token"] | Int[Tensor, "batch query hop"]
+    targets: (
+        Float[Tensor, "batch query hop token"]
+        | Int[Tensor, "batch query hop"]
+        | Int[Tensor, "batch query hop 1"]
+    )
     roles: Int[Tensor, "batch role chain"]
     asked: tuple[int, ...] | None = None
 

@@ -28,8 +28,7 @@ class HopsConfig:
 
     def __post_init__(self):
         require_types(self, "task.")
-        rising = bool(self.hops) and all(low < high for low, high in pairwise((0, *self.hops)))
-        require(rising, "task.hops", self.hops, "whole numbers of at least 1 that rise")
+        require_hops(self.hops)
         require(
             3 <= self.n_symbols <= 256,
             "task.n_symbols",
@@ -37,6 +36,16 @@ class HopsConfig:
             "from 3 (of two, none of which comes twice in a row, each is the other's next) to 256",
         )
         require(self.n_places >= 3, "task.n_places", self.n_places, "a whole number of at least 3")
+
+
+def require_hops(hops: tuple[int, ...]) -> None:
+    """Checks which numbers of hops are asked.
+
+    Raises:
+        HeadwayError: if there are none, one is below 1, or they do not rise.
+    """
+    rising = bool(hops) and all(low < high for low, high in pairwise((0, *hops)))
+    require(rising, "task.hops", hops, "whole numbers of at least 1 that rise")
 
 
 class Hops(Task):

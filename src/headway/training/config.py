@@ -9,7 +9,14 @@ from typing import Any, Literal
 
 from headway.errors import HeadwayError, require, require_types
 from headway.models import TransformerConfig
-from headway.tasks import TASKS, RetrievalConfig, TaskConfig, make_task, task_kind
+from headway.tasks import (
+    TASKS,
+    CompositionConfig,
+    RetrievalConfig,
+    TaskConfig,
+    make_task,
+    task_kind,
+)
 from headway.training.trained import stages_of
 
 Targets = Literal["all", "random", "rising", "falling"]
@@ -195,13 +202,15 @@ class RunConfig:
             " deep-first and task.hops = none, or hops of several numbers (fast mixes depths:"
             " headway train fast mixture=false does not)",
         )
-        asks = getattr(task, "curriculum", False) and training.depths == "full"
+        several = isinstance(task, CompositionConfig) and len(task.hops) > 1
+        asks = several or (getattr(task, "curriculum", False) and training.depths == "full")
         require(
             training.targets == "all" or asks,
             "training.targets",
             training.targets,
             "all, unless task.curriculum is true and training.depths = full (fast mixes depths:"
-            " headway train fast mixture=false does not)",
+            " headway train fast mixture=false does not), or the task is composition of several"
+            " task.hops",
         )
         require(
             training.supervise == "end"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from headway.tasks import Batch, Retrieval, Task
+from headway.tasks import UNASKED, Batch, Retrieval, Task
 from headway.training.config import TrainingConfig
 
 
@@ -64,7 +64,12 @@ class Stream:
         batch = self.task.assemble(draws, depth)
         if asked is None:
             return batch
-        return replace(batch, targets=batch.targets[:, :, asked], asked=asked)
+        if batch.targets.is_floating_point():
+            return replace(batch, targets=batch.targets[:, :, asked], asked=asked)
+        rest = [hop for hop in range(self.task.n_hops) if hop not in asked]
+        targets = batch.targets.clone()
+        targets[:, :, rest] = UNASKED
+        return replace(batch, targets=targets)
 
     def depth(self, step: int) -> int | None:
         """The hops of the sequences at a step; none if all that the task has."""

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.models import Transformer
@@ -19,10 +19,11 @@ def errors(
 
     Args:
         predicted: [sequence, query, number]: what is said of all hops side by side, or a logit for
-            every token of the vocabulary.
-        targets: vectors [sequence, query, hop, number], whose squared error counts, or tokens
-            [sequence, query, hop], whose cross-entropy counts wherever they are asked. Sequences
-            may be asked for a hop more or less often; then all that are asked weigh the same.
+            every token.
+        targets: vectors [sequence, query, hop, number], whose squared error counts; or tokens, of
+            one hop [sequence, query, hop] or of each hop [sequence, query, hop, 1] (see
+            `surprise`), whose cross-entropy counts wherever they are asked. Sequences may be asked
+            for a hop more or less often; then all that are asked weigh the same.
         asked: how often a sequence is asked for every hop on average, if these are some of many
             sequences (see `how_often`).
     """
@@ -37,7 +38,7 @@ def how_often(targets: Tensor) -> Float[Tensor, " hop"]:
     """How often a sequence is asked for every hop, on average; 1 for vectors, or if it never is."""
     if targets.is_floating_point():
         return torch.ones(targets.shape[2], device=targets.device)
-    counts = (targets != UNASKED).float().sum(1).mean(0)
+    counts = (targets != UNASKED).flatten(2).float().sum(1).mean(0)
     return torch.where(counts > 0, counts, 1.0)
 
 
@@ -45,22 +46,35 @@ def surprise(predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence quer
     """The cross-entropy of every token that is asked, in nats; 0 where none is.
 
     Args:
-        predicted: logits [sequence, query, vocabulary].
-        targets: tokens [sequence, query, hop].
+        predicted: logits [sequence, query, token], or [sequence, query, hop · token] if all hops
+            are asked at once: then each has its own, side by side.
+        targets: tokens [sequence, query, hop], or [sequence, query, hop, 1] in the second case.
     """
-    told = predicted.float().log_softmax(-1).gather(-1, targets.clamp(min=0))
+    logits, targets = by_hop(predicted, targets)
+    told = logits.float().log_softmax(-1).expand(*targets.shape, -1)
+    told = told.gather(-1, targets.clamp(min=0)[..., None])[..., 0]
     return -told * (targets != UNASKED)
+
+
+def by_hop(
+    predicted: Tensor, targets: Tensor
+) -> tuple[Float[Tensor, "*batch query said token"], Int[Tensor, "*batch query hop"]]:
+    """The logits of every hop, or once those of all, and the tokens (see `surprise`)."""
+    if targets.ndim == predicted.ndim:
+        return predicted[..., None, :], targets
+    return predicted.unflatten(-1, (targets.shape[-2], -1)), targets[..., 0]
 
 
 def accuracies(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
     """The share of the tokens that are asked for which the likeliest is the right one, by hop.
 
     Args:
-        predicted: logits [sequence, query, vocabulary].
-        targets: tokens [sequence, query, hop]; a hop that is never asked has no number (nan).
+        predicted: logits, as for `surprise`.
+        targets: tokens, likewise; a hop that is never asked has no number (nan).
     """
+    logits, targets = by_hop(predicted, targets)
     asked = targets != UNASKED
-    right = (predicted.argmax(-1)[..., None] == targets) & asked
+    right = (logits.argmax(-1) == targets) & asked
     return right.sum((0, 1)) / asked.sum((0, 1))
 
 

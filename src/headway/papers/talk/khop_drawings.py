@@ -1,4 +1,4 @@
-"""The figures of the k-hop problem."""
+"""The figure of the k-hop problem."""
 
 from headway.papers.drawings import Drawn, GroupRuns
 from headway.papers.talk.measures.khop import find_attention, hop_accuracies, needed
@@ -19,13 +19,3 @@ def by_layers(runs: GroupRuns) -> Drawn:
     attention = find_attention(deepest, max(least))
     figure = draw_khop(table, least, deepest, attention)
     return {"khop-depth": ("Hops against layers", figure)}
-
-
-def curricula(runs: GroupRuns) -> Drawn:
-    """Partial losses by way of asking."""
-    from headway.report.figures.curricula_plot import draw_curricula
-
-    ways: dict[str, list] = {}
-    for name, run in runs["khop-curriculum"].items():
-        ways.setdefault(name.split(",")[0], []).append(run)
-    return {"khop-curriculum": ("Hops learned, by what is asked", draw_curricula(ways))}

@@ -24,7 +24,13 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     grid = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).flatten()
     hops = sorted({hop for runs in ways.values() for run in runs for hop in run.task.hop_names})
     lines = hop_lines(hops)
-    tokens = any(run.task.vocabulary is not None for runs in ways.values() for run in runs)
+    guesses = [
+        loss
+        for runs in ways.values()
+        for run in runs
+        if run.task.vocabulary is not None
+        for loss in run.task.reference_losses().values()
+    ]
     for axes, (way, runs) in zip(grid, ways.items(), strict=False):
         axes.axhline(BIRTH, color=FAINT, lw=0.6, ls=(0, (1, 2)), zorder=1)
         for run in runs:
@@ -36,7 +42,7 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
                 axes.plot(steps, losses, color=look.colour, ls=look.dashes, lw=1.1, alpha=0.85)
         axes.set_title(way, fontsize=8.5, weight="normal")
     # What is not asked for yet can be far worse than guessing; that is not what is to be seen.
-    grid[0].set_ylim(0, 1.5 if tokens else 1.08)
+    grid[0].set_ylim(0, 1.08 * max(guesses, default=1))
     for axes in grid[len(ways) :]:
         axes.axis("off")
     for hop in hops:
@@ -52,5 +58,5 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     for axes in grid[: len(ways)]:
         axes.tick_params(labelbottom=True, labelsize=7)
     figure.supxlabel("step", fontsize=8.5)
-    figure.supylabel("cross-entropy (nats)" if tokens else "mean squared error", fontsize=8.5)
+    figure.supylabel("cross-entropy (nats)" if guesses else "mean squared error", fontsize=8.5)
     return figure

@@ -46,20 +46,6 @@ def by_layers(runs: Runs) -> Measures:
     return found
 
 
-def curricula(runs: Runs) -> Measures:
-    """The accuracy of the hardest hop, by way of asking, and when hops were learnt."""
-    found: Measures = {}
-    for name, run in runs.items():
-        way, *_ = name.split(",")
-        accuracy = hop_accuracies(run)
-        place = f"khop_{way.replace('-', '_')}"
-        found.setdefault(place, {})[name] = accuracy[max(accuracy)]
-        for hop, step in hop_steps(run.metrics(), run.task.hop_names).items():
-            if step is not None:
-                found.setdefault("khop_steps", {})[f"{hop},{name}"] = step
-    return found
-
-
 def needed(hops: int) -> int:
     """The layers that k hops take: ⌊log2 k⌋ + 2 (Sanford et al. 2024, section 4)."""
     return math.floor(math.log2(hops)) + 2

@@ -1,0 +1,83 @@
+"""k-fold composition, and which curriculum it takes (Wang, Nichani et al. 2025, arXiv 2505.23683).
+
+Trained as the recipe `composition` trains: at every place of every sequence.
+"""
+
+from dataclasses import dataclass
+
+from headway.papers.experiment import Experiment
+from headway.papers.setups.group import Configs, Group
+from headway.papers.talk import composition_drawings as drawings
+from headway.papers.talk.measures import composition as measures
+from headway.training import RunConfig
+from headway.training.config import Targets, changed
+from headway.training.recipes import composition
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the problem is, at a scale.
+
+    Attributes:
+        symbols: N to try; the last is the one that all k are asked for one after the other, too.
+        together: the k that are asked together.
+        alone: those that are asked alone, too.
+        seeds: of every way of asking.
+        steps: of training, at most: a run ends when its loss is below 0.01.
+    """
+
+    symbols: tuple[int, ...]
+    together: tuple[int, ...]
+    alone: tuple[int, ...]
+    seeds: int
+    steps: int
+
+
+SIZES = {
+    "paper": Size((3, 4, 5, 8), (1, 2, 4, 8), (1, 2, 3, 4, 5, 8), 5, 20_000),
+    "small": Size((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 3, 2_500),
+    "smoke": Size((2, 3), (1, 2), (1, 2), 1, 60),
+}
+
+
+def curricula(scale: str) -> Configs:
+    """Every k alone; several at once; and one after the other."""
+    size = SIZES[scale]
+    ways: dict[str, tuple[tuple[int, ...], Targets]] = {
+        **{f"k={k}": ((k,), "all") for k in size.alone},
+        "mixture": (size.together, "all"),
+    }
+    planned = [(n, way, *asked) for n in size.symbols for way, asked in ways.items()]
+    planned.append((size.symbols[-1], "easy-to-hard", size.together, "rising"))
+    return {
+        f"N={n},{way},seed={seed}": config(size, n, asked, targets, seed)
+        for n, way, asked, targets in planned
+        for seed in range(size.seeds)
+    }
+
+
+def config(
+    size: Size, symbols: int, asked: tuple[int, ...], targets: Targets, seed: int
+) -> RunConfig:
+    """A run of the model that the largest k takes. Hops that rise are all asked in the second half
+    of the steps."""
+    fields = {
+        "task.hops": asked,
+        "task.n_symbols": symbols,
+        "training.targets": targets,
+        "training.eval_every": 25,
+        "training.checkpoint_every": 0,
+    }
+    return changed(composition(size.together, size.steps, seed), fields)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "khop-curriculum",
+        "k-fold composition asked for alone, for all k at once, or one after the other",
+        ("khop-curriculum",),
+        lambda runs: measures.curricula(runs["khop-curriculum"]),
+        drawings.curricula,
+    ),
+)
+GROUPS = (Group("khop-curriculum", "k-fold composition, by what is asked", curricula),)

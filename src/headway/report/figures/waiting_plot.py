@@ -1,0 +1,69 @@
+"""How long it takes to learn k hops, by k and by what else is asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+from matplotlib.figure import Figure
+
+from headway.report.figures.style import DASHES, MARKERS, PALETTE, styled
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How long runs of one kind took.
+
+    Attributes:
+        label: their kind.
+        group: kinds of one group share a colour.
+        together: whether the k were asked together; if not, each alone.
+        steps: until k hops were learnt, by k, a number a run; none if they never were.
+        budget: the steps that runs had.
+    """
+
+    label: str
+    group: int
+    together: bool
+    steps: Mapping[int, Sequence[float | None]]
+    budget: int
+
+
+@styled
+def draw_waiting(kinds: Sequence[Waiting]) -> Figure:
+    """Steps on a logarithmic axis against k: a dot a run, a line through their geometric means.
+
+    What is not learnt by all runs has no mean: each that did not learn it is a hollow triangle at
+    the end of its steps.
+    """
+    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    for i, kind in enumerate(kinds):
+        colour = PALETTE[kind.group % len(PALETTE)]
+        means = {
+            k: geometric_mean(done)
+            for k, steps in kind.steps.items()
+            if len(done := [step for step in steps if step is not None]) == len(steps)
+        }
+        axes.plot(
+            list(means),
+            list(means.values()),
+            color=colour,
+            ls=DASHES[1] if kind.together else "-",
+            marker=MARKERS[kind.group % len(MARKERS)],
+            ms=3.5,
+            lw=1.2,
+            label=kind.label,
+        )
+        for k, steps in kind.steps.items():
+            beside = k + 0.05 * (i - len(kinds) / 2)
+            for step in steps:
+                if step is None:
+                    axes.plot(beside, kind.budget, "^", color=colour, mfc="none", ms=5)
+                else:
+                    axes.plot(beside, step, ".", color=colour, ms=3, alpha=0.6)
+    axes.set_yscale("log")
+    axes.set_xticks(sorted({k for kind in kinds for k in kind.steps}))
+    axes.set(xlabel="hops k", ylabel="steps until learnt")
+    axes.plot([], [], "^", color="black", mfc="none", ms=5, ls="none", label="never learnt")
+    axes.legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure

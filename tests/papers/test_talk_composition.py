@@ -1,0 +1,107 @@
+"""What is measured of k-fold composition, and what is asked in which run."""
+
+import pytest
+import torch
+
+from headway.papers.talk import composition
+from headway.papers.talk.measures import composition as measures
+from headway.training import train
+from headway.training.config import changed
+from headway.training.data import Stream, held_out
+
+SHORT = {"training.steps": 4, "training.cooldown_steps": 1, "training.rising_every": 2}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("composition")
+    fields = SHORT | {"training.warmup_steps": 0, "training.eval_every": 2}
+    configs = composition.curricula("smoke")
+    return {name: train(changed(c, fields), folder / name) for name, c in configs.items()}
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
+    size = composition.SIZES[scale]
+    configs = composition.curricula(scale)
+    ways = len(size.symbols) * (len(size.alone) + 1) + 1
+    assert len(configs) == ways * size.seeds
+    assert size.alone[-1] == size.together[-1]
+    first = next(iter(configs.values()))
+    for name, config in configs.items():
+        symbols, way, seed = name.split(",")
+        assert symbols == f"N={config.task.n_symbols}"
+        assert seed == f"seed={config.seed}"
+        assert config.training.steps == size.steps
+        assert config.training.batch_size == first.training.batch_size
+        assert config.model == first.model
+        together = way in ("mixture", "easy-to-hard")
+        assert config.task.hops == (size.together if together else (int(way.removeprefix("k=")),))
+        assert config.training.targets == ("rising" if way == "easy-to-hard" else "all")
+
+
+def test_from_easy_to_hard_all_are_asked_in_the_second_half():
+    config = composition.curricula("small")["N=5,easy-to-hard,seed=0"]
+    task = config.training
+    assert (len(config.task.hops) - 1) * task.rising_every <= task.steps / 2
+
+
+def test_accuracy_is_of_the_most_hops(runs):
+    run = runs["N=3,mixture,seed=0"]
+    batch = held_out(run.task, measures.SEQUENCES, 0, run.device, "accuracy")
+    said = run.model()(batch.inputs)[..., -run.config.task.n_symbols :].argmax(-1)
+    right = (said == batch.targets[:, :, -1, 0]).float().mean().item()
+    assert measures.last_accuracy(run) == pytest.approx(right)
+
+
+def test_accuracies_are_those_of_the_hardest_problem_by_way(runs):
+    found = measures.curricula(runs)
+    for way, measure in (("k=2", "hard_only"), ("mixture",) * 2, ("easy-to-hard", "easy_to_hard")):
+        name = f"N=3,{way},seed=0"
+        expected = {name: measures.last_accuracy(runs[name])}
+        assert found[f"composition_{measure}"] == expected
+
+
+def test_what_is_never_learnt_has_no_step_and_bears_nothing_out(runs, monkeypatch):
+    monkeypatch.setattr(measures, "hop_steps", lambda metrics, names: dict.fromkeys(names))
+    found = measures.curricula(runs)
+    assert "composition_steps" not in found
+    assert found["composition_in_order"] == dict.fromkeys(
+        ["N=2,mixture,seed=0", "N=3,mixture,seed=0"], 0.0
+    )
+    assert not any("growth" in measure for measure in found)
+
+
+def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
+    steps = {("hop 1",): [10.0], ("hop 2",): [40.0], ("hop 1", "hop 2"): [10.0, 20.0]}
+
+    def dated(metrics, names):
+        return dict(zip(names, steps[tuple(names)], strict=True))
+
+    monkeypatch.setattr(measures, "hop_steps", dated)
+    found = measures.curricula(runs)
+    three = {name: value for name, value in found["composition_steps"].items() if "N=3" in name}
+    assert three == {
+        "k=1,alone,N=3,seed=0": 10.0,
+        "k=2,alone,N=3,seed=0": 40.0,
+        "k=1,mixture,N=3,seed=0": 10.0,
+        "k=2,mixture,N=3,seed=0": 20.0,
+        "k=1,easy-to-hard,N=3,seed=0": 10.0,
+        "k=2,easy-to-hard,N=3,seed=0": 20.0,
+    }
+    assert set(found["composition_in_order"].values()) == {1.0}
+    assert found["composition_growth_alone"]["N=3,seed=0"] == pytest.approx(4.0)
+    assert found["composition_growth_mixture"]["N=3,seed=0"] == pytest.approx(2.0)
+    steps["hop 1", "hop 2"] = [20.0, 10.0]
+    assert set(measures.curricula(runs)["composition_in_order"].values()) == {0.0}
+
+
+def test_hops_that_rise_count_one_after_the_other(runs):
+    run = runs["N=3,easy-to-hard,seed=0"]
+    stream = Stream(run.task, run.config.training, 0, "cpu")
+    whole = run.task.assemble(stream.draws(1))
+    first, second = stream.batch(1), stream.batch(3)
+    assert torch.equal(first.inputs, whole.inputs)
+    assert torch.equal(first.targets[:, :, 0], whole.targets[:, :, 0])
+    assert (first.targets[:, :, 1] == -1).all()
+    assert torch.equal(second.targets, run.task.assemble(stream.draws(3)).targets)
