@@ -14,7 +14,8 @@ USAGE = """\
 usage: headway VERB …
 
   demo                 train, find the circuit, date it, report: all in one go
-  train [RECIPE]       train a model (recipes: fast, conditional, hops, paper)
+  train [RECIPE]       train a model (recipes: fast, conditional, hops,
+                       composition, paper)
   train --resume RUN   continue a run that was stopped
   circuit RUN [RUN …]  find and certify the circuit that a model learnt
   truth                score the search on models whose circuit is known

@@ -8,8 +8,8 @@ from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
 from headway.circuits.patterns import Patterns, attention_along
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.tasks import NONE, Hops, HopsConfig
-from headway.training.losses import errors
+from headway.tasks import NONE, Composition, CompositionConfig, Hops, HopsConfig
+from headway.training.losses import errors, partial_losses
 
 NAMES = ("previous token", "find^1", "find^2")
 
@@ -99,3 +99,21 @@ def test_a_relation_that_no_sequence_has(bench):
     assert attention_along(patterns, nowhere).tolist() == [[0, 0], [0, 0]]
     made = Patterns(bench.model, short, {nowhere.name: nowhere})
     assert not made.dense(Paths(frozenset({nowhere.name})), (0, 0)).any()
+
+
+def test_hops_with_logits_of_their_own_are_judged_by_these():
+    task = Composition(CompositionConfig(hops=(1, 2), n_symbols=3))
+    config = TransformerConfig(2, 16, 2, d_mlp=8, init="fan_in", causal=False)
+    model = Transformer(config, 2, task.d_target, task.length, task.n_read, 0, task.vocabulary)
+    batch = task.sample(12, torch.Generator().manual_seed(0))
+    bench = Bench(model.eval().requires_grad_(False), task, batch)
+    intact, replaced = bench.errors([{}, {(0, 0): Paths(frozenset({"y_1"}))}]).mean(1)
+    assert torch.allclose(intact, partial_losses(model(batch.inputs), batch.targets), atol=1e-5)
+    y_1 = bench.patterns.relation("y_1")
+    pattern = torch.zeros(12, 6, 6).scatter(2, y_1.keys, 1.0)
+
+    def tap(layer, own):
+        return torch.stack([pattern, own[:, 1]], dim=1) if layer == 0 else own
+
+    expected = partial_losses(model(batch.inputs, tap=tap), batch.targets)
+    assert torch.allclose(replaced, expected, atol=1e-5)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from headway.papers.talk import composition
+from headway.papers.talk import composition_drawings as drawings
 from headway.papers.talk.measures import composition as measures
 from headway.training import train
 from headway.training.config import changed
@@ -35,6 +36,7 @@ def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
         assert config.training.steps == size.steps
         assert config.training.batch_size == first.training.batch_size
         assert config.model == first.model
+        assert config.task.hidden == config.seed
         together = way in ("mixture", "easy-to-hard")
         assert config.task.hops == (size.together if together else (int(way.removeprefix("k=")),))
         assert config.training.targets == ("rising" if way == "easy-to-hard" else "all")
@@ -62,18 +64,32 @@ def test_accuracies_are_those_of_the_hardest_problem_by_way(runs):
         assert found[f"composition_{measure}"] == expected
 
 
-def test_what_is_never_learnt_has_no_step_and_bears_nothing_out(runs, monkeypatch):
+def test_the_hardest_problem_is_that_of_the_mixtures(runs):
+    rest = {name: run for name, run in runs.items() if name != "N=3,mixture,seed=0"}
+    found = measures.curricula(rest)
+    assert set(found["composition_hard_only"]) == {"N=2,k=2,seed=0"}
+    assert found["composition_easy_to_hard"] == {}
+
+
+def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypatch):
     monkeypatch.setattr(measures, "hop_steps", lambda metrics, names: dict.fromkeys(names))
     found = measures.curricula(runs)
-    assert "composition_steps" not in found
+    assert found["composition_steps"] == {}
     assert found["composition_in_order"] == dict.fromkeys(
         ["N=2,mixture,seed=0", "N=3,mixture,seed=0"], 0.0
     )
-    assert not any("growth" in measure for measure in found)
+    assert found["composition_growth"] == {"N=2,seed=0": 1.0, "N=3,seed=0": 1.0}
+    dated = {"hop 1": 0.5, "hop 2": None}
+    monkeypatch.setattr(
+        measures, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
+    )
+    found = measures.curricula(runs)
+    assert found["composition_growth"]["N=3,seed=0"] == 4 / 0.5
+    assert found["composition_times_linear"]["N=3,seed=0"] == 4 / (2 * 0.5)
 
 
 def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
-    steps = {("hop 1",): [10.0], ("hop 2",): [40.0], ("hop 1", "hop 2"): [10.0, 20.0]}
+    steps = {("hop 1",): [10.0], ("hop 2",): [40.0], ("hop 1", "hop 2"): [10.0, 30.0]}
 
     def dated(metrics, names):
         return dict(zip(names, steps[tuple(names)], strict=True))
@@ -85,15 +101,27 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
         "k=1,alone,N=3,seed=0": 10.0,
         "k=2,alone,N=3,seed=0": 40.0,
         "k=1,mixture,N=3,seed=0": 10.0,
-        "k=2,mixture,N=3,seed=0": 20.0,
+        "k=2,mixture,N=3,seed=0": 30.0,
         "k=1,easy-to-hard,N=3,seed=0": 10.0,
-        "k=2,easy-to-hard,N=3,seed=0": 20.0,
+        "k=2,easy-to-hard,N=3,seed=0": 30.0,
     }
     assert set(found["composition_in_order"].values()) == {1.0}
-    assert found["composition_growth_alone"]["N=3,seed=0"] == pytest.approx(4.0)
-    assert found["composition_growth_mixture"]["N=3,seed=0"] == pytest.approx(2.0)
+    assert found["composition_growth"]["N=3,seed=0"] == pytest.approx(4.0)
+    assert found["composition_times_linear"]["N=3,seed=0"] == pytest.approx(1.5)
     steps["hop 1", "hop 2"] = [20.0, 10.0]
     assert set(measures.curricula(runs)["composition_in_order"].values()) == {0.0}
+
+
+def test_figures_have_the_hardest_problem_and_every_kind(runs):
+    drawn = drawings.curricula({"khop-curriculum": runs})
+    (_, curves), (_, waiting) = drawn["khop-curriculum"], drawn["khop-waiting"]
+    titles = {axes.get_title(loc="left") for axes in curves.axes} - {""}
+    assert titles == {"k = 2 alone", "mixture", "easy-to-hard"}
+    legend = [text.get_text() for text in waiting.axes[0].get_legend().get_texts()]
+    assert legend == [
+        *(f"N = {n}, {way}" for n in (2, 3) for way in ("each k alone", "all at once")),
+        "never learnt",
+    ]
 
 
 def test_hops_that_rise_count_one_after_the_other(runs):

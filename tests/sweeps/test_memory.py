@@ -14,7 +14,7 @@ from headway.models import TransformerConfig
 from headway.sweeps import LocalEngine, sweep
 from headway.sweeps.jobs import Job
 from headway.sweeps.memory import PROCESS, available, estimate, n_weights, resident
-from headway.tasks import ConditionalConfig, HopsConfig, make_task
+from headway.tasks import CompositionConfig, ConditionalConfig, HopsConfig, make_task
 from headway.training import Run, RunConfig, fast, paper
 
 
@@ -28,8 +28,12 @@ from headway.training import Run, RunConfig, fast, paper
         TransformerConfig(positions="none", norm="none"),
     ],
 )
-@pytest.mark.parametrize("task", [fast().task, ConditionalConfig(curriculum=False), HopsConfig()])
+@pytest.mark.parametrize(
+    "task",
+    [fast().task, ConditionalConfig(curriculum=False), HopsConfig(), CompositionConfig()],
+)
 def test_the_weights_are_counted_as_they_are(model, task, tmp_path):
+    model = replace(model, causal=not isinstance(task, CompositionConfig))
     built = Run(tmp_path, RunConfig(task=task, model=model)).new_model()
     made = make_task(task)
     count = sum(weight.numel() for weight in built.parameters())

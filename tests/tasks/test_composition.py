@@ -14,7 +14,7 @@ configs = st.builds(
     CompositionConfig,
     hops=st.sampled_from([(1,), (2,), (1, 2, 4), (3, 5)]),
     n_symbols=st.integers(2, 6),
-    hidden=st.booleans(),
+    hidden=st.sampled_from([None, 0, 1]),
 )
 
 
@@ -67,7 +67,7 @@ def test_sequences_are_of_permutations(config, seed):
         assert len(rows) == max(config.hops)
         assert all(sorted(row) == everything for row in rows)
     assert all(sorted(row) == everything for row in task.hidden.tolist())
-    assert config.hidden or task.hidden.tolist() == [everything] * task.n_permutations
+    assert config.hidden is not None or task.hidden.tolist() == [everything] * task.n_permutations
 
 
 def test_permutations_are_uniform():
@@ -99,19 +99,26 @@ def test_relations_follow_the_hops(config, seed):
 
 
 def test_the_worked_example_of_the_docstring():
-    task = Composition(CompositionConfig(hops=(1, 2), n_symbols=3, hidden=False))
+    task = Composition(CompositionConfig(hops=(1, 2), n_symbols=3, hidden=None))
     reached = task.reached(torch.tensor([[[1, 2, 0], [0, 2, 1]]]))
     assert reached[:, 0, 0, 0].tolist() == [0, 1, 2]
     # From the last permutation on to the first: σ_2(b) = c, σ_1(c) = a.
     assert reached[:, 0, 1, 1].tolist() == [1, 2, 0]
 
 
-def test_the_hidden_permutations_are_the_same_in_every_run():
-    hidden = [Composition(CompositionConfig(hops=(4,))).hidden for _ in range(2)]
-    assert torch.equal(*hidden)
-    alone = Composition(CompositionConfig(hops=(4,))).hidden
-    assert torch.equal(alone, Composition(CompositionConfig(hops=(1, 2, 4))).hidden)
-    assert not torch.equal(alone, torch.arange(5).expand(4, -1))
+def test_hidden_permutations_are_those_of_their_seed():
+    drawn = [Composition(CompositionConfig(hops=(4,), hidden=seed)).hidden for seed in (0, 0, 1)]
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    assert torch.equal(drawn[0], Composition(CompositionConfig(hops=(1, 2, 4))).hidden)
+
+
+def test_hidden_permutations_are_uniform():
+    seeds = range(600)
+    drawn = [Composition(CompositionConfig(hops=(2,), n_symbols=3, hidden=s)).hidden for s in seeds]
+    for row in torch.stack(drawn).unbind(1):
+        shares = row.unique(dim=0, return_counts=True)[1] / len(seeds)
+        assert shares.tolist() == pytest.approx([1 / 6] * 6, abs=0.06)
 
 
 def test_it_is_one_of_the_tasks():
@@ -129,6 +136,7 @@ def test_it_is_one_of_the_tasks():
         ({"hops": (2, 1)}, "task.hops"),
         ({"n_symbols": 1}, "task.n_symbols = 1 is not allowed: it must be a whole number from 2"),
         ({"n_symbols": 257}, "task.n_symbols"),
+        ({"hidden": -1}, "task.hidden = -1 is not allowed: it must be a whole number of at least"),
     ],
 )
 def test_bad_input_is_one_clear_line(fields, complaint):

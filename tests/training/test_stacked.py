@@ -9,7 +9,7 @@ import torch
 from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
-from headway.tasks import HopsConfig
+from headway.tasks import CompositionConfig, HopsConfig
 from headway.training import Run, RunConfig, resume, resume_stacked, train, train_stacked
 from headway.training.stacked import Stacked
 
@@ -113,10 +113,13 @@ def test_replicas_are_single_runs(assorted, tmp_path, optimizer, train_examples,
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_replicas_of_tokens_that_descend_gradients(tiny, with_training, tmp_path, momentum):
-    task = HopsConfig(hops=(1, 2), n_places=6)
+@pytest.mark.parametrize(
+    "task", [HopsConfig(hops=(1, 2), n_places=6), CompositionConfig(hops=(1, 2), n_symbols=3)]
+)
+def test_replicas_of_tokens_that_descend_gradients(tiny, with_training, tmp_path, task, momentum):
+    model = replace(tiny.model, causal=isinstance(task, HopsConfig))
     fields = {"optimizer": "sgd", "weight_decay": 0.0, "momentum": momentum}
-    base = with_training(replace(tiny, task=task), learning_rate=0.1, **fields)
+    base = with_training(replace(tiny, task=task, model=model), learning_rate=0.1, **fields)
     configs = [base, replace(with_training(base, learning_rate=0.3), seed=6)]
     assert_same(train_stacked(configs, folders(tmp_path, configs)), alone(configs, tmp_path))
 

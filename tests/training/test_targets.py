@@ -155,8 +155,14 @@ def trained(**fields) -> TrainingConfig:
     ],
 )
 def test_what_does_not_go_together_is_refused(task, training, field):
+    model = TransformerConfig(causal=not isinstance(task, CompositionConfig))
     with pytest.raises(HeadwayError, match=f"^{field}"):
-        RunConfig(task, training=training)
+        RunConfig(task, model, training)
+
+
+def test_hops_that_lead_on_need_a_model_that_sees_both_ways():
+    with pytest.raises(HeadwayError, match=r"^model\.causal = True is not allowed: .* composition"):
+        RunConfig(CompositionConfig())
 
 
 def test_supervised_layers_need_a_layer_a_hop():

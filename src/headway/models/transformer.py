@@ -169,7 +169,7 @@ class Transformer(nn.Module):
     Args:
         config: its shape.
         d_input: numbers read at a position.
-        d_target: numbers written at a read-out position: vectors, or a logit a token.
+        d_target: numbers written at a read-out position: vectors, or logits.
         n_positions: the length of a sequence.
         n_read: how many positions, from the end, are read out.
         seed: of the initial weights.

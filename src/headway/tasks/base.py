@@ -36,7 +36,8 @@ class Batch:
         inputs: of every position, side by side, token and position code, or token and place (from
             0) by number.
         targets: for every query position in order, one vector, or token, per hop; `UNASKED` where
-            a hop is not asked. Tokens that have logits of their own have a dimension of their own.
+            a hop is not asked. Tokens that all hops read off the same logits are [batch, query,
+            hop]; tokens that each reads off its own have a dimension more, of size 1.
         roles: the position at which each chain plays each role (names: `Task.role_names`).
         asked: which of the hops that are read out the targets are, by index; none means the first.
     """

@@ -19,19 +19,22 @@ class CompositionConfig:
     Attributes:
         hops: the k that are asked, rising; a sequence has as many permutations as the largest.
         n_symbols: N, what permutations permute.
-        hidden: whether a hidden permutation, the same in all sequences, comes before every one
-            that is given. Hidden ones are drawn by the task and not by a run's seed.
+        hidden: the seed of the hidden permutations, one before every one that is given, the same
+            in all sequences; they are not drawn by the run's seed. None means that nothing is
+            hidden.
     """
 
     hops: tuple[int, ...] = (1, 2, 4)
     n_symbols: int = 5
-    hidden: bool = True
+    hidden: int | None = 0
 
     def __post_init__(self):
         require_types(self, "task.")
         require_hops(self.hops)
         n = self.n_symbols
         require(2 <= n <= 256, "task.n_symbols", n, "a whole number from 2 to 256")
+        drawn = self.hidden is None or self.hidden >= 0
+        require(drawn, "task.hidden", self.hidden, "a whole number of at least 0, or none")
 
 
 class Composition(Task):
@@ -61,12 +64,11 @@ class Composition(Task):
         self.vocabulary = n
         self.hop_names = tuple(f"hop {k}" for k in config.hops)
         self._hops = torch.tensor(config.hops, device=device)
-        fixed = torch.Generator().manual_seed(0)
-        shuffled = torch.rand(self.n_permutations, n, generator=fixed).argsort(-1)
-        unchanged = torch.arange(n).expand(self.n_permutations, -1)
-        self.hidden: Int[Tensor, "permutation symbol"] = (
-            shuffled if config.hidden else unchanged
-        ).to(device)
+        hidden = torch.arange(n).expand(self.n_permutations, -1)
+        if config.hidden is not None:
+            fixed = torch.Generator().manual_seed(config.hidden)
+            hidden = torch.rand(self.n_permutations, n, generator=fixed).argsort(-1)
+        self.hidden: Int[Tensor, "permutation symbol"] = hidden.to(device)
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor]:
         """Draws the permutations."""

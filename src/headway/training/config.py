@@ -200,9 +200,17 @@ class RunConfig:
             training.depths,
             "full, unless the task is the retrieval problem with task.depth > 1, task.order ="
             " deep-first and task.hops = none, or hops of several numbers (fast mixes depths:"
-            " headway train fast mixture=false does not)",
+            " headway train fast mixture=false does not; of composition, training.targets says"
+            " when which hops count)",
         )
-        several = isinstance(task, CompositionConfig) and len(task.hops) > 1
+        composed = task if isinstance(task, CompositionConfig) else None
+        require(
+            composed is None or not self.model.causal,
+            "model.causal",
+            self.model.causal,
+            "false with task.kind = composition, whose hops lead on",
+        )
+        several = composed is not None and len(composed.hops) > 1
         asks = several or (getattr(task, "curriculum", False) and training.depths == "full")
         require(
             training.targets == "all" or asks,

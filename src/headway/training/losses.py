@@ -18,12 +18,10 @@ def errors(
     """What every sequence contributes to every partial loss: their mean over sequences.
 
     Args:
-        predicted: [sequence, query, number]: what is said of all hops side by side, or a logit for
-            every token.
-        targets: vectors [sequence, query, hop, number], whose squared error counts; or tokens, of
-            one hop [sequence, query, hop] or of each hop [sequence, query, hop, 1] (see
-            `surprise`), whose cross-entropy counts wherever they are asked. Sequences may be asked
-            for a hop more or less often; then all that are asked weigh the same.
+        predicted: [sequence, query, number]: what is said of all hops side by side, or logits.
+        targets: vectors [sequence, query, hop, number], whose squared error counts; or tokens (as
+            `surprise` takes them), whose cross-entropy counts wherever they are asked. Sequences
+            may be asked for a hop more or less often; then all that are asked weigh the same.
         asked: how often a sequence is asked for every hop on average, if these are some of many
             sequences (see `how_often`).
     """
@@ -46,23 +44,26 @@ def surprise(predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence quer
     """The cross-entropy of every token that is asked, in nats; 0 where none is.
 
     Args:
-        predicted: logits [sequence, query, token], or [sequence, query, hop · token] if all hops
-            are asked at once: then each has its own, side by side.
-        targets: tokens [sequence, query, hop], or [sequence, query, hop, 1] in the second case.
+        predicted: logits that all hops share [sequence, query, token], or of every hop its own,
+            side by side [sequence, query, hop · token].
+        targets: tokens [sequence, query, hop], or [sequence, query, hop, 1] in the second case:
+            the number of dimensions tells which.
     """
-    logits, targets = by_hop(predicted, targets)
-    told = logits.float().log_softmax(-1).expand(*targets.shape, -1)
-    told = told.gather(-1, targets.clamp(min=0)[..., None])[..., 0]
-    return -told * (targets != UNASKED)
+    logits, tokens = by_logits(predicted, targets)
+    told = logits.float().log_softmax(-1).gather(-1, tokens.clamp(min=0))
+    return -(told * (tokens != UNASKED)).flatten(-2)
 
 
-def by_hop(
+def by_logits(
     predicted: Tensor, targets: Tensor
-) -> tuple[Float[Tensor, "*batch query said token"], Int[Tensor, "*batch query hop"]]:
-    """The logits of every hop, or once those of all, and the tokens (see `surprise`)."""
+) -> tuple[Float[Tensor, "sequence query said token"], Int[Tensor, "sequence query said asked"]]:
+    """Logits, and the hops that are read off the same ones (see `surprise`).
+
+    Either all hops are read off one set of logits, or of as many sets each tells one.
+    """
     if targets.ndim == predicted.ndim:
-        return predicted[..., None, :], targets
-    return predicted.unflatten(-1, (targets.shape[-2], -1)), targets[..., 0]
+        return predicted[..., None, :], targets[..., None, :]
+    return predicted.unflatten(-1, (targets.shape[-2], -1)), targets
 
 
 def accuracies(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
@@ -72,9 +73,9 @@ def accuracies(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
         predicted: logits, as for `surprise`.
         targets: tokens, likewise; a hop that is never asked has no number (nan).
     """
-    logits, targets = by_hop(predicted, targets)
-    asked = targets != UNASKED
-    right = (logits.argmax(-1) == targets) & asked
+    logits, tokens = by_logits(predicted, targets)
+    asked = (tokens != UNASKED).flatten(-2)
+    right = (logits.argmax(-1, keepdim=True) == tokens).flatten(-2) & asked
     return right.sum((0, 1)) / asked.sum((0, 1))
 
 

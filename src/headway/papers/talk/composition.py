@@ -59,13 +59,19 @@ def curricula(scale: str) -> Configs:
 def config(
     size: Size, symbols: int, asked: tuple[int, ...], targets: Targets, seed: int
 ) -> RunConfig:
-    """A run of the model that the largest k takes. Hops that rise are all asked in the second half
-    of the steps."""
+    """A run of the model that the largest k takes, with hidden permutations of its own.
+
+    Hops that rise are all asked in the second half of the steps. There is no warm-up, in which
+    steps would count for less than later ones.
+    """
     fields = {
         "task.hops": asked,
         "task.n_symbols": symbols,
+        "task.hidden": seed,
         "training.targets": targets,
-        "training.eval_every": 25,
+        "training.warmup_steps": 0,
+        "training.eval_every": 10,
+        "training.eval_examples": 128,
         "training.checkpoint_every": 0,
     }
     return changed(composition(size.together, size.steps, seed), fields)

@@ -11,13 +11,13 @@ def curricula(runs: GroupRuns) -> Drawn:
     from headway.report.figures.waiting_plot import Waiting, draw_waiting
 
     group = list(runs["khop-curriculum"].values())
-    largest = max(problem(run) for run in group)
+    hardest = max(problem(run) for run in group if way_of(run) == "mixture")
     panels: dict[str, list[Run]] = {}
     kinds: dict[tuple[Way, int], list[Run]] = {}
     for run in group:
         way, (symbols, _) = way_of(run), problem(run)
-        if problem(run) == largest:
-            title = f"k = {largest[1]} alone" if way == "alone" else way
+        if problem(run) == hardest:
+            title = f"k = {hardest[1]} alone" if way == "alone" else way
             panels.setdefault(title, []).append(run)
         if way != "easy-to-hard":
             kinds.setdefault((way, symbols), []).append(run)

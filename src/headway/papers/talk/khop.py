@@ -1,6 +1,6 @@
 """The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268).
 
-Trained as the recipe `hops` trains; every sequence asks for hop_k at every place.
+Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at every place.
 """
 
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ class Size:
         steps: of training.
         symbols: that sequences are made of.
         places: symbols in a sequence.
+        heads: in a layer.
         width: of the residual stream.
     """
 
@@ -34,17 +35,18 @@ class Size:
     steps: int
     symbols: int
     places: int
+    heads: int
     width: int
 
 
 SIZES = {
-    "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 4, 100, 128),
-    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, 6, 80, 64),
-    "smoke": Size((1, 2), (1, 3), 1, 120, 6, 16, 32),
+    "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 4, 100, 2, 128),
+    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, 6, 80, 4, 64),
+    "smoke": Size((1, 2), (1, 3), 1, 120, 6, 16, 4, 32),
 }
 """Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100; and six
-symbols instead of four. With four, the places that matter are so near that a layer gathers them,
-and two layers come near to solving two hops (docs/khop.md)."""
+symbols instead of four. With four, the places that matter are so near that a layer of four heads
+gathers them, and two layers come near to solving two hops (docs/khop.md); so paper has two."""
 
 
 def by_layers(scale: str) -> Configs:
@@ -59,6 +61,7 @@ def config(size: Size, layers: int, seed: int) -> RunConfig:
         "task.n_symbols": size.symbols,
         "task.n_places": size.places,
         "model.n_layers": layers,
+        "model.n_heads": size.heads,
         "model.d_model": size.width,
         "model.d_mlp": 2 * size.width,
         "training.batch_size": 32,

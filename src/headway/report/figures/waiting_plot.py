@@ -55,7 +55,7 @@ def draw_waiting(kinds: Sequence[Waiting]) -> Figure:
             label=kind.label,
         )
         for k, steps in kind.steps.items():
-            beside = k + 0.05 * (i - len(kinds) / 2)
+            beside = k + 0.05 * (i - (len(kinds) - 1) / 2)
             for step in steps:
                 if step is None:
                     axes.plot(beside, kind.budget, "^", color=colour, mfc="none", ms=5)

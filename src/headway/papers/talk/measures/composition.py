@@ -53,36 +53,37 @@ def learnt(run: Run) -> dict[int, float]:
 
 
 def curricula(runs: Runs) -> Measures:
-    """Accuracies of the largest k with the most symbols by way of asking; orders; growth of time.
+    """Accuracies of the largest k with the most symbols, by way of asking; steps; orders; growth.
 
-    Growth is the factor by which the steps to learn k hops grow with every hop more, on average:
-    (steps for the most hops that are learnt / steps for the first)^(1 / hops more).
+    Growth is what time the largest k takes over what one hop takes: by every hop more,
+    (t_K / t_1)^(1 / (K - 1)), and against K times as much, t_K / (K t_1). What is never learnt
+    counts as the steps that were made, so growth is then at least so much. A mixture that learns
+    nothing is not in order.
     """
-    found: Measures = {}
-
-    def put(measure: str, name: str, value: float) -> None:
-        found.setdefault(f"composition_{measure}", {})[name] = value
-
-    largest = max((problem(run) for run in runs.values()), default=(0, 0))
-    steps: dict[tuple[str, str], dict[int, float]] = {}
+    kinds = ("hard_only", "mixture", "easy_to_hard", "steps", "in_order", "growth", "times_linear")
+    found: Measures = {f"composition_{kind}": {} for kind in kinds}
+    hardest = max((problem(run) for run in runs.values() if way_of(run) == "mixture"), default=None)
+    times: dict[str, dict[int, float]] = {}
     for name, run in runs.items():
         way, dated = way_of(run), learnt(run)
         every = f"N={problem(run)[0]},seed={run.config.seed}"
-        if problem(run) == largest:
-            put(HARDEST[way], name, last_accuracy(run))
+        if problem(run) == hardest:
+            found[f"composition_{HARDEST[way]}"][name] = last_accuracy(run)
         for k, step in dated.items():
-            put("steps", f"k={k},{way},{every}", step)
+            found["composition_steps"][f"k={k},{way},{every}"] = step
+        taken = {k: dated.get(k, run.config.training.steps) for k in asked(run)}
+        if way == "alone":
+            times.setdefault(every, {}).update(taken)
         if way == "mixture":
-            order = learnt_in_order(
-                hop_steps(run.metrics(), run.task.hop_names), run.task.hop_order
+            hops = hop_steps(run.metrics(), run.task.hop_names)
+            found["composition_in_order"][name] = float(
+                bool(learnt_in_order(hops, run.task.hop_order))
             )
-            put("in_order", name, float(order or False))
-        if way != "easy-to-hard":
-            steps.setdefault((way, every), {}).update(dated)
-    for (way, every), dated in steps.items():
-        first, last = min(dated, default=1), max(dated, default=1)
-        if last > first == 1:
-            put(f"growth_{way}", every, (dated[last] / dated[first]) ** (1 / (last - first)))
+            most = max(taken)
+            found["composition_times_linear"][every] = taken[most] / (most * taken[1])
+    for every, taken in times.items():
+        most = max(taken)
+        found["composition_growth"][every] = (taken[most] / taken[1]) ** (1 / (most - 1))
     return found
 
 
