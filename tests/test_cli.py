@@ -15,7 +15,7 @@ from headway import cli
 from headway.arguments import training_asked_for
 from headway.errors import HeadwayError
 from headway.training import fast
-from headway.training.recipes import paper
+from headway.training.recipes import RECIPES, composition, paper
 
 VERBS = ("train", *cli.VERBS)
 TINY = [
@@ -39,6 +39,7 @@ def headway(*args: str, cwd: Path, **more) -> subprocess.CompletedProcess:
         (["fast", "depth=4", "seed=3"], fast(4, 3)),
         (["fast", "mixture=false", "--seed", "2"], fast(3, 2, mixture=False)),
         (["paper", "depth=2"], paper(2)),
+        (["composition", "asked=1:2:4:8", "--seed", "4"], composition((1, 2, 4, 8), seed=4)),
     ],
 )
 def test_a_recipe_is_given_arguments_of_its_own(words, config):
@@ -65,6 +66,8 @@ def test_help_lists_the_verbs(tmp_path):
     assert shown.returncode == 0
     for verb in VERBS:
         assert f"\n  {verb}" in shown.stdout
+    for recipe in RECIPES:
+        assert re.search(rf"\b{recipe}[,)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 

@@ -56,7 +56,7 @@ def by_layers(scale: str) -> Configs:
 
 
 def config(size: Size, layers: int, seed: int) -> RunConfig:
-    """A run. Its cool-down is half of the steps: in it eight hops become exact."""
+    """A run. Its cool-down is half of the steps: in it eight hops become exact, to its very end."""
     fields = {
         "task.n_symbols": size.symbols,
         "task.n_places": size.places,
@@ -67,6 +67,7 @@ def config(size: Size, layers: int, seed: int) -> RunConfig:
         "training.batch_size": 32,
         "training.matrix_learning_rate": 0.01,
         "training.cooldown_steps": size.steps // 2,
+        "training.stop_below": 0.0,
         "training.checkpoint_every": 0,
     }
     return changed(hops(size.hops, size.steps, seed), fields)
