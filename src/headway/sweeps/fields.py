@@ -34,7 +34,9 @@ def types_of_all() -> dict[str, Any]:
     """The type of every field that the config of any task has, and of its task's kind."""
     found: dict[str, Any] = {"task.kind": Literal[tuple(TASKS)]}
     for kind, _ in TASKS.values():
-        found |= types_of(RunConfig(kind(), TransformerConfig(), TrainingConfig()))
+        # Composition is for models that see both ways; the others take either.
+        model = TransformerConfig(causal=False)
+        found |= types_of(RunConfig(kind(), model, TrainingConfig()))
     return found
 
 

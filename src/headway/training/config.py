@@ -208,7 +208,7 @@ class RunConfig:
             composed is None or not self.model.causal,
             "model.causal",
             self.model.causal,
-            "false with task.kind = composition, whose hops lead on",
+            "false with task.kind = composition, whose hops lead on to later places",
         )
         several = composed is not None and len(composed.hops) > 1
         asks = several or (getattr(task, "curriculum", False) and training.depths == "full")

@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from headway.report.figures.style import DASHES, MARKERS, PALETTE, styled
 
+NEVER = r"$\uparrow$"
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -32,8 +34,8 @@ class Waiting:
 def draw_waiting(kinds: Sequence[Waiting]) -> Figure:
     """Steps on a logarithmic axis against k: a dot a run, a line through their geometric means.
 
-    What is not learnt by all runs has no mean: each that did not learn it is a hollow triangle at
-    the end of its steps.
+    What is not learnt by all runs has no mean: each that did not learn it is an arrow at the end of
+    its steps.
     """
     figure = Figure(figsize=(5.2, 3.2), layout="constrained")
     axes = figure.add_subplot()
@@ -58,12 +60,12 @@ def draw_waiting(kinds: Sequence[Waiting]) -> Figure:
             beside = k + 0.05 * (i - (len(kinds) - 1) / 2)
             for step in steps:
                 if step is None:
-                    axes.plot(beside, kind.budget, "^", color=colour, mfc="none", ms=5)
+                    axes.plot(beside, kind.budget, marker=NEVER, color=colour, ms=6, mew=0)
                 else:
                     axes.plot(beside, step, ".", color=colour, ms=3, alpha=0.6)
     axes.set_yscale("log")
     axes.set_xticks(sorted({k for kind in kinds for k in kind.steps}))
     axes.set(xlabel="hops k", ylabel="steps until learnt")
-    axes.plot([], [], "^", color="black", mfc="none", ms=5, ls="none", label="never learnt")
+    axes.plot([], [], marker=NEVER, color="black", ms=6, mew=0, ls="none", label="never learnt")
     axes.legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
