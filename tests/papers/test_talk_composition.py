@@ -112,6 +112,12 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
     assert set(measures.curricula(runs)["composition_in_order"].values()) == {0.0}
 
 
+def test_runs_may_be_missing(runs):
+    alone = {name: runs[name] for name in ("N=2,k=1,seed=0", "N=3,k=2,seed=0")}
+    assert measures.curricula(alone)["composition_growth"] == {}
+    assert drawings.curricula({"khop-curriculum": alone}) == {}
+
+
 def test_figures_have_the_hardest_problem_and_every_kind(runs):
     drawn = drawings.curricula({"khop-curriculum": runs})
     (_, curves), (_, waiting) = drawn["khop-curriculum"], drawn["khop-waiting"]

@@ -11,7 +11,10 @@ def curricula(runs: GroupRuns) -> Drawn:
     from headway.report.figures.waiting_plot import Waiting, draw_waiting
 
     group = list(runs["khop-curriculum"].values())
-    hardest = max(problem(run) for run in group if way_of(run) == "mixture")
+    mixtures = [problem(run) for run in group if way_of(run) == "mixture"]
+    if not mixtures:
+        return {}
+    hardest = max(mixtures)
     panels: dict[str, list[Run]] = {}
     kinds: dict[tuple[Way, int], list[Run]] = {}
     for run in group:

@@ -83,6 +83,8 @@ def curricula(runs: Runs) -> Measures:
             found["composition_times_linear"][every] = taken[most] / (most * taken[1])
     for every, taken in times.items():
         most = max(taken)
+        if most == 1 or 1 not in taken:
+            continue  # A run is missing, as one that failed.
         found["composition_growth"][every] = (taken[most] / taken[1]) ** (1 / (most - 1))
     return found
 
