@@ -7,12 +7,12 @@ LENS := .venv-lens
 LENS_READY := $(LENS)/ready
 HARNESS := .venv-harness
 HARNESS_READY := $(HARNESS)/ready
-SEED ?= 0
+SEED ?= 1
 
-.PHONY: demo test test-slow test-lens test-harness notebooks bench lint format clean
+.PHONY: demo test fuzz test-slow test-lens test-harness notebooks bench lint format clean
 
-demo: $(READY)  ## train, take apart, date, and report: about three minutes
-	$(BIN)/headway demo --seed $(SEED)
+demo: $(READY)  ## train, take apart, date, and report: about a minute
+	$(BIN)/headway demo seed=$(SEED)
 
 test: $(TESTS_READY)  ## style, types and the default tests
 	$(BIN)/ruff check .
@@ -23,8 +23,12 @@ test: $(TESTS_READY)  ## style, types and the default tests
 test-slow: $(TESTS_READY)  ## the tests that take minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
 
+fuzz: $(TESTS_READY)  ## power cuts, damaged files, command lines, at random: make fuzz SEED=1
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/fuzzing.py --seed $(SEED)
+
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
+	OMP_NUM_THREADS=1 $(LENS)/bin/pytest tests/test_everyday.py
 
 test-harness: $(HARNESS_READY)  ## the tests against lm-evaluation-harness and reasoning-gym, likewise
 	OMP_NUM_THREADS=1 $(HARNESS)/bin/pytest tests/language/test_harnesses.py

@@ -12,15 +12,14 @@ import json
 import os
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import patch
 
 import torch
 
-from headway.circuits import Bench, Circuit, Discovery, discover, evidence
+from headway.circuits import Bench, Circuit, Discovery, discover, evidence, workers
 from headway.circuits import study as studies
-from headway.circuits.search import search
+from headway.circuits.search import search, searched
 from headway.training import Run
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "circuits"))
@@ -36,8 +35,9 @@ class SlowSample(studies.Sample):
 
     def search(self, threshold: float) -> Circuit:
         tried: list[tuple[float, int, Circuit]] = []
-        for paths in (self.paths, [*self.paths, *self.all.task.stay_names]):
-            how = (self.attention, paths, threshold, self.candidate_attention)
+        paths, stays = (searched(self.all.patterns, use) for use in ("path", "stay"))
+        for relations in (paths, [*paths, *stays]):
+            how = (self.attention, relations, threshold, self.settings.candidate_attention)
             circuit = search(self.all, *how)
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
@@ -49,23 +49,15 @@ def slow(bench: Bench | SlowBench) -> SlowBench:
     return bench if isinstance(bench, SlowBench) else SlowBench(bench)
 
 
-def one_by_one(_workers: int, **_: object) -> ThreadPoolExecutor:
-    """Does one job at a time, with all cores."""
-    cores = os.cpu_count() or 1
-    return ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(cores,))
-
-
 def reference(run: Run, sequences: int) -> tuple[Discovery, float]:
     """Discovers with everything slow."""
-    slowly = {
-        "Sample": SlowSample,
-        "Bench": lambda *about: slow(Bench(*about)),
-        "ThreadPoolExecutor": one_by_one,
-    }
+    slowly = {"Sample": SlowSample, "Bench": lambda *about: slow(Bench(*about))}
     patched = patch.object(evidence, "Bench", slowly["Bench"])
-    with patch.multiple(studies, **slowly), patched:
+    cores = patch.object(workers, "_one_core", lambda: torch.set_num_threads(os.cpu_count() or 1))
+    with patch.multiple(studies, **slowly), patched, cores:
         started = time.perf_counter()
-        found = discover(run.model(), run.task, seed=run.config.seed, sequences=sequences)
+        seed, model = run.config.seed, run.transformer()
+        found = discover(model, run.task, seed=seed, sequences=sequences, workers=1)
         return found, time.perf_counter() - started
 
 
@@ -81,14 +73,14 @@ def main():
     for folder in args.runs:
         run = Run.open(folder)
         quick = [
-            discover(run.model(), run.task, seed=run.config.seed, sequences=args.sequences)
+            discover(run.transformer(), run.task, seed=run.config.seed, sequences=args.sequences)
             for _ in range(3)
         ]
         found = quick[0]
         row = {
             "run": folder.name,
-            "layers": run.config.model.n_layers,
-            "d_model": run.config.model.d_model,
+            "layers": run.config.transformer.n_layers,
+            "d_model": run.config.transformer.d_model,
             "sequences": args.sequences,
             "seconds": sorted(one.seconds for one in quick),
             "candidates": found.candidates,

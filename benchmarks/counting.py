@@ -1,4 +1,4 @@
-"""Floating-point operations of training, as PyTorch counts them."""
+"""Training steps on their own, and their floating-point operations as PyTorch counts them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,9 +8,11 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from headway.tasks import Retrieval, make_task
+from headway.tasks import Batch
 from headway.training import Run, RunConfig, Stream
-from headway.training.learner import Single
+from headway.training.precision import casting, resolved, rounding
+from headway.training.state import State
+from headway.training.trainer import Trainer, started
 
 
 def counted(work: Callable[[], object]) -> int:
@@ -20,6 +22,31 @@ def counted(work: Callable[[], object]) -> int:
     return counter.get_total_flops()
 
 
+def steps_of(config: RunConfig) -> Callable[[], None]:
+    """The steps of a run as its loop makes them, one a call, each with its batch."""
+    run = Run(Path(), config)
+    trainer = started(run, State.at_start(config.training))
+
+    def step() -> None:
+        make_step(run, trainer, trainer.batches.batch(trainer.state.step + 1))
+        trainer.state.step += 1
+
+    return step
+
+
+def make_step(run: Run, trainer: Trainer, batch: Batch) -> None:
+    """One step on a batch, as the loop makes it."""
+    config, device = run.config.training, batch.inputs.device
+    precision = resolved(config.precision, device)
+    with rounding(precision, device):
+        with casting(precision, device):
+            tap = config.clamp.tap(run.task, batch, trainer.state.step + 1)
+            loss = config.curriculum.loss(trainer.model, run.task.targets, batch, tap)
+        trainer.optimisers.zero_grad()
+        loss.backward()
+        trainer.optimisers.step(1.0, trainer.state.step)
+
+
 def step_operations(config: RunConfig, depth: int | None = None) -> int:
     """Operations of one training step, Muon's included.
 
@@ -27,24 +54,22 @@ def step_operations(config: RunConfig, depth: int | None = None) -> int:
         config: of the run.
         depth: hops of the step's sequences; none means all.
     """
-    config = replace(config, device="cpu")
-    task = make_task(config.task)
-    learner = Single(Run(Path(), config).new_model(), config.training)
+    run = Run(Path(), replace(config, device="cpu"))
+    trainer = started(run, State.at_start(config.training))
+    task = trainer.batches.task
     draws = task.draw(config.training.batch_size, torch.Generator().manual_seed(0))
-    if depth is not None and isinstance(task, Retrieval):
-        batch = task.assemble(draws, depth)
-    else:
-        batch = task.assemble(draws)
-    return counted(lambda: learner.step(batch, [1.0]))
+    batch = task.assemble(draws) if depth is None else task.shallower(draws, depth)
+    return counted(lambda: make_step(run, trainer, batch))
 
 
 def run_operations(config: RunConfig, attempts: list[int]) -> int:
     """Operations of all steps of a run, whose attempts made so many steps each."""
-    config = replace(config, training=replace(config.training, train_examples=None))
+    training = replace(config.training, train_examples=None)
+    config = replace(config, training=training, device="cpu")
     by_depth: dict[int | None, int] = {}
     for attempt, steps in enumerate(attempts):
-        stream = Stream(make_task(config.task), config.training, config.seed, "cpu", attempt)
+        stream = Stream(config, attempt)
         for step in range(1, steps + 1):
-            depth = stream.depth(step)
+            depth = stream.curriculum.depth_at(step, stream.task, stream.seed)
             by_depth[depth] = by_depth.get(depth, 0) + 1
     return sum(count * step_operations(config, depth) for depth, count in by_depth.items())

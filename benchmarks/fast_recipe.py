@@ -11,28 +11,32 @@ import argparse
 import json
 import multiprocessing
 import statistics
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from headway import HeadwayError, discover, emergence, fast
+from headway import HeadwayError, discover, emergence, every_circuit, fast
+from headway.changes import changed
 from headway.training import Run, resume, train
 from headway.training.environment import describe_environment
 
-SOLVED = 0.01
+SOLVED = 0.02
+"""The validation MSE below which a run counts as solved."""
 
 
-KINDS = ("mixture", "full-depth", "non-ic")
-"""The recipe; trained on the full depth alone; and asked for the last symbol alone as well."""
+KINDS = ("fast", "mixture", "non-ic")
+"""The recipe; with a mixture of depths and layers to spare; and asked for the last symbol alone."""
 
 
 def examine(seed: int, depth: int, kind: str, threads: int, folder: Path) -> dict[str, Any]:
     """Trains one seed, or goes on with it, and says what came of it."""
     torch.set_num_threads(threads)
     config = replace(fast(depth, seed, mixture=kind == "mixture"), threads=threads)
-    config = replace(config, task=replace(config.task, curriculum=kind != "non-ic"))
+    if kind == "non-ic":
+        config = changed(config, {"training.curriculum": "final_hop"})
     path = folder / f"D{depth}-{kind}-s{seed}"
     if path.exists() and Run.open(path).config != config:
         raise HeadwayError(f"{path} is of another config: choose another --folder")
@@ -61,24 +65,27 @@ def circuit_of(run: Run) -> dict[str, Any]:
     except HeadwayError as error:
         return {"circuit": None, "why": str(error)}
     timeline = emergence(run, found)
+    every = every_circuit(run)
     first = found.circuit.useful_heads[0]
-    joins = sorted(path[2] for path in found.circuit.paths if path[:2] == first)
+    joins = sorted(path.relation for path in found.circuit.paths if path.at == first)
     return {
-        "circuit": str(found.circuit),
+        "circuit": found.circuit.to_json(),
         "replaced_loss": found.replaced_loss,
         "useful_heads": len(found.circuit.useful_heads),
         "useful_layers": len(found.circuit.useful_layers),
         "first_head_joins": joins,
         "rises": {
-            f"{layer}.{head} {relation}": {
+            str(n.path): {
                 "rise": n.loss - found.replaced_loss,
                 "rise_free_above": n.free - found.replaced_loss,
             }
             for n in found.certificate.necessity
-            for layer, head, relation in [n.path]
         },
+        "verdicts": found.to_json()["verdicts"],
+        "minimal_circuits": len(every.circuits) if every.complete else None,
+        "is_the_only_one": every.circuits == (tuple(sorted(found.circuit.paths)),),
         "hops": timeline.hops,
-        "born": {f"{p.path[0]}.{p.path[1]} {p.path[2]}": p.born for p in timeline.paths},
+        "born": {str(history.path): history.born for history in timeline.paths},
         "in_chain_order": timeline.in_chain_order,
         "discovery_seconds": found.seconds,
     }
@@ -104,9 +111,14 @@ def least_rise(result: dict[str, Any]) -> float:
     return min(rises, default=0.0)
 
 
+def worst_rise(result: dict[str, Any]) -> float:
+    """The least that cutting a path costs, heads above replaced or free, whichever is more."""
+    return min(max(x["rise"], x["rise_free_above"]) for x in result["rises"].values())
+
+
 def is_pair_path(name: str) -> bool:
-    """Whether a path joins the two tokens of one pair (s2→s1, s4→s3, …)."""
-    query, key = name.split()[1].replace("s", "").split("→")
+    """Whether a path joins the two tokens of one pair (s2←s1, s4←s3, …)."""
+    query, key = name.split()[1].replace("s", "").split("←")
     return int(query) % 2 == 0 and int(key) == int(query) - 1
 
 
@@ -157,13 +169,16 @@ def main() -> None:
         ],
         "hops learnt in chain order": [bool(r["in_chain_order"]) for r in found],
         "every other path: loss rises by > 0.05": [least_rise(r) > 0.05 for r in found],
-        "every path: rises by > 0.05, free above or not": [
-            min(max(x["rise"], x["rise_free_above"]) for x in r["rises"].values()) > 0.05
-            for r in found
-        ],
+        "every path: rises by > 0.05, free above or not": [worst_rise(r) > 0.05 for r in found],
     }
     for name, holds in facts.items():
         print(f"{name}: {sum(holds)} of {len(found)} circuits")
+    only = sum(r["is_the_only_one"] for r in found)
+    print(f"no other minimal circuit among the candidate paths: {only} of {len(found)}")
+    kinds = Counter(" ".join(sorted(r["rises"])) for r in found)
+    for paths, count in kinds.most_common():
+        print(f"the same paths in {count} of {len(found)}: {paths}")
+    print("least rise by cutting a path:", spread([worst_rise(r) for r in found]))
     if options.out:
         environment = describe_environment("cpu", options.threads) | {"workers": options.workers}
         data = {"environment": environment, "results": results}

@@ -20,22 +20,31 @@ from typing import Any
 
 import torch
 
-from headway.circuits import Circuit, Head, Mechanism, Paths, Uniform, discover, emergence
+from headway.circuits import (
+    Circuit,
+    Head,
+    Mechanism,
+    Paths,
+    Relation,
+    Uniform,
+    discover,
+    emergence,
+)
 from headway.models import TransformerConfig
 from headway.report import write_report
-from headway.tasks import RetrievalConfig
+from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig
 from headway.training.environment import describe_environment
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "report"))
 
 PATHS = {
-    0: {"s2→s1", "s4→s3"},
-    4: {"s6→s5", "s8→s7"},
-    8: {"s0→s2", "s2→s4"},
-    12: {"s4→s6", "s6→s8"},
-    16: {"s0→s4", "s10→s9"},
-    20: {"s0→s8", "s0→s6"},
+    0: {"s2←s1", "s4←s3"},
+    4: {"s6←s5", "s8←s7"},
+    8: {"s0←s2", "s2←s4"},
+    12: {"s4←s6", "s6←s8"},
+    16: {"s0←s4", "s10←s9"},
+    20: {"s0←s8", "s0←s6"},
 }
 """The run's circuit, by layer."""
 
@@ -76,7 +85,7 @@ PLACES = (
 def large_run(folder: Path, taken_apart: bool = True) -> Run:
     """Makes a run with many layers and checkpoints, and with a circuit and its dates if wanted."""
     config = RunConfig(
-        task=RetrievalConfig(depth=5, n_chains=8),
+        task=Retrieval(depth=5, n_chains=8),
         model=TransformerConfig(n_layers=24, d_model=64, d_mlp=64),
         training=TrainingConfig(steps=EVERY * (CHECKPOINTS - 1), checkpoint_every=EVERY),
     )
@@ -94,9 +103,11 @@ def large_run(folder: Path, taken_apart: bool = True) -> Run:
         run.append_metrics(evaluation(run, step, share))
     run.write("outcome.json", {"status": "done", "step": EVERY * (CHECKPOINTS - 1)})
     if taken_apart:
-        layers = range(config.model.n_layers)
+        layers = range(config.transformer.n_layers)
         heads: dict[Head, Mechanism] = {(at, 0): Uniform() for at in layers}
-        heads |= {(at, 0): Paths(frozenset(relations)) for at, relations in PATHS.items()}
+        heads |= {
+            (at, 0): Paths(frozenset(map(Relation, relations))) for at, relations in PATHS.items()
+        }
         found = discover(run, circuit=Circuit(heads), threshold=100.0, sequences=8)
         run.write("circuit.json", found.to_json())
         emergence(run, found, sequences=4)
@@ -105,7 +116,7 @@ def large_run(folder: Path, taken_apart: bool = True) -> Run:
 
 def evaluation(run: Run, step: int, share: float) -> dict[str, Any]:
     """A line of metrics, with losses that fall."""
-    hops = run.task.hop_names
+    hops = run.task.hops
     partial = {hop: 1 / (1 + (10 * share) ** (2 + i)) for i, hop in enumerate(hops)}
     loss = statistics.mean(partial.values())
     told = {"rate_scale": 1.0, "seconds": float(step), "examples_per_second": 1.0}

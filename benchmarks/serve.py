@@ -39,7 +39,7 @@ def made(folder: Path, runs: int, evaluations: int) -> list[Run]:
 def evaluated(run: Run, step: int, loss: float) -> None:
     """Adds a line to a run's metrics."""
     told = {"step": step, "train_loss": loss, "val_loss": loss}
-    partial = dict.fromkeys(run.task.hop_names, loss)
+    partial = dict.fromkeys(run.task.hops, loss)
     speed = {"seconds": step / 20, "examples_per_second": 2560.0}
     run.append_metrics({**told, "partial": partial, "rate_scale": 1.0, **speed})
 

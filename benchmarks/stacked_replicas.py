@@ -19,42 +19,41 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from counting import step_operations
-from headway.tasks import make_task
-from headway.training import RECIPES, Run, RunConfig, Stream, fast, train, train_stacked
-from headway.training.data import joined
+from counting import step_operations, steps_of
+from headway.training import RECIPES, Run, RunConfig, train, train_stacked
 from headway.training.environment import describe_environment
-from headway.training.learner import Learner, Single
+from headway.training.precision import resolved
 from headway.training.run import require_device
-from headway.training.stacked import Stacked
+from headway.training.stacked.loop import Replica, joined
+from headway.training.stacked.models import Stack
+from headway.training.state import State
+from headway.training.trainer import started
 
 RUNS = 128
 
 
-def new_single(config: RunConfig) -> Single:
-    """A model as it is before training, with its optimisers."""
-    return Single(Run(Path(), config).new_model(config.device), config.training)
-
-
 def one_step(config: RunConfig, replicas: int) -> Callable[[], Any]:
     """A step of replicas of different seeds, as the loop makes it; of none: of the single loop."""
-    configs = [dataclasses.replace(config, seed=seed) for seed in range(max(1, replicas))]
-    singles = [new_single(c) for c in configs]
-    learner: Learner = Stacked(singles) if replicas else singles[0]
-    task = make_task(config.task, config.device)
-    streams = [Stream(task, c.training, c.seed, c.device) for c in configs]
-    done = 0
+    if not replicas:
+        return steps_of(config)
+    runs = [Run(Path(), dataclasses.replace(config, seed=seed)) for seed in range(replicas)]
+    trainers = [started(run, State.at_start(config.training)) for run in runs]
+    precision = resolved(config.training.precision, torch.device(config.device))
+    stack = Stack([(one.model, one.optimisers) for one in trainers], runs[0].task, precision)
+    members = [
+        Replica(run, one.state, one.batches, one.batches.batch(1))
+        for run, one in zip(runs, trainers, strict=True)
+    ]
 
     def step() -> None:
-        nonlocal done
-        done += 1
-        learner.step(joined(streams, [done] * len(streams)), [1.0] * len(streams))
+        stack.step(joined(members), [1.0] * replicas)
+        for member in members:
+            member.state.step += 1
 
     return step
 
@@ -169,7 +168,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     require_device(options.device)
-    recipe = partial(fast, mixture=False) if options.recipe == "fast" else RECIPES[options.recipe]
+    recipe = RECIPES[options.recipe]
     config = dataclasses.replace(recipe(), device=options.device)
     print(
         f"{options.recipe} on {options.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"

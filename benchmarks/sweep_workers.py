@@ -25,7 +25,7 @@ ENGINES = {"one": "one worker", "two": "two workers", "ray": "two Ray nodes"}
 
 def planned(runs: int, steps: int) -> Plan:
     """So many equal runs that neither stop early nor start again."""
-    base = fast(mixture=False)
+    base = fast()
     training = replace(
         base.training, steps=steps, cooldown_steps=0, cooldown_below=0.0, stop_below=0.0, patience=0
     )

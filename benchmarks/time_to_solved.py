@@ -3,9 +3,9 @@
     python benchmarks/time_to_solved.py --workers 2 --out results/time_to_solved.json
     headway sweep benchmarks/time_to_solved.py          # the same runs, without the table
 
-Solved means a validation MSE below 0.01, one head per layer. Beside the recipe `fast`, which
-trains on a mixture of depths, every variant is `fast` without the mixture, with one thing changed;
-each is trained with the same seeds, to its end or its last step. Told are the seconds and the
+Solved means a validation MSE below 0.01, one head per layer. Beside the recipe `fast`, and `fast`
+with a mixture of depths, every variant is `fast` with D + 3 layers and one thing changed; each is
+trained with the same seeds, to its end or its last step. Told are the seconds and the
 floating-point operations until first below 0.01, of the runs that got there: mean ± standard
 deviation and count, and how many failed. Runs are kept in `--folder`; a run that is done there is
 not trained again.
@@ -21,15 +21,17 @@ from typing import Any
 import torch
 
 from counting import run_operations
+from headway.changes import changed
 from headway.sweeps import LocalEngine, Plan, sweep
+from headway.theory import closed_form
 from headway.training import Run, RunConfig, fast
-from headway.training.config import changed
 from headway.training.environment import describe_environment
 
 SOLVED = 0.01
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "fast": {},
+    "mixture": {},
     "full-depth": {},
     "float32": {"training.precision": "float32"},
     "adam-3e-3": {"training.optimizer": "adam", "training.learning_rate": 0.003},
@@ -45,11 +47,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "token-code": {"task.position_code": "token"},
     "token-code-base-1e4": {"task.position_code": "token", "task.position_base": 10000.0},
     "gpt2-init": {"model.init": "gpt2"},
-    "ic+mixture": {"training.depths": "mixture"},
-    "ic+rising": {"training.depths": "rising"},
-    "no-ic": {"task.curriculum": False},
-    "no-ic+mixture": {"task.curriculum": False, "training.depths": "mixture"},
-    "no-ic+rising": {"task.curriculum": False, "training.depths": "rising"},
+    "ic+mixture": {"training.curriculum": "mixture"},
+    "ic+rising": {"training.curriculum": "growing"},
+    "no-ic": {"training.curriculum": "final_hop"},
+    "no-ic+mixture": {"training.curriculum": "mixture", "training.curriculum.final": True},
+    "no-ic+rising": {"training.curriculum": "growing", "training.curriculum.final": True},
 }
 
 
@@ -61,12 +63,23 @@ def plan(
     """Every variant at every depth with every seed, by name."""
     return {
         f"{variant},depth={depth},seed={seed}": changed(
-            fast(depth, seed, mixture=variant == "fast"), VARIANTS[variant]
+            fast(depth, seed, **shape_of(variant, depth)), VARIANTS[variant]
         )
         for depth in depths
         for variant in variants
         for seed in seeds
     }
+
+
+def shape_of(variant: str, depth: int) -> dict[str, Any]:
+    """The arguments of `fast` for a variant."""
+    match variant:
+        case "fast":
+            return {}
+        case "mixture":
+            return {"mixture": True}
+        case _:
+            return {"spare": depth + 3 - closed_form(depth)}
 
 
 def result(run: Run) -> dict[str, Any]:

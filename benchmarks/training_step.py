@@ -22,7 +22,6 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from counting import counted
+from counting import counted, steps_of
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import Batch, Task, make_task
+from headway.tasks import Batch, Task
 from headway.training import RunConfig, Stream, fast, paper
 from headway.training.environment import describe_environment
-from headway.training.learner import Single
 
 Step = Callable[[], object]
 
@@ -86,14 +84,16 @@ class Contenders:
 
     def __init__(self, config: RunConfig):
         self.config, self.device = config, config.device
-        self.task: Task = make_task(config.task, config.device)
-        self.batch: Batch = Stream(self.task, config.training, 0, config.device).batch(1)
+        self.task: Task = config.task
+        self.batch: Batch = Stream(config).batch(1)
         task = self.task
-        self.shape = (config.model, task.d_input, task.d_target, task.length, task.n_chains)
+        self.shape = (config.transformer, task.d_input, task.d_target, task.length, task.n_chains)
 
     def plain(self, precision: str, muon: bool = False) -> Step:
         """The plain loop, with one AdamW or with PyTorch's Muon on the blocks' matrices."""
-        model = Plain(self.config.model, self.task.d_input, self.task.d_target).to(self.device)
+        model = Plain(self.config.transformer, self.task.d_input, self.task.d_target).to(
+            self.device
+        )
         inner = [w for w in model.blocks.parameters() if w.ndim == 2] if muon else []
         taken = {id(w) for w in inner}
         rest = [w for w in model.parameters() if id(w) not in taken]
@@ -132,19 +132,11 @@ class Contenders:
         """A step as `train` makes it, with a fresh batch every time."""
         changed = {"precision": precision, "optimizer": optimizer}
         training = replace(self.config.training, **changed)
-        learner = Single(Transformer(*self.shape).to(self.device), training)
-        stream, done = Stream(self.task, training, 0, self.device), 0
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            learner.step(stream.batch(done), [1.0])
-
-        return step
+        return steps_of(replace(self.config, training=training))
 
     def data(self) -> Step:
         """Making one batch."""
-        stream, done = Stream(self.task, self.config.training, 0, self.device), 0
+        stream, done = Stream(self.config), 0
 
         def step() -> None:
             nonlocal done
@@ -156,7 +148,7 @@ class Contenders:
     def product(self, precision: str) -> tuple[Step, int]:
         """A matrix product of the MLP's shape, and its floating-point operations."""
         dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        shape = self.config.model
+        shape = self.config.transformer
         rows, inner, columns = self.batch.inputs[..., 0].numel(), shape.d_model, shape.mlp_width
         a = torch.randn(rows, inner, device=self.device, dtype=dtype)
         b = torch.randn(inner, columns, device=self.device, dtype=dtype)
@@ -238,12 +230,12 @@ def main() -> None:
     options = parser.parse_args()
     results = []
     for shape in options.shape:
-        config = {"paper": paper, "fast": partial(fast, mixture=False)}[shape]()
+        config = {"paper": paper, "fast": fast}[shape]()
         fresh = replace(config.training, train_examples=None)
         config = replace(config, training=fresh, device=options.device)
         for threads in options.threads:
             torch.set_num_threads(threads)
-            model, batch_size = config.model, config.training.batch_size
+            model, batch_size = config.transformer, config.training.batch_size
             print(
                 f"{shape}: {model.n_layers} layers × {model.n_heads} head, width {model.d_model},"
                 f" {model.act_fn}, batch {batch_size}, {threads} thread(s),"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from headway.models import TransformerConfig
-from headway.tasks import RetrievalConfig
+from headway.tasks import KINDS, Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
 
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
@@ -17,7 +17,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def tiny() -> RunConfig:
     """A run of a second or less that learns nothing much."""
     return RunConfig(
-        task=RetrievalConfig(depth=2, n_chains=2),
+        task=Retrieval(depth=2, n_chains=2),
         model=TransformerConfig(n_layers=2, d_model=16, act_fn="relu", init="fan_in"),
         training=TrainingConfig(
             steps=12,
@@ -39,7 +39,7 @@ def tiny() -> RunConfig:
 def solved(tmp_path_factory) -> Run:
     """A small model that solved one hop between two chains, with its checkpoints."""
     config = RunConfig(
-        task=RetrievalConfig(depth=1, n_chains=2, position_base=None),
+        task=Retrieval(depth=1, n_chains=2, position_base=None),
         model=TransformerConfig(n_layers=3, d_model=32, act_fn="relu", init="fan_in"),
         training=TrainingConfig(
             steps=500,
@@ -68,3 +68,12 @@ def with_training():
         return replace(config, training=replace(config.training, **fields))
 
     return change
+
+
+@pytest.fixture
+def kinds():
+    """The tasks that are known; a test meets those of its own files for the first time."""
+    before = dict(KINDS)
+    yield KINDS
+    KINDS.clear()
+    KINDS.update(before)

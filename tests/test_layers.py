@@ -1,8 +1,13 @@
-"""The house's rules: who may import whom, and that the core needs no plotting or language model."""
+"""The house's rules: who may import whom, who may name a kind of task, what the core needs."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,13 +15,19 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
     {"errors"},
+    {"fields", "intervals", "paths", "reading", "text"},
+    {"userfile"},
+    {"words"},
+    {"theory"},
     {"tasks"},
-    {"models", "theory"},
+    {"models"},
     {"training"},
-    {"circuits"},
+    {"circuits", "bases"},
+    {"changes"},
     {"sweeps", "language", "report"},
     {
         *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
+        *("output",),
         *("__init__", "__main__", "_registry"),
     },
 ]
@@ -51,6 +62,77 @@ def test_nothing_imports_what_stands_above_it(path):
         )
 
 
+KIND_ROOMS = ("models/compiled", "models/planted", "models/wiring", "training/recipes", "papers/")
+"""Where a task is made that something is about: models built by hand, recipes, experiments."""
+
+
+@cache
+def kinds() -> set[str]:
+    """The names of the classes in `tasks/` that derive from `Task`."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for path in (SOURCE / "tasks").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"Task"}
+    while more := {name for name, above in bases.items() if above & found} - found:
+        found |= more
+    return found - {"Task", "Asked"}
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names and attributes that an expression is made of."""
+    parts = list(ast.walk(node))
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    return names | {part.attr for part in parts if isinstance(part, ast.Attribute)}
+
+
+def questions_of_kind(tree: ast.AST) -> Iterator[set[str]]:
+    """The names in every place where it is asked of which class something is."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and names_in(node.func) & {"isinstance", "issubclass"}:
+            yield names_in(node.args[1])
+        elif isinstance(node, ast.MatchClass):
+            yield names_in(node.cls)
+        elif isinstance(node, ast.Compare) and "type" in names_in(node):
+            yield names_in(node)
+
+
+def kinds_named(tree: ast.AST) -> set[str]:
+    """The kinds that a module imports, or has from a package that it imports."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headway"):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found |= {node.attr} if node.value.id in ("tasks", "headway") else set()
+    return found & kinds()
+
+
+def test_there_are_kinds_to_look_for():
+    assert {"Retrieval", "Labelled", "Conditional", "Recall", "Hops", "Bigrams"} <= kinds()
+    code = "isinstance(a, tasks.Hops) or type(b) is Recall or issubclass(c, (int, Bigrams))"
+    asked = [names & kinds() for names in questions_of_kind(ast.parse(code))]
+    assert sorted(map(sorted, asked)) == [["Bigrams"], ["Hops"], ["Recall"]]
+    (matched,) = questions_of_kind(ast.parse("match a:\n    case Conditional():\n        pass"))
+    assert matched == {"Conditional"}
+    assert kinds_named(ast.parse("from headway.tasks import Hops, Task\ntasks.Recall()")) == {
+        *("Hops", "Recall")
+    }
+
+
+def test_no_room_above_the_tasks_asks_of_which_kind_one_is():
+    for path in SOURCE.rglob("*.py"):
+        if room_of(path) in ("tasks", "__init__"):
+            continue
+        tree = ast.parse(path.read_text())
+        for names in questions_of_kind(tree):
+            assert not names & kinds(), f"{path} asks for {names & kinds()}"
+        if not str(path.relative_to(SOURCE)).startswith(KIND_ROOMS):
+            assert not kinds_named(tree), f"{path} names {kinds_named(tree)}"
+
+
 def test_the_core_loads_no_plotting_and_no_language_model():
     code = (
         "import sys, headway, headway.cli, headway.terminal, headway.theory, headway.language;"
@@ -60,3 +142,13 @@ def test_the_core_loads_no_plotting_and_no_language_model():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_the_rooms_whose_shapes_are_checked_are_there():
+    options = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["tool"]["pytest"]
+    found = re.search(r"--jaxtyping-packages=(\S+)", options["ini_options"]["addopts"])
+    assert found is not None
+    *checked, checker = found[1].split(",")
+    assert checker == "beartype.beartype"
+    assert all(find_spec(name) is not None for name in checked)
+    assert {"headway.tasks", "headway.models", "headway.circuits", "headway.theory"} <= {*checked}

@@ -8,6 +8,7 @@ import pytest
 from IPython.core.formatters import HTMLFormatter
 
 from headway import Circuit
+from headway import Path as CircuitPath
 from headway.notebook import register
 from headway.report.cells import cell
 
@@ -20,6 +21,7 @@ SHOWN = {
         "paths; x<sub>",
     ),
     "is-the-search-right": ("heads</b> useful", 'class="circuit"'),
+    "your-own-task": ("validation loss", "heads</b> useful", 'class="circuit"'),
 }
 """Of every notebook, words of what it must show: of a run, a discovery, a circuit, a timeline."""
 
@@ -83,7 +85,7 @@ def test_notebooks_are_stored_with_what_they_show(name):
 def test_a_formatter_learns_to_show_things():
     formatter = HTMLFormatter()
     register(formatter)
-    circuit = Circuit.of([(0, 0, "s0→s2")])
+    circuit = Circuit.of([CircuitPath.of(0, 0, "s0←s2")])
     assert formatter(circuit) == cell(circuit)
     assert formatter("something else") is None
 
@@ -93,7 +95,7 @@ def test_a_session_shows_things_and_keeps_their_plain_text():
         "from IPython.core.interactiveshell import InteractiveShell;"
         "shell = InteractiveShell.instance();"
         "import headway;"
-        "shown = headway.Circuit.of([(0, 0, 's0→s2')]);"
+        "shown = headway.Circuit.of([headway.Path.of(0, 0, 's0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
         "print(data['text/html'].startswith('<div class=\"headway\">'));"
         "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"

@@ -7,50 +7,112 @@ circuit = discover(run)
 timeline = emergence(run, circuit)
 """
 
-from headway.circuits import (
-    Circuit,
-    Discovery,
-    Identity,
-    Paths,
-    Timeline,
-    Uniform,
-    discover,
-    emergence,
-)
-from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig
-from headway.notebook import show_in_notebooks
-from headway.tasks import (
-    Conditional,
-    ConditionalConfig,
-    Retrieval,
-    RetrievalConfig,
-)
-from headway.training import Run, RunConfig, TrainingConfig, fast, paper, resume, train
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Circuit",
-    "Conditional",
-    "ConditionalConfig",
-    "Discovery",
-    "HeadwayError",
-    "Identity",
-    "Paths",
-    "Retrieval",
-    "RetrievalConfig",
-    "Run",
-    "RunConfig",
-    "Timeline",
-    "TrainingConfig",
-    "Transformer",
-    "TransformerConfig",
-    "Uniform",
-    "discover",
-    "emergence",
-    "fast",
-    "paper",
-    "resume",
-    "train",
-]
+from headway.notebook import show_in_notebooks
+
+if TYPE_CHECKING:
+    from headway.circuits import (
+        Circuit,
+        Discovery,
+        Identity,
+        Paths,
+        Timeline,
+        Uniform,
+        discover,
+        emergence,
+        every_circuit,
+        patch,
+        patch_all,
+    )
+    from headway.errors import HeadwayError
+    from headway.models import (
+        Tappable,
+        Transformer,
+        TransformerConfig,
+        accuracy_lens,
+        logit_lens,
+        loss_lens,
+        tapped,
+    )
+    from headway.paths import Path, Relation
+    from headway.sweeps import depend
+    from headway.tasks import (
+        IGNORE_INDEX,
+        NO_KEY,
+        Associations,
+        Batch,
+        Bigrams,
+        Composition,
+        Conditional,
+        Edges,
+        Hops,
+        Labelled,
+        Recall,
+        Retrieval,
+        Task,
+        Tokens,
+        Vectors,
+        check_task,
+        previous_token,
+        sinusoid,
+    )
+    from headway.training import (
+        Recorder,
+        Run,
+        RunConfig,
+        TrainingConfig,
+        fast,
+        own,
+        paper,
+        resume,
+        train,
+    )
+
+OFFERED = {
+    "headway.circuits": (
+        *("Circuit", "Discovery", "Identity", "Paths", "Timeline", "Uniform"),
+        *("discover", "emergence", "every_circuit", "patch", "patch_all"),
+    ),
+    "headway.errors": ("HeadwayError",),
+    "headway.models": (
+        *("Tappable", "Transformer", "TransformerConfig", "tapped"),
+        *("accuracy_lens", "logit_lens", "loss_lens"),
+    ),
+    "headway.paths": ("Path", "Relation"),
+    "headway.sweeps": ("depend",),
+    "headway.tasks": (
+        *("IGNORE_INDEX", "NO_KEY", "Batch", "Edges", "Task", "Tokens", "Vectors"),
+        *("check_task", "previous_token", "sinusoid"),
+        *("Associations", "Bigrams", "Composition", "Conditional", "Hops", "Labelled", "Recall"),
+        "Retrieval",
+    ),
+    "headway.training": (
+        *("Recorder", "Run", "RunConfig", "TrainingConfig"),
+        *("fast", "own", "paper", "resume", "train"),
+    ),
+}
+"""What this package offers, by where it is. A room is entered when something of it is asked for, so
+that importing the package, and the command line's help, do not wait for torch."""
+
+HOMES = {name: room for room, names in OFFERED.items() for name in names}
+
+__all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    room = HOMES.get(name)
+    if room is None and f"headway.{name}" in HOMES.values():
+        return import_module(f"headway.{name}")
+    if room is None:
+        raise AttributeError(f"module 'headway' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(room), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *HOMES})
+
 
 show_in_notebooks()

@@ -2,10 +2,11 @@
 
 import contextlib
 import functools
+import inspect
 import io
-import itertools
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,12 +23,16 @@ from tyro.conf import (
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
-    from headway.training import RunConfig
+    from headway.training import Run, RunConfig
 
+FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
+"""How a word begins that gives a field a value."""
 Switch = FlagConversionOff[bool]
 """Something that is said to be True or False."""
 Flag = FlagCreatePairsOff[bool]
 """Something that is so if it is named."""
+Fields = Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="FIELD=VALUE …")]
+"""A recipe or a file, and FIELD=VALUE as often as one likes; options may stand among them."""
 Words = Annotated[
     tuple[tuple[str, ...], ...], UseAppendAction, tyro.conf.arg(metavar="FIELD=VALUES …")
 ]
@@ -65,6 +70,10 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
         HeadwayError: if they do not fit, with the parser's complaint on one line.
     """
 
+    words = list[str]()
+    if "words" in inspect.signature(function).parameters:
+        args, words = options_and_words(function, args)
+
     @functools.wraps(function)
     def bound(*given: Any, **named: Any) -> Callable[[], Any]:
         return functools.partial(function, *given, **named)
@@ -72,9 +81,11 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            call = tyro.cli(bound, prog=program, args=args, config=(AvoidSubcommands,))
+            call = tyro.cli(bound, prog=program, args=[*args, *words], config=(AvoidSubcommands,))
     except SystemExit as stop:
         if not stop.code:
+            if sources := sources_in(words):
+                list_fields(sources[0])
             raise
         raise HeadwayError(f"{program}: {one_line(complaint.getvalue())}") from None
     return call()
@@ -96,62 +107,110 @@ def one_line(complaint: str) -> str:
     return f"{message} (see --help)"
 
 
-def training_asked_for(args: list[str]) -> "tuple[RunConfig, Path | None] | Path":
-    """What `headway train` is to train: a recipe with changes and a folder, or a run to resume.
+def options_and_words(
+    function: Callable[..., Any], args: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The options among some arguments, each with its value, and all other words.
+
+    Raises:
+        HeadwayError: if an option is a field, which is written without dashes.
+    """
+    taken = inspect.signature(function).parameters
+    flags = {f"--{name.replace('_', '-')}" for name, one in taken.items() if one.default is False}
+    options, words, rest = list[str](), list[str](), iter(args)
+    for arg in rest:
+        if not arg.startswith("-"):
+            words.append(arg)
+            continue
+        name = arg.lstrip("-").partition("=")[0].replace("-", "_")
+        if name not in taken and name not in ("h", "help"):
+            told = f"a field is written without dashes, {name}=…"
+            raise HeadwayError(f"{arg} is no option: {told} (see --help)")
+        options.append(arg)
+        if "=" not in arg and arg not in flags and name in taken:
+            options += [value] if (value := next(rest, None)) is not None else []
+    return options, words
+
+
+def config_asked_for(words: Sequence[str]) -> "RunConfig":
+    """The config that words ask for: a recipe or a file, and changes to it.
+
+    What changes carried along is told on standard error.
 
     Raises:
         HeadwayError: if there is no such recipe, or the changes do not fit.
     """
-    from headway.training import RECIPES, RunConfig
+    from headway.bases import base_of
+    from headway.changes import changes_in, configured, told
 
-    args = [word for arg in args for word in re.split("(?<=^--resume)=", arg)]
-    if "--resume" in args:
-        args.remove("--resume")
-        return parse(_run_to_resume, "headway train --resume", args)
-    recipe = args[0] if args and not args[0].startswith("-") else "fast"
-    if recipe not in RECIPES:
-        raise HeadwayError(
-            f"recipe = {recipe!r} is not allowed: it must be one of {', '.join(RECIPES)}"
-        )
-    args = args[1:] if args[:1] == [recipe] else args
-    own = list(itertools.takewhile(lambda word: re.match(r"[\w.]+=", word), args))
-    default = recipe_with(recipe, own) if own else RECIPES[recipe]()
-    args = args[len(own) :]
-
-    def configured(
-        config: FlagConversionOff[Annotated[RunConfig, tyro.conf.arg(name="")]] = default,
-        folder: Path | None = None,
-    ) -> tuple[RunConfig, Path | None]:
-        """Train a model on a task; every field of the recipe can be changed. A recipe's own
-        arguments stand before: headway train fast depth=4 mixture=false --seed 7.
-
-        Args:
-            config: what decides the run.
-            folder: of the run; none means a free one in runs/.
-        """
-        return config, folder
-
-    return parse(configured, f"headway train {recipe}", args)
+    base = base_of(next(iter(sources_in(words)), "fast"))
+    config, carried = configured(base, changes_in(base, list(filter(FIELD.match, words))))
+    for line in told(carried):
+        note(line)
+    return config
 
 
-def recipe_with(recipe: str, words: Sequence[str]) -> "RunConfig":
-    """A recipe's config with arguments of its own, each written NAME=VALUE.
+def fields_in(words: Sequence[str], cls: type) -> dict[str, Any]:
+    """The values that words give the fields of a dataclass.
 
     Raises:
-        HeadwayError: if it takes no such argument, or the value is none for it.
+        HeadwayError: if a word is no FIELD=VALUE, there is no such field, or the value is not
+            allowed.
     """
-    from headway.sweeps import load_plan
+    from headway.fields import hints_of
+    from headway.words import named, read, texts_of
 
-    runs = load_plan(recipe, words).runs
-    if len(runs) != 1:
-        raise HeadwayError(f"{' '.join(words)}: one value each, as one run is trained")
-    return next(iter(runs.values()))
+    values = {}
+    for field, text in texts_of(filter(FIELD.match, words)).items():
+        name = named(field.removeprefix("task."), hints_of(cls))
+        values[name] = read(field, text, hints_of(cls)[name])
+    return values
 
 
-def _run_to_resume(run: Positional[Path]) -> Path:
-    """Continue a run that was stopped, from its last saved state.
+def sources_in(words: Sequence[str]) -> list[str]:
+    """The recipe or the file that is named among words, if there is one.
+
+    Raises:
+        HeadwayError: if there are several.
+    """
+    sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
+    if len(sources) > 1:
+        told = f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one"
+        raise HeadwayError(f"{told}, and all else FIELD=VALUE")
+    return sources
+
+
+def list_fields(source: str) -> None:
+    """Prints what a recipe or a file lets one change."""
+    from headway import terminal
+    from headway.bases import base_of
+
+    terminal.print_fields(base_of(source))
+
+
+def opened(folder: Path, changed_task: bool | None = None) -> "Run":
+    """A run, and on standard error a word if the file of its task has changed since.
 
     Args:
-        run: the run's folder.
+        folder: of the run.
+        changed_task: whether that does not matter; None means that it is to be told only.
+
+    Raises:
+        HeadwayError: if there is no run, or its task has changed and that matters.
     """
+    from headway.training import Run
+
+    run = Run.open(folder)
+    if run.changed and changed_task is False:
+        raise HeadwayError(
+            f"{folder}: {run.changed}: put the file back as it was, or say --changed-task to take"
+            " the task as it is"
+        )
+    if run.changed:
+        note(f"{folder}: {run.changed}")
     return run
+
+
+def note(line: str) -> None:
+    """One line on standard error about what is done otherwise than asked."""
+    print(f"headway: {line}", file=sys.stderr)

@@ -1,25 +1,29 @@
 """The command line: verbs only. Bad input is one clear line on stderr and exit code 2."""
 
+import difflib
 import os
 import signal
 import sys
-from collections.abc import Callable
-from importlib import metadata
+from importlib import import_module
+from types import FrameType
 
-from headway import verbs
-from headway.arguments import parse
+from headway import output, userfile
 from headway.errors import HeadwayError
 
 USAGE = """\
 usage: headway VERB …
 
-  demo                 train, find the circuit, date it, report: all in one go
+  demo [RECIPE]        train, find the circuit, date it, report: all in one go
   train [RECIPE]       train a model (recipes: fast, conditional, hops,
-                       composition, paper)
+                       composition, paper; or a file with a task of your own)
   train --resume RUN   continue a run that was stopped
+  check FILE           try a task of your own, and say what is wrong with it
+  check RUN            read every file of a run; say whether they agree
   circuit RUN [RUN …]  find and certify the circuit that a model learnt
   truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
+  depend RUN [RUN …]   train again with each path of the circuit clamped: what
+                       depends on what?
   report RUN           write report.html, and draw figures for papers
   report RUN RUN …     one page that compares runs
   report FOLDER        one page about all runs in a folder, such as a sweep's
@@ -37,46 +41,88 @@ usage: headway VERB …
   ask                  ask a local language model, by exact probabilities
   heads                which heads of a language model follow the chain
 
-RUN is a run's folder. `headway VERB --help` lists a verb's options."""
+Recipes and tasks are changed field by field, here and in grids of sweeps:
+
+  headway train fast depth=4 model.n_heads=2 training.steps=300 seed=3
+
+RUN is a run's folder. `headway VERB --help` lists a verb's options, and
+`headway train RECIPE --help` all fields. `headway --trust FILE VERB …` runs
+a file of yours although it lies beside the run that names it."""
 
 
-VERBS: dict[str, Callable[..., None]] = {
-    "demo": verbs.demo,
-    "circuit": verbs.circuit,
-    "truth": verbs.truth,
-    "emergence": verbs.emergence,
-    "report": verbs.report,
-    "serve": verbs.serve,
-    "runs": verbs.runs,
-    "sweep": verbs.sweep,
-    "truncate": verbs.truncate,
-    "theory": verbs.theory,
-    "depths": verbs.depths,
-    "reproduce": verbs.reproduce,
-    "mechanism": verbs.mechanism,
-    "claims": verbs.claims,
-    "prompts": verbs.prompts,
-    "ask": verbs.ask,
-    "heads": verbs.heads,
+ROOMS = {
+    "learning": ("demo", "train", "runs", "sweep"),
+    "circuits": ("circuit", "truth", "emergence", "report"),
+    "dependence": ("depend",),
+    "showing": ("serve",),
+    "truncation": ("truncate",),
+    "theory": ("theory", "depths"),
+    "papers": ("reproduce", "mechanism", "claims"),
+    "language": ("prompts", "ask"),
+    "heads": ("heads",),
+    "tasks": ("check",),
 }
+"""The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
+
+VERBS = {verb: room for room, verbs in ROOMS.items() for verb in verbs}
 
 
 def main(args: list[str] | None = None) -> None:
     """The program `headway`."""
     if args is None:
         args = sys.argv[1:]
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a scheduler ends a job
-    try:
-        dispatch(args)
-    except HeadwayError as error:
-        print(f"headway: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt as stop:
-        print("; ".join(["headway: interrupted", *notes_of(stop)[-1:]]), file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:  # who reads has seen enough, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        os.environ["MPLBACKEND"] = "agg"  # figures are written, never shown
+        for one in (signal.SIGINT, signal.SIGTERM):  # the second as a scheduler ends a job
+            if signal.getsignal(one) is not signal.SIG_IGN:
+                signal.signal(one, interrupt)
+    with output.guarded() as screen:
+        try:
+            dispatch(args)
+            screen.flush()
+        except HeadwayError as error:
+            print(f"headway: {error}", file=sys.stderr)
+            sys.exit(2)
+        except KeyboardInterrupt as stop:
+            print("; ".join(["headway: interrupted", *notes_of(stop)[-1:]]), file=sys.stderr)
+            sys.exit(130)
+        except BrokenPipeError:  # who reads has seen enough, as `| head` does
+            output.give_up_stdout()
+            sys.exit(141)
+        except Exception as error:
+            if (told := too_large(error) or userfile.told(error)) is None:
+                raise
+            print(f"headway: {told}", file=sys.stderr)
+            sys.exit(2)
+        if screen.lost is not None:
+            output.give_up_stdout()
+            print(f"headway: cannot print: {screen.lost.strerror}", file=sys.stderr)
+            sys.exit(2)
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raises a `KeyboardInterrupt`, or ends the program while a module is being imported.
+
+    An import that is interrupted can fail in any way, and nothing has begun yet that could be
+    finished.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os.write(2, b"headway: interrupted\n")
+            os._exit(130)
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def too_large(error: Exception) -> str | None:
+    """Says in one line that something was asked for that is too large; None if it was not that."""
+    if not isinstance(error, MemoryError | OverflowError | RuntimeError):
+        return None
+    line = str(error).strip().partition("\n")[0]
+    if isinstance(error, OverflowError):
+        return f"a number is too large ({line})"
+    if isinstance(error, MemoryError) or "allocate" in line or "out of memory" in line:
+        return f"not enough memory ({line or 'MemoryError'}): ask for less"
+    return f"a number is too large ({line})" if "overflow" in line else None
 
 
 def notes_of(error: BaseException) -> list[str]:
@@ -93,13 +139,21 @@ def dispatch(args: list[str]) -> None:
     if not args or args[0] in ("-h", "--help", "help"):
         print(USAGE)
         return
+    if args[0] == "--trust" and len(args) > 2:
+        userfile.trust(args[1])
+        args = args[2:]
     verb, rest = args[0], args[1:]
     if verb == "--version":
+        from importlib import metadata
+
         print(metadata.version("headway"))
-    elif verb == "train":
-        verbs.train(rest)
-    elif verb in VERBS:
-        parse(VERBS[verb], f"headway {verb}", rest)
-    else:
-        names = ", ".join(["train", *VERBS])
-        raise HeadwayError(f"verb = {verb!r} is not allowed: it must be one of {names}")
+        return
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        allowed = f"it must be one of {', '.join(VERBS)}{meant}"
+        raise HeadwayError(f"verb = {verb!r} is not allowed: {allowed}")
+    from headway.arguments import parse
+
+    module = import_module(f"headway.verbs.{VERBS[verb]}")
+    parse(getattr(module, verb), f"headway {verb}", rest)

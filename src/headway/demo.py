@@ -3,41 +3,42 @@
 import resource
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from headway import terminal
-from headway.circuits import discover, emergence
+from headway.circuits import discover, emergence, every_circuit
 from headway.report import write_report
 from headway.report.figures import save_figures
-from headway.training import Run, fast, train
+from headway.training import Run, RunConfig, train
+
+MOST = 5_000
+"""Sets of paths that are judged at most in the search for other circuits: some seconds."""
 
 
-def demo(folder: Path | None = None, depth: int = 3, seed: int = 0, threads: int = 1) -> Run:
-    """Runs the pipeline on the retrieval problem with one head per layer, and prints a summary.
+def demo(config: RunConfig, folder: Path | None = None) -> Run:
+    """Runs the pipeline on a config, and prints a summary.
 
     Args:
+        config: of the run.
         folder: of the run; none means a free one in `runs/`.
-        depth: D, attention hops to the answer.
-        seed: of weights and data.
-        threads: that train; two are quicker on idle cores, and give other last bits.
 
     Raises:
         HeadwayError: if training ends without solving the task, or a file cannot be written.
     """
     started = time.perf_counter()
-    config = replace(fast(depth, seed), threads=threads)
     with terminal.watching() as watch:
         run = train(config, folder, watch)
     terminal.say("finding the circuit …")
     found = discover(run)
     terminal.say("dating its paths …")
     timeline = emergence(run, found)
+    terminal.say("searching for other circuits …")
+    every = every_circuit(run, most=MOST, workers=run.config.threads)
     terminal.say("drawing the report …")
     page = write_report(run)
     save_figures(run)
     seconds = time.perf_counter() - started
-    terminal.print_summary(run, found, timeline, page, seconds, peak_memory())
+    terminal.print_summary(run, found, timeline, every, page, seconds, peak_memory())
     return run
 
 

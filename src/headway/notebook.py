@@ -5,10 +5,19 @@ of IPython is loaded here: whoever works in a notebook has it loaded already.
 """
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headway.circuits import Circuit, Discovery, Timeline
-from headway.training import Run
+if TYPE_CHECKING:
+    from headway.circuits import Circuit, Discovery, Timeline
+    from headway.training import Run
+
+SHOWN = {
+    "Run": "headway.training.run",
+    "Discovery": "headway.circuits.discovery",
+    "Circuit": "headway.circuits.mechanism",
+    "Timeline": "headway.circuits.emergence",
+}
+"""The classes whose objects are shown, and the modules that define them."""
 
 
 def show_in_notebooks() -> None:
@@ -21,11 +30,11 @@ def show_in_notebooks() -> None:
 
 def register(formatter: Any) -> None:
     """Teaches a formatter of IPython, that for HTML, to show what this package makes."""
-    for kind in (Run, Discovery, Circuit, Timeline):
-        formatter.for_type(kind, _show)
+    for name, module in SHOWN.items():
+        formatter.for_type_by_name(module, name, _show)
 
 
-def _show(thing: Run | Discovery | Circuit | Timeline) -> str:
+def _show(thing: "Run | Discovery | Circuit | Timeline") -> str:
     from headway.report.cells import cell
 
     return cell(thing)

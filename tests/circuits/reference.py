@@ -56,7 +56,7 @@ class SlowBench:
     def __init__(self, bench):
         self.bench, self.model, self.batch = bench, bench.model, bench.batch
         self.task, self.patterns, self.heads = bench.task, bench.patterns, bench.heads
-        self.sequences = bench.sequences
+        self.sequences, self.hops = bench.sequences, bench.hops
         self.candidates, self.given_up = 0, False
 
     @torch.no_grad()

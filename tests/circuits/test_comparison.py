@@ -11,13 +11,13 @@ def circuit(**by_layer) -> Circuit:
 
 
 def test_what_circuits_share_whatever_the_layer():
-    a = circuit(l0="s2→s1", l2="s0→s2")
-    b = circuit(l1="s2→s1 s4→s3", l3="s0→s2", l4="s0→s2")
+    a = circuit(l0="s2←s1", l2="s0←s2")
+    b = circuit(l1="s2←s1 s4←s3", l3="s0←s2", l4="s0←s2")
     both = compare([a, b])
-    assert both.shared == ["s2→s1", "s0→s2"]
-    assert both.differing == ["s4→s3"]
-    assert both.heads["s0→s2"] == [[(2, 0)], [(3, 0), (4, 0)]]
-    assert both.first == [["s2→s1"], ["s2→s1", "s4→s3"]]
+    assert both.shared == ["s2←s1", "s0←s2"]
+    assert list(both.heads) == ["s2←s1", "s4←s3", "s0←s2"]
+    assert both.heads["s0←s2"] == [[(2, 0)], [(3, 0), (4, 0)]]
+    assert both.first == [["s2←s1"], ["s2←s1", "s4←s3"]]
     assert both.likeness == pytest.approx(2 / 3)
 
 

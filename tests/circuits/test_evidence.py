@@ -9,8 +9,10 @@ import pytest
 
 from headway.circuits import Circuit, Identity, Paths, Uniform, discover
 from headway.circuits.emergence import needed_from
-from headway.circuits.evidence import with_path
+from headway.circuits.evidence import infeasible, with_path
 from headway.models import compiled, planted
+from headway.paths import Path
+from headway.theory import retrieval_flow
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def test_the_true_circuit_passes(known):
 
 
 def test_a_path_too_many_is_not_necessary(known):
-    extra = (1, 0, "s2→s4")
+    extra = Path.of(1, 0, "s2←s4")
     found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
     assert found.faithful
     assert found.necessary is False
@@ -45,21 +47,21 @@ def test_a_path_too_many_is_not_necessary(known):
 
 
 def test_two_paths_too_many_can_be_dropped_together(known):
-    extra = (1, 0, "s2→s4"), (2, 0, "s4→s3")
+    extra = Path.of(1, 0, "s2←s4"), Path.of(2, 0, "s4←s3")
     found = discover(known.model, known.task, circuit=true_circuit(known, *extra), sequences=32)
     pairs = [{pair.first, pair.second} for pair in found.certificate.droppable]
     assert pairs == [set(extra)]
 
 
 def test_a_path_that_no_information_can_take_is_named(known):
-    extra = (0, 0, "s0→s4")
+    extra = Path.of(0, 0, "s0←s4")
     found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
     assert found.certificate.infeasible == [extra]
     assert found.feasible is False
 
 
 def test_a_path_too_few_is_not_faithful(known):
-    circuit = true_circuit(known).without((1, 0, "s0→s2"))
+    circuit = true_circuit(known).without(Path.of(1, 0, "s0←s2"))
     found = discover(known.model, known.task, circuit=circuit, sequences=32)
     assert not found.faithful
     assert found.necessary is None
@@ -71,7 +73,7 @@ def test_a_spare_head_is_a_back_up():
         one
         for one in map(planted, range(200))
         if any(
-            len(a) == len(b) == 1 and next(iter(a))[2] == next(iter(b))[2]
+            len(a) == len(b) == 1 and next(iter(a)).relation == next(iter(b)).relation
             for a, b in one.alternatives
         )
     )
@@ -80,7 +82,7 @@ def test_a_spare_head_is_a_back_up():
     spare = [
         {next(iter(a)), next(iter(b))}
         for a, b in known.alternatives
-        if len(a) == len(b) == 1 and next(iter(a))[2] == next(iter(b))[2]
+        if len(a) == len(b) == 1 and next(iter(a)).relation == next(iter(b)).relation
     ]
     assert all({a, b} in spare for a, b in pairs)
     assert pairs
@@ -111,6 +113,12 @@ def test_a_path_that_nothing_depends_on_is_never_needed():
 
 
 def test_a_path_is_added_to_a_head_that_had_none():
-    circuit = Circuit({(0, 0): Identity(), (0, 1): Paths(frozenset({"s2→s1"}))})
-    more = with_path(with_path(circuit, (0, 0, "s4→s3")), (0, 1, "s4→s3"))
-    assert more.paths == [(0, 0, "s4→s3"), (0, 1, "s2→s1"), (0, 1, "s4→s3")]
+    circuit = Circuit({(0, 0): Identity(), (0, 1): Paths(frozenset({"s2←s1"}))})
+    more = with_path(with_path(circuit, Path.of(0, 0, "s4←s3")), Path.of(0, 1, "s4←s3"))
+    assert more.paths == [Path.of(0, 0, "s4←s3"), Path.of(0, 1, "s2←s1"), Path.of(0, 1, "s4←s3")]
+
+
+def test_flow_says_nothing_of_paths_that_are_not_between_its_roles():
+    flow = retrieval_flow(1)
+    paths = [Path.of(0, 0, "s1←s0"), Path.of(0, 0, "previous token"), Path.of(0, 0, "s2←s1")]
+    assert infeasible(flow, Circuit.of(paths), causal=True) == [Path.of(0, 0, "s1←s0")]

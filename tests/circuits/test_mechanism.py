@@ -4,14 +4,15 @@ import pytest
 
 from headway.circuits import Circuit, Identity, Paths, Uniform
 from headway.errors import HeadwayError
+from headway.paths import Path
 
 
 @pytest.fixture
 def circuit() -> Circuit:
     return Circuit(
         {
-            (1, 0): Paths(frozenset({"s0→s2", "s2→s4"})),
-            (0, 0): Paths(frozenset({"s2→s1"})),
+            (1, 0): Paths(frozenset({"s0←s2", "s2←s4"})),
+            (0, 0): Paths(frozenset({"s2←s1"})),
             (2, 0): Uniform(),
             (3, 0): Identity(),
         }
@@ -19,7 +20,7 @@ def circuit() -> Circuit:
 
 
 def test_paths_are_listed_as_information_flows(circuit):
-    assert circuit.paths == [(0, 0, "s2→s1"), (1, 0, "s0→s2"), (1, 0, "s2→s4")]
+    assert circuit.paths == [Path.of(0, 0, "s2←s1"), Path.of(1, 0, "s0←s2"), Path.of(1, 0, "s2←s4")]
     assert circuit.useful_heads == [(0, 0), (1, 0)]
     assert circuit.useful_layers == [0, 1]
 
@@ -30,45 +31,50 @@ def test_json_round_trip(circuit):
 
 def test_printing_names_every_head(circuit):
     assert str(circuit).splitlines() == [
-        "layer 0 head 0: s2→s1",
-        "layer 1 head 0: s0→s2  s2→s4",
-        "layer 2 head 0: uniform",
-        "layer 3 head 0: identity",
+        "L0.H0: s2←s1",
+        "L1.H0: s0←s2  s2←s4",
+        "uniform: L2.H0",
+        "identity: L3.H0",
     ]
+    many = Circuit({(layer, head): Uniform() for layer in range(8) for head in range(4)})
+    assert max(map(len, str(many).splitlines())) <= 80
+    assert str(many).split() == ["uniform:", *(f"L{i}.H{h}" for i in range(8) for h in range(4))]
+
+
+def test_json_is_an_object_of_heads(circuit):
+    assert circuit.to_json() == {
+        "L0.H0": ["s2←s1"],
+        "L1.H0": ["s0←s2", "s2←s4"],
+        "L2.H0": "uniform",
+        "L3.H0": "identity",
+    }
 
 
 def test_cutting_a_path_cuts_only_it(circuit):
-    cut = circuit.without((1, 0, "s2→s4"))
-    assert cut.paths == [(0, 0, "s2→s1"), (1, 0, "s0→s2")]
-    assert circuit.paths[-1] == (1, 0, "s2→s4")
-    assert cut.without((0, 0, "s2→s1")).useful_heads == [(1, 0)]
+    cut = circuit.without(Path.of(1, 0, "s2←s4"))
+    assert cut.paths == [Path.of(0, 0, "s2←s1"), Path.of(1, 0, "s0←s2")]
+    assert circuit.paths[-1] == Path.of(1, 0, "s2←s4")
+    assert cut.without(Path.of(0, 0, "s2←s1")).useful_heads == [(1, 0)]
 
 
-@pytest.mark.parametrize("path", [(1, 0, "s0→s4"), (2, 0, "s0→s2")])
+@pytest.mark.parametrize("path", [Path.of(1, 0, "s0←s4"), Path.of(2, 0, "s0←s2")])
 def test_cutting_what_is_not_there_is_refused(circuit, path):
     with pytest.raises(HeadwayError, match="has no path"):
         circuit.without(path)
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("heads", "complaint"),
     [
-        {"layer": 0, "head": 0},
-        {"layer": 0, "head": 0, "mechanism": "magic"},
-        {"layer": 0, "head": 0, "mechanism": ["paths"]},
-        {"layer": "0", "head": 0, "mechanism": "uniform"},
-        {"layer": None, "head": 0, "mechanism": "uniform"},
-        {"layer": 0, "head": True, "mechanism": "uniform"},
-        {"layer": 0, "head": 0, "mechanism": "paths", "relations": "s2→s1"},
-        {"layer": 0, "head": 0, "mechanism": "paths", "relations": [["s2→s1"]]},
-        "paths",
+        ({"L0.H0": "magic"}, "circuit: mechanism = 'magic' is not allowed: it must be uniform"),
+        ({"L0.H0": None}, "circuit: mechanism = None"),
+        ({"L0.H0": [["s2←s1"]]}, "circuit: mechanism"),
+        ({"0.0": "uniform"}, "head = '0.0' is not allowed: it must be written as L1.H0"),
+        ({"layer 0": "uniform"}, "head = 'layer 0'"),
+        (["L0.H0"], "circuit = .* an object of heads"),
+        ("paths", "circuit = 'paths'"),
     ],
 )
-def test_spoilt_json_is_refused(entry):
-    with pytest.raises(HeadwayError, match="circuit"):
-        Circuit.from_json([entry])
-
-
-def test_a_head_given_twice_is_refused(circuit):
-    with pytest.raises(HeadwayError, match="given only once"):
-        Circuit.from_json([*circuit.to_json(), *circuit.to_json()[:1]])
+def test_spoilt_json_is_refused(heads, complaint):
+    with pytest.raises(HeadwayError, match=complaint):
+        Circuit.from_json(heads)

@@ -20,7 +20,7 @@ from headway.circuits import (
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
 from headway.errors import HeadwayError
-from headway.tasks import AssociationsConfig, Conditional, make_task
+from headway.tasks import Associations, Conditional
 from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
 from headway.training.files import write_json
@@ -36,10 +36,10 @@ def test_the_circuit_is_the_induction_circuit(found):
     assert found.replaced_loss < 0.05
     first, second = found.circuit.useful_heads
     by_head = {
-        head: {p[2] for p in found.circuit.paths if p[:2] == head} for head in (first, second)
+        head: {p.relation for p in found.circuit.paths if p.at == head} for head in (first, second)
     }
-    assert by_head[first] == {"s2→s1"}
-    assert by_head[second] == {"s0→s2"}
+    assert by_head[first] == {"s2←s1"}
+    assert by_head[second] == {"s0←s2"}
     assert len(found.circuit.useful_layers) == minimum_layers(1)
 
 
@@ -52,9 +52,9 @@ def test_the_evidence_is_what_the_model_does(solved, found):
     assert len(evidence.necessity) == len(found.circuit.paths)
     for n in evidence.necessity:
         assert bench.loss(found.circuit.without(n.path)) == pytest.approx(n.loss, rel=1e-5)
-        above = free_above(found.circuit.without(n.path), n.path[0])
+        above = free_above(found.circuit.without(n.path), n.path.layer)
         assert bench.loss(above) == pytest.approx(n.free, rel=1e-5)
-        uniform = found.circuit.replacing(n.path[:2], Uniform())
+        uniform = found.circuit.replacing(n.path.at, Uniform())
         assert bench.loss(uniform) == pytest.approx(n.uniform, rel=1e-5)
     for rows, loss in evidence.variants.items():
         other = Bench(solved.model(), solved.task, batch, rows)
@@ -88,13 +88,13 @@ def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
 def test_linear_attention_has_no_circuit(tiny, tmp_path):
     linear = replace(tiny, model=replace(tiny.model, attention="linear"))
     with pytest.raises(HeadwayError, match=r"model.attention = 'linear' .*no shares of attention"):
-        discover(Run(tmp_path, linear).new_model(), make_task(linear.task))
+        discover(Run(tmp_path, linear).new_model(), linear.task)
 
 
 def test_a_single_position_has_no_circuit(tiny, tmp_path):
-    config = RunConfig(AssociationsConfig(), tiny.model, tiny.training)
+    config = RunConfig(Associations(), tiny.model, tiny.training)
     with pytest.raises(HeadwayError, match="one position have no circuit"):
-        discover(Run(tmp_path, config).new_model(), make_task(config.task))
+        discover(Run(tmp_path, config).new_model(), config.task)
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, float("inf"), float("nan")])
@@ -141,10 +141,10 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
     missing = Circuit({(0, 0): Uniform()})
-    with pytest.raises(HeadwayError, match=r"\(1, 0\) is not allowed: .* every head of the model"):
+    with pytest.raises(HeadwayError, match=r"head = 'L1.H0' is not .* every head of the mod"):
         discover(solved, circuit=missing)
-    unknown = found.circuit.replacing((0, 0), Paths(frozenset({"s0→s9"})))
-    with pytest.raises(HeadwayError, match="path = 's0→s9' is not allowed"):
+    unknown = found.circuit.replacing((0, 0), Paths(frozenset({"s0←s9"})))
+    with pytest.raises(HeadwayError, match="path = 's0←s9' is not allowed"):
         discover(solved, circuit=unknown)
     path = tmp_path / "no.json"
     write_json(path, {"head": 1})
@@ -189,7 +189,7 @@ def test_losses_without_a_path_are_those_of_the_model_of_that_time(solved, found
         model = solved.model(timeline.steps[i])
         for history in timeline.paths:
             layer, head, name = history.path
-            relation = solved.task.paths(batch)[name]
+            relation = solved.task.relations(batch)[name]
             rows = torch.arange(len(batch.inputs))[:, None, None]
 
             def cut(at, pattern, layer=layer, head=head, relation=relation, rows=rows):

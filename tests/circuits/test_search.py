@@ -6,7 +6,7 @@ import pytest
 from reference import SlowBench
 
 from headway.circuits import Bench, Circuit, Identity, Paths, Uniform
-from headway.circuits.search import longest, relation_attention, search, visible_paths
+from headway.circuits.search import longest, relation_attention, search, searched
 from headway.models import compiled, planted
 from headway.training import held_out
 
@@ -17,7 +17,7 @@ def test_the_quick_search_finds_what_the_slow_one_finds(make):
     batch = held_out(known.task, 12, 0, "cpu", "circuit")
     bench = Bench(known.model, known.task, batch)
     attention = relation_attention(known.model, known.task, batch)
-    paths = visible_paths(bench.patterns, known.task)
+    paths = searched(bench.patterns, "path")
     slow = SlowBench(Bench(known.model, known.task, batch))
     found = search(bench, attention, paths, 0.05)
     assert search(slow, attention, paths, 0.05) == found
@@ -29,7 +29,7 @@ def test_the_quick_search_finds_what_the_slow_one_finds_in_a_trained_model(solve
     batch = held_out(solved.task, 64, 0, "cpu", "circuit")
     bench = Bench(solved.model(), solved.task, batch)
     attention = relation_attention(solved.model(), solved.task, batch)
-    paths = visible_paths(bench.patterns, solved.task)
+    paths = searched(bench.patterns, "path")
     found = search(bench, attention, paths, 0.05)
     assert search(SlowBench(bench), attention, paths, 0.05) == found
     assert found.paths
@@ -60,20 +60,20 @@ class Table:
 
 def test_two_heads_that_can_only_go_together_go_together():
     table = Table({(False, False): 0.0, (True, True): 0.01})
-    attention = {"s1→s0": [[1.0, 1.0]]}
-    assert not search(table, attention, ["s1→s0"], 0.05).paths
-    assert len(search(table, attention, ["s1→s0"], 0.05, pairs=False).paths) == 2
+    attention = {"s1←s0": [[1.0, 1.0]]}
+    assert not search(table, attention, ["s1←s0"], 0.05).paths
+    assert len(search(table, attention, ["s1←s0"], 0.05, pairs=False).paths) == 2
 
 
 def test_of_two_heads_that_do_the_same_one_stays():
     table = Table({(False, False): 0.0, (True, False): 0.0, (False, True): 0.0})
-    assert len(search(table, {"s1→s0": [[1.0, 1.0]]}, ["s1→s0"], 0.05).useful_heads) == 1
+    assert len(search(table, {"s1←s0": [[1.0, 1.0]]}, ["s1←s0"], 0.05).useful_heads) == 1
 
 
 def test_attention_too_weak_for_a_first_guess_is_used_if_it_must_be():
     table = Table({(False,): 0.0})
-    found = search(table, {"s1→s0": [[0.2]], "s2→s0": [[0.05]]}, ["s1→s0", "s2→s0"], 0.05)
-    assert found == Circuit({(0, 0): Paths(frozenset({"s1→s0"}))})
+    found = search(table, {"s1←s0": [[0.2]], "s2←s0": [[0.05]]}, ["s1←s0", "s2←s0"], 0.05)
+    assert found == Circuit({(0, 0): Paths(frozenset({"s1←s0"}))})
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 7, 8])

@@ -8,17 +8,16 @@ from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
 from headway.circuits.patterns import Patterns, attention_along
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.tasks import NONE, Composition, CompositionConfig, Hops, HopsConfig
-from headway.training.losses import errors, partial_losses
+from headway.tasks import NO_KEY, Composition, Edges, Hops
 
 NAMES = ("previous token", "find^1", "find^2")
 
 
 @pytest.fixture(scope="module")
 def bench():
-    task = Hops(HopsConfig(hops=(1, 2), n_places=10))
+    task = Hops(asked=(1, 2), n_places=10)
     config = TransformerConfig(2, 16, 2, d_mlp=8, init="fan_in")
-    model = Transformer(config, 2, task.d_target, task.length, task.n_read, 0, task.vocabulary)
+    model = Transformer(config, 1, task.d_target, task.length, task.n_read, 0, task.vocabulary)
     batch = task.sample(12, torch.Generator().manual_seed(0))
     return Bench(model.eval().requires_grad_(False), task, batch)
 
@@ -28,7 +27,7 @@ def by_hand(batch, relation) -> list[list[tuple[int, list[int]]]]:
     found = []
     for queries, keys in zip(relation.queries.tolist(), relation.keys.tolist(), strict=True):
         rows = zip(queries, keys, strict=True)
-        found.append([(q, [k for k in ks if k != NONE]) for q, ks in rows if q != NONE])
+        found.append([(q, [k for k in ks if k != NO_KEY]) for q, ks in rows if q != NO_KEY])
     return found
 
 
@@ -80,7 +79,7 @@ def test_a_knock_out_spares_what_is_not_related(bench):
 )
 def test_shared_streams_are_the_model_with_patterns_put_in_place(bench, candidate):
     direct = bench.model(bench.batch.inputs, bench.tap(candidate))
-    expected = errors(direct, bench.batch.targets)
+    expected = bench.task.targets.errors(direct, bench.batch.targets)
     assert torch.allclose(bench.errors([candidate])[0], expected, atol=1e-4)
     assert bench.losses([candidate])[0] == pytest.approx(expected.mean().item(), abs=1e-4)
 
@@ -93,27 +92,29 @@ def test_a_circuit_of_hops_is_a_circuit(bench):
 
 def test_a_relation_that_no_sequence_has(bench):
     short = bench.task.sample(1, torch.Generator().manual_seed(0))
-    relation = bench.task.paths(short)["find^2"]
-    nowhere = type(relation)(relation.name, relation.queries * 0 + NONE, relation.keys * 0 + NONE)
+    edges = bench.task.relations(short)["find^2"]
+    nowhere = Edges(edges.queries * 0 + NO_KEY, edges.keys * 0 + NO_KEY)
     patterns = attention_patterns(bench.model, short.inputs)
     assert attention_along(patterns, nowhere).tolist() == [[0, 0], [0, 0]]
-    made = Patterns(bench.model, short, {nowhere.name: nowhere})
-    assert not made.dense(Paths(frozenset({nowhere.name})), (0, 0)).any()
+    made = Patterns(bench.model, short, {"nowhere": nowhere})
+    assert not made.dense(Paths(frozenset({"nowhere"})), (0, 0)).any()
 
 
 def test_hops_with_logits_of_their_own_are_judged_by_these():
-    task = Composition(CompositionConfig(hops=(1, 2), n_symbols=3))
+    task = Composition(asked=(1, 2), n_symbols=3)
     config = TransformerConfig(2, 16, 2, d_mlp=8, init="fan_in", causal=False)
-    model = Transformer(config, 2, task.d_target, task.length, task.n_read, 0, task.vocabulary)
+    model = Transformer(config, 1, task.d_target, task.length, task.n_read, 0, task.vocabulary)
     batch = task.sample(12, torch.Generator().manual_seed(0))
     bench = Bench(model.eval().requires_grad_(False), task, batch)
     intact, replaced = bench.errors([{}, {(0, 0): Paths(frozenset({"y_1"}))}]).mean(1)
-    assert torch.allclose(intact, partial_losses(model(batch.inputs), batch.targets), atol=1e-5)
+    assert torch.allclose(
+        intact, task.targets.partial_losses(model(batch.inputs), batch.targets), atol=1e-5
+    )
     y_1 = bench.patterns.relation("y_1")
     pattern = torch.zeros(12, 6, 6).scatter(2, y_1.keys, 1.0)
 
     def tap(layer, own):
         return torch.stack([pattern, own[:, 1]], dim=1) if layer == 0 else own
 
-    expected = partial_losses(model(batch.inputs, tap=tap), batch.targets)
+    expected = task.targets.partial_losses(model(batch.inputs, tap=tap), batch.targets)
     assert torch.allclose(replaced, expected, atol=1e-5)

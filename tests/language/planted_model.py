@@ -4,10 +4,10 @@ Words are tokens. The residual stream has blocks: the word, the word two places 
 `d = z` the value's place comes to know the name), what is asked about, what hop 1 leads to, the
 answer, and the place.
 
-    layer 0  head 1   every place looks two back          (s2→s1, s4→s3)
-             head 2   the last place looks at what is asked (answer→s0), a fixed distance back
-    layer 1  head 3   the last place looks at the letter that stands beside it      (answer→s2)
-    layer 2  head 0   the last place looks at the number that stands beside that    (answer→s4)
+    layer 0  head 1   every place looks two back          (s2←s1, s4←s3)
+             head 2   the last place looks at what is asked (answer←s0), a fixed distance back
+    layer 1  head 3   the last place looks at the letter that stands beside it      (answer←s2)
+    layer 2  head 0   the last place looks at the number that stands beside that    (answer←s4)
 
 The other heads attend at random and add nothing. The query of a head that matches words is large,
 so that attention is all but one-hot.

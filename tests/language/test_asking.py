@@ -9,8 +9,9 @@ from tiny_model import save_tiny_model
 
 from headway import cli
 from headway.errors import HeadwayError
+from headway.intervals import wilson
 from headway.language import questions
-from headway.language.accuracy import cells, wilson
+from headway.language.accuracy import cells
 from headway.language.asking import Asked, ask
 from headway.language.local import Answers, LocalModel, best, expectation
 from headway.language.weights import PACKAGED, located

@@ -11,7 +11,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
 from inspecting import QUIET, Mock, asked, collected, metrics, run
 
-from headway.language.accuracy import wilson
+from headway.intervals import wilson
 
 __all__ = ["collected"]  # a fixture
 pytestmark = QUIET

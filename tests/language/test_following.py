@@ -44,26 +44,26 @@ def test_a_template_that_changes_the_question_is_told_of(tmp_path):
 def test_relations_are_of_their_kind(name):
     (question,) = questions(name, 2, count=1)
     found = {one.name: (one.kind, one.hop) for one in relations(question)}
-    beside = ("s1→s2", "s3→s4") if name == "kingdoms" else ("s2→s1", "s4→s3")
+    beside = ("s1←s2", "s3←s4") if name == "kingdoms" else ("s2←s1", "s4←s3")
     assert found == {
-        "s0→s1": ("look-up", 1),
-        "s2→s3": ("look-up", 2),
+        "s0←s1": ("look-up", 1),
+        "s2←s3": ("look-up", 2),
         beside[0]: ("neighbour", 1),
         beside[1]: ("neighbour", 2),
-        "s0→s2": ("induction", 1),
-        "s2→s4": ("induction", 2),
-        "answer→s0": ("place", 0),
-        "answer→s1": ("read-out", 1),
-        "answer→s2": ("read-out", 1),
-        "answer→s3": ("read-out", 2),
-        "answer→s4": ("read-out", 2),
+        "s0←s2": ("induction", 1),
+        "s2←s4": ("induction", 2),
+        "answer←s0": ("place", 0),
+        "answer←s1": ("read-out", 1),
+        "answer←s2": ("read-out", 1),
+        "answer←s3": ("read-out", 2),
+        "answer←s4": ("read-out", 2),
         PREVIOUS: ("place", 0),
     }
 
 
 def by_hand(question, told, pattern, name):
     """Attention of one head to its own chain and to the others, pair by pair."""
-    query, key = name.split("→")
+    query, key = name.split("←")
     spans, own, others = question.spans, [], []
     for chain in range(question.chains):
         if query == "answer":

@@ -95,23 +95,23 @@ def test_relations_lead_where_they_say(section):
 
     expected = {
         "A.1": {
-            "s0→s1": ("s", "s"),
-            "s2→s1": ("p", "s"),
-            "s2→s3": ("p", "p"),
-            "s8→s10": ("a", "1"),
+            "s0←s1": ("s", "s"),
+            "s2←s1": ("p", "s"),
+            "s2←s3": ("p", "p"),
+            "s8←s10": ("a", "1"),
         },
-        "A.2": {"s0→s2": ("Rose", "Peter"), "s8→s10": ("Alice", "Berlin")},
-        "A.3": {"s0→s1": ("Chronogy", "Chronogy"), "s2→s3": ("Zephyrium", "Zephyrium")},
+        "A.2": {"s0←s2": ("Rose", "Peter"), "s8←s10": ("Alice", "Berlin")},
+        "A.3": {"s0←s1": ("Chronogy", "Chronogy"), "s2←s3": ("Zephyrium", "Zephyrium")},
         "A.4": {
-            "f0→f2": ("f", "a"),
-            "f2→t.f": ("a", "a"),
-            "i2→t.i": ("0", "0"),
-            "i2→t.v": ("0", "3"),
+            "f0←f2": ("f", "a"),
+            "f2←t.f": ("a", "a"),
+            "i2←t.i": ("0", "0"),
+            "i2←t.v": ("0", "3"),
         },
         "A.5": {
-            "q→w2": ("Eve", "lawyer"),
-            "c2→r2": ("mothers", "mother"),
-            "l2→l1": ("Brazil", "Lily"),
+            "q←w2": ("Eve", "lawyer"),
+            "c2←r2": ("mothers", "mother"),
+            "l2←l1": ("Brazil", "Lily"),
         },
     }
     for name, words in expected[section].items():

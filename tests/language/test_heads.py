@@ -61,16 +61,16 @@ def test_the_planted_model_answers_and_fails_without_any_of_its_heads(model):
 def test_the_ranking_puts_the_planted_heads_first(found):
     first, second, third = found["ranking"][:3]
     named = {(one["layer"], one["head"]): one["relation"] for one in (first, second)}
-    assert named == {HOP_1: "answer→s2", HOP_2: "answer→s4"}
+    assert named == {HOP_1: "answer←s2", HOP_2: "answer←s4"}
     for one in (first, second):
         assert one["attention"] > 0.99
         assert one["others"] < 0.01
     assert third["score"] < 0.02
     assert len(found["ranking"]) == LAYERS * HEADS
     maps = {one["name"]: one for one in found["relations"]}
-    for name, (layer, head) in {"s2→s1": BESIDE, "answer→s0": ASKED}.items():
+    for name, (layer, head) in {"s2←s1": BESIDE, "answer←s0": ASKED}.items():
         assert maps[name]["own"][layer][head] > 0.99
-    assert maps["answer→s0"]["others"] is None
+    assert maps["answer←s0"]["others"] is None
 
 
 def test_knocking_out_what_follows_costs_more_than_what_is_drawn(found):
@@ -176,7 +176,7 @@ def test_the_command_tells_draws_and_draws_again(folder, tmp_path, capsys, monke
     cli.main(words(folder, place))
     told = capsys.readouterr().out
     assert max(map(len, told.splitlines()[2:-1])) <= 80
-    assert "answer→s2" in told
+    assert "answer←s2" in told
     assert "top 3" in told
     assert "order of hops and layers: too few heads to say" in told
     names = ("heads.json", "heads.svg", "heads.png", "report.html")

@@ -17,7 +17,7 @@ def test_prompts_are_lines_of_json(capsys):
         assert line["correct"] == question.correct
         assert line["acceptable"] == list(question.acceptable)
         assert line["depth"] == 3
-        query, key = line["relations"]["s0→s1"][0]
+        query, key = line["relations"]["s0←s1"][0]
         assert line["prompt"][slice(*query)] == line["prompt"][slice(*key)]
 
 

@@ -34,7 +34,7 @@ def measured(planted, count=40, noise=0.02, depth=3, seed=0):
 
 
 def test_what_follows_most_comes_first():
-    planted = {("s2→s4", 3, 1): 0.5, ("answer→s6", 5, 2): 0.3, ("s0→s1", 0, 0): 0.2}
+    planted = {("s2←s4", 3, 1): 0.5, ("answer←s6", 5, 2): 0.3, ("s0←s1", 0, 0): 0.2}
     best = ranking(measured(planted))
     assert [(one.relation, one.layer, one.head) for one in best[:3]] == list(planted)
     assert len({(one.layer, one.head) for one in best}) == LAYERS * HEADS
@@ -44,7 +44,7 @@ def test_what_follows_most_comes_first():
 
 
 def test_places_in_the_text_do_not_rank():
-    planted = {(name, 2, 2): 0.9 for name in ("s2→s1", "answer→s0", "previous token")}
+    planted = {(name, 2, 2): 0.9 for name in ("s2←s1", "answer←s0", "previous token")}
     best = ranking(measured(planted))
     assert max(one.score for one in best) < 0.02
 
@@ -61,7 +61,7 @@ def test_the_ranking_does_not_see_the_questions_that_tell():
 
 def test_hops_that_climb_the_layers_are_in_order():
     planted = {
-        (f"answer→s{2 * hop}", 2 * (hop - 1), head): 0.2 + 0.1 * head
+        (f"answer←s{2 * hop}", 2 * (hop - 1), head): 0.2 + 0.1 * head
         for hop in (1, 2, 3)
         for head in range(3)
     }
@@ -78,7 +78,7 @@ def test_hops_that_climb_the_layers_are_in_order():
 
 def test_the_same_heads_for_every_hop_are_in_no_order():
     planted = {
-        (f"s{2 * hop - 2}→s{2 * hop}", layer, 0): 0.3 for hop in (1, 2, 3) for layer in range(5)
+        (f"s{2 * hop - 2}←s{2 * hop}", layer, 0): 0.3 for hop in (1, 2, 3) for layer in range(5)
     }
     text, _ = orders(measured(planted))
     assert text.correlation == pytest.approx(0, abs=1e-9)
@@ -89,7 +89,7 @@ def test_an_order_that_few_heads_show_is_uncertain():
     """Some heads climb with the hops, others go down: drawing heads anew tells."""
     random = Random(2)
     planted = {
-        (f"answer→s{2 * hop}", random.randrange(LAYERS), head): 0.3
+        (f"answer←s{2 * hop}", random.randrange(LAYERS), head): 0.3
         for hop in (1, 2, 3)
         for head in range(HEADS)
     }

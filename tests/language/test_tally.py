@@ -1,6 +1,6 @@
 """What came of many questions, summed up."""
 
-from headway.language.accuracy import wilson
+from headway.intervals import wilson
 from headway.language.evaluation.tally import Outcome, tally
 
 

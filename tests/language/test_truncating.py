@@ -18,10 +18,10 @@ from headway.language.local import LocalModel
 from headway.language.truncation.completing import Completer, Odds
 from headway.language.truncation.completions import Completion
 from headway.language.truncation.effects import effects
+from headway.language.truncation.low_rank import INTACT, Cut, Truncation
 from headway.language.truncation.matrices import layers_of, matrices
 from headway.language.truncation.replay import Replay
 from headway.language.truncation.truncating import Line, Truncating, truncate, truncated
-from headway.models.truncation import INTACT, Cut, Truncation
 
 
 @pytest.fixture(scope="module")

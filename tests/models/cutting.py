@@ -15,7 +15,7 @@ def one_hot(batch, names):
     pattern = torch.zeros(size, length, length)
     at = torch.arange(size)[:, None]
     for name in names:
-        query, key = (int(role.removeprefix("s")) for role in name.split("→"))
+        query, key = (int(role.removeprefix("s")) for role in name.split("←"))
         pattern[at, batch.roles[:, query], batch.roles[:, key]] = 1
     return pattern
 
@@ -44,7 +44,7 @@ def loss(known, batch, paths=None, up_to=99, other=None):
 def losses_without(known, batch, paths, path):
     """The losses without one path: with all heads forced, and with the layers above free."""
     rest = paths - {path}
-    return loss(known, batch, rest), loss(known, batch, rest, up_to=path[0])
+    return loss(known, batch, rest), loss(known, batch, rest, up_to=path.layer)
 
 
 def attention(known, batch, path):

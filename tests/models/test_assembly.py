@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.models.assembly import BALANCE, CONSTANT, ONE, Assembly, Match
-from headway.tasks import Retrieval, RetrievalConfig
+from headway.tasks import Retrieval
 
-TASK = Retrieval(RetrievalConfig(depth=1, n_chains=2, d_token=2))
+TASK = Retrieval(depth=1, n_chains=2, d_token=2)
 seeds = st.integers(0, 2**31)
 quick = settings(max_examples=25, deadline=None)
 

@@ -6,7 +6,7 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, compiled, induction
 from headway.theory import closed_form
 
-CONSTRUCTIONS = ["doubling", "sequential"]
+CONSTRUCTIONS = ["doubling", "sequential", "passing"]
 each = pytest.mark.parametrize("construction", CONSTRUCTIONS)
 
 
@@ -18,8 +18,7 @@ def test_it_solves_fresh_sequences_in_as_many_layers_as_it_says(depth, construct
     assert loss(known, sample(known, 48, seed=depth)) < 0.01
     layers = closed_form(depth) if construction == "doubling" else depth + 1
     assert known.model.config.n_layers == layers
-    assert known.task.config.curriculum
-    assert known.task.config.order == "deep-first"
+    assert known.task.order == "deep-first"
 
 
 @each
@@ -36,18 +35,20 @@ def test_its_circuit_is_enough_and_nothing_of_it_can_go(depth, construction):
 
 
 def test_circuits_known_by_hand():
-    joins = {(0, 0, "s2→s1"), (0, 0, "s4→s3"), (0, 0, "s6→s5")}
-    doubled = {(1, 0, "s0→s2"), (1, 0, "s4→s6"), (2, 0, "s0→s4")}
+    joins = {(0, 0, "s2←s1"), (0, 0, "s4←s3"), (0, 0, "s6←s5")}
+    doubled = {(1, 0, "s0←s2"), (1, 0, "s4←s6"), (2, 0, "s0←s4")}
     assert compiled(3).required == joins | doubled
-    in_turn = {(1, 0, "s0→s2"), (2, 0, "s0→s4"), (3, 0, "s0→s6")}
+    in_turn = {(1, 0, "s0←s2"), (2, 0, "s0←s4"), (3, 0, "s0←s6")}
     assert compiled(3, "sequential").required == joins | in_turn
+    passed = {(1, 0, "s0←s2"), (1, 0, "s2←s4"), (1, 0, "s4←s6"), (2, 0, "s0←s2")}
+    assert compiled(3, "passing").required == joins | passed | {(2, 0, "s2←s4"), (3, 0, "s0←s2")}
     assert not compiled(3).decoys
     assert not compiled(3).alternatives
 
 
 def test_induction_is_one_step():
     known = induction(n_chains=3)
-    assert known.required == {(0, 0, "s2→s1"), (1, 0, "s0→s2")}
+    assert known.required == {(0, 0, "s2←s1"), (1, 0, "s0←s2")}
     assert known.model.config.n_layers == 2
     assert loss(known, sample(known, 64)) < 0.01
 

@@ -14,7 +14,7 @@ from headway.models.export import (
     to_transformer_lens,
 )
 
-D_INPUT, D_TARGET, LENGTH, N_READ = 6, 5, 7, 3
+D_INPUT, D_TARGET, LENGTH, N_READ, VOCABULARY = 6, 5, 7, 3, 11
 
 quick = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**31)
@@ -27,13 +27,16 @@ configs = st.builds(
     d_mlp=st.sampled_from([None, 0, 5]),
     act_fn=st.sampled_from(["gelu", "relu"]),
     causal=st.booleans(),
+    positions=st.sampled_from(["learned", "none"]),
 )
 close = {"rtol": 0.0, "atol": 1e-5}
 
 
-def build(config, seed=0):
+def build(config, seed=0, tokens=False):
     """A model in which no weight, bias or norm is left at a plain 0 or 1."""
-    model = Transformer(config, D_INPUT, D_TARGET, LENGTH, N_READ, seed)
+    vocabulary = VOCABULARY if tokens else None
+    sizes = (1 if tokens else D_INPUT, D_TARGET, LENGTH, N_READ, seed, vocabulary)
+    model = Transformer(config, *sizes)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in model.parameters():
@@ -41,8 +44,11 @@ def build(config, seed=0):
     return model
 
 
-def random_inputs(seed=0, batch=2):
-    return torch.randn(batch, LENGTH, D_INPUT, generator=torch.Generator().manual_seed(seed))
+def random_inputs(seed=0, batch=2, tokens=False):
+    generator = torch.Generator().manual_seed(seed)
+    if tokens:
+        return torch.randint(VOCABULARY, (batch, LENGTH), generator=generator)
+    return torch.randn(batch, LENGTH, D_INPUT, generator=generator)
 
 
 def same_weights(one, other):
@@ -50,10 +56,10 @@ def same_weights(one, other):
     return ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in ours)
 
 
-@given(config=configs, seed=seeds)
+@given(config=configs, seed=seeds, tokens=st.booleans())
 @quick
-def test_renamed_weights_come_back_as_they_were(config, seed):
-    weights = build(config, seed).state_dict()
+def test_renamed_weights_come_back_as_they_were(config, seed, tokens):
+    weights = build(config, seed, tokens).state_dict()
     back = from_lens_weights(to_lens_weights(weights))
     assert back.keys() == weights.keys()
     assert all(torch.equal(back[name], weights[name]) for name in weights)
@@ -73,10 +79,10 @@ def test_only_a_model_of_ours_can_be_taken_back():
 
 
 @pytest.mark.lens
-@given(config=configs, seed=seeds)
+@given(config=configs, seed=seeds, tokens=st.booleans())
 @quick
-def test_outputs_and_all_patterns_are_the_same(config, seed):
-    model, inputs = build(config, seed), random_inputs(seed)
+def test_outputs_and_all_patterns_are_the_same(config, seed, tokens):
+    model, inputs = build(config, seed, tokens), random_inputs(seed, tokens=tokens)
     lens = to_transformer_lens(model)
     outputs, cache = lens.run_with_cache(inputs)
     torch.testing.assert_close(outputs, model(inputs), **close)
@@ -88,6 +94,76 @@ def test_outputs_and_all_patterns_are_the_same(config, seed):
         scores = cache[f"blocks.{layer}.attn.hook_attn_scores"]
         torch.testing.assert_close(scores.softmax(-1), named)
         assert not torch.allclose(scores, named)
+
+
+@pytest.mark.lens
+@given(config=configs, seed=seeds, tokens=st.booleans())
+@quick
+def test_a_cache_holds_what_that_of_transformer_lens_holds(config, seed, tokens):
+    model, inputs = build(config, seed, tokens), random_inputs(seed, tokens=tokens)
+    outputs, ours = model.run_with_cache(inputs)
+    theirs_outputs, theirs = to_transformer_lens(model).run_with_cache(inputs)
+    torch.testing.assert_close(outputs, theirs_outputs, **close)
+    assert len(ours) > 10 * config.n_layers
+    for name, value in ours.items():
+        expected = theirs[name]
+        if name.endswith("attn_scores") and config.causal:  # hidden: -inf, there the least float
+            assert torch.equal(value.isinf(), expected < -1e30)
+            value, expected = (x.masked_fill(value.isinf(), 0.0) for x in (value, expected))
+        torch.testing.assert_close(value, expected, **close, msg=lambda why, name=name: name + why)
+    for key in (("pattern", -1), ("resid_post", 0), ("normalized", 0, "ln1"), ("z", -1)):
+        torch.testing.assert_close(ours[key], theirs[key], **close)
+
+
+@pytest.mark.lens
+@pytest.mark.parametrize("tokens", [True, False])
+def test_the_same_hooks_do_the_same(tokens):
+    model = build(TransformerConfig(n_layers=2, d_model=8, n_heads=2), tokens=tokens)
+    inputs = random_inputs(tokens=tokens)
+    lens = to_transformer_lens(model)
+
+    def cut(z, hook):
+        z = z.clone()
+        z[:, :, 1] = 0.0
+        return z
+
+    def shift(value, hook):
+        return value + 1.0 if hook.name.endswith(("resid_mid", "k", "normalized")) else value
+
+    names = ("hook_embed", "attn.hook_k", "hook_resid_mid")
+    hooks = [("blocks.1.attn.hook_z", cut), ("hook_embed", lambda x, hook: x * 2.0)]
+    hooks += [(f"blocks.0.{name}", shift) for name in names[1:]]
+    said = model.run_with_hooks(inputs, fwd_hooks=hooks)
+    torch.testing.assert_close(said, lens.run_with_hooks(inputs, fwd_hooks=hooks), **close)
+    assert not torch.allclose(said, model(inputs), atol=1e-3)
+
+
+@pytest.mark.lens
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("positions", ["learned", "none"])
+def test_tokens_go_over_with_what_their_users_know(causal, positions):
+    config = TransformerConfig(n_layers=2, d_model=8, causal=causal, positions=positions)
+    model, inputs = build(config, tokens=True), random_inputs(tokens=True)
+    lens = to_transformer_lens(model)
+    assert torch.equal(lens.W_E, model.embed.weight)
+    assert torch.equal(lens.W_U, model.unembed.weight.T)
+    assert lens.cfg.d_vocab == VOCABULARY
+    _, cache = lens.run_with_cache(inputs)
+    stream = model.embed.weight[inputs]
+    if positions == "learned":
+        assert torch.equal(lens.W_pos, model.pos_embed.weight)
+        stream = stream + lens.W_pos
+    torch.testing.assert_close(cache["resid_pre", 0], stream)
+    torch.testing.assert_close(lens(inputs[:, :5]), model(inputs[:, :5]), **close)
+    torch.testing.assert_close(
+        lens(cache["resid_pre", 1], start_at_layer=1), model(inputs), **close
+    )
+    with torch.no_grad():
+        lens.embed.weight[3] += 1.0
+        model.embed.weight[3] += 1.0
+    back = from_transformer_lens(lens)
+    assert same_weights(back, model)
+    assert torch.equal(back(inputs), model(inputs))
 
 
 @pytest.mark.lens
@@ -173,10 +249,10 @@ def test_an_edited_pattern_does_what_the_tap_does(config, seed, data):
 
 
 @pytest.mark.lens
-@given(config=configs, seed=seeds)
+@given(config=configs, seed=seeds, tokens=st.booleans())
 @quick
-def test_the_way_back_is_exact(config, seed):
-    model, inputs = build(config, seed), random_inputs(seed)
+def test_the_way_back_is_exact(config, seed, tokens):
+    model, inputs = build(config, seed, tokens), random_inputs(seed, tokens=tokens)
     lens = to_transformer_lens(model.train(seed % 2 == 0))
     back = from_transformer_lens(lens)
     assert same_weights(back, model)
@@ -285,10 +361,14 @@ def test_compatibility_mode_leaves_the_outputs_alone_or_is_refused(d_mlp):
         torch.ones(2, LENGTH, D_INPUT + 1),
     ],
 )
-def test_inputs_that_are_not_vectors_of_the_task_are_refused(wrong):
+def test_inputs_that_are_not_of_the_task_are_refused(wrong):
     lens = to_transformer_lens(build(TransformerConfig(n_layers=1, d_model=8)))
     with pytest.raises(HeadwayError, match=rf"vectors \[batch, position, {D_INPUT}\]"):
         lens(wrong)
+    if wrong.is_floating_point() or wrong.ndim == 3:
+        lens = to_transformer_lens(build(TransformerConfig(n_layers=1, d_model=8), tokens=True))
+        with pytest.raises(HeadwayError, match=r"tokens \[batch, position\]"):
+            lens(wrong)
 
 
 @pytest.mark.lens

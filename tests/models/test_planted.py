@@ -43,7 +43,7 @@ def test_no_head_of_it_can_be_uniform_or_identity(seed):
     known = planted(seed)
     batch = sample(known, 12, seed)
     circuit = circuits(known)[-1]
-    for head in {path[:2] for path in circuit}:
+    for head in {path.at for path in circuit}:
         for idle in (uniform(known), torch.eye(known.task.length)):
             forced, free = (
                 loss(known, batch, circuit, up_to, {head: idle}) for up_to in (99, head[0])
@@ -58,8 +58,8 @@ def test_decoys_are_attended_along_and_cost_nothing(seed):
     assert not known.decoys & useful(known)
     for path in known.decoys:
         assert attention(known, batch, path) > 0.99, path
-    of_use = {path[:2] for path in useful(known)}
-    idle = {path[:2]: uniform(known) for path in known.decoys if path[:2] not in of_use}
+    of_use = {path.at for path in useful(known)}
+    idle = {path.at: uniform(known) for path in known.decoys if path.at not in of_use}
     assert loss(known, batch, useful(known), other=idle) < 1e-4
     assert loss(known, batch, useful(known) | known.decoys) < 1e-4
 
@@ -74,7 +74,7 @@ def test_of_two_routes_either_is_enough_and_one_is_needed():
             for option in group:
                 rest = everything - option
                 assert loss(known, batch, rest) < 1e-4
-                gone = {path[:2] for path in option} - {path[:2] for path in rest}
+                gone = {path.at for path in option} - {path.at for path in rest}
                 blurred = {head: uniform(known) for head in gone}
                 assert loss(known, batch, rest, other=blurred) < 1e-4
             assert loss(known, batch, everything - group[0] - group[1]) > 0.05
@@ -82,13 +82,13 @@ def test_of_two_routes_either_is_enough_and_one_is_needed():
 
 def test_models_of_every_kind_occur():
     many = [planted(seed) for seed in range(40)]
-    assert {known.task.config.depth for known in many} == {1, 2, 3, 4}
+    assert {known.task.depth for known in many} == {1, 2, 3, 4}
     assert {known.model.config.n_heads for known in many} == {1, 2, 3}
     assert {known.model.config.n_layers for known in many} == {3, 4, 5, 6, 7, 8}
     for known in many:
         assert known.model.config.attn_only == (not known.alternatives)
     assert {known.model.config.attn_only for known in many} == {True, False}
-    in_useful_heads = [d for k in many for d in k.decoys if d[:2] in {p[:2] for p in useful(k)}]
+    in_useful_heads = [d for k in many for d in k.decoys if d.at in {p.at for p in useful(k)}]
     assert in_useful_heads
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -209,6 +210,22 @@ def test_initial_weights_have_the_spread_asked_for(init):
         assert abs(weight.std() / expected - 1) < 5 / math.sqrt(2 * n), name
 
 
+@pytest.mark.parametrize("d_mlp", [0, 16])
+@pytest.mark.parametrize("init", ["gpt2", "orthogonal"])
+def test_layers_above_some_write_nothing_at_first(init, d_mlp):
+    config = TransformerConfig(3, 16, d_mlp=d_mlp, init=init, silent_above=1)
+    silent = Transformer(config, D_INPUT, D_TARGET, LENGTH, 1).state_dict()
+    all_write = replace(config, silent_above=None)
+    loud = Transformer(all_write, D_INPUT, D_TARGET, LENGTH, 1).state_dict()
+    for name, weight in silent.items():
+        writes = name.endswith(("attn.out.weight", "mlp.down.weight"))
+        if writes and not name.startswith("blocks.0."):
+            assert not weight.any(), name
+            assert loud[name].any(), name
+        else:
+            assert torch.equal(weight, loud[name]), name
+
+
 @pytest.mark.parametrize("init", ["gpt2", "fan_in"])
 def test_weights_depend_on_the_seed_alone(init):
     config = TransformerConfig(n_layers=2, d_model=8, init=init)
@@ -230,7 +247,7 @@ def test_weights_depend_on_the_seed_alone(init):
         ({"d_model": 0}, "model.d_model = 0", "a whole number of at least 1"),
         ({"n_heads": 0}, "model.n_heads = 0", "a whole number of at least 1"),
         ({"d_head": 0}, "model.d_head = 0", "a whole number of at least 1"),
-        ({"d_mlp": -1}, "model.d_mlp = -1", "0 (attention only) or more"),
+        ({"d_mlp": -1}, "model.d_mlp = -1", "a whole number of at least 0"),
         ({"d_model": 64, "n_heads": 3}, "model.n_heads = 3", "a divisor of model.d_model = 64"),
     ],
 )
@@ -243,3 +260,11 @@ def test_bad_configs_are_refused_by_name(fields, named, allowed):
 
 def test_heads_that_do_not_divide_are_fine_with_a_width():
     assert TransformerConfig(d_model=64, n_heads=3, d_head=5).head_width == 5
+
+
+def test_embeddings_of_tokens_can_be_longer():
+    plain, longer = (TransformerConfig(2, 16, init="orthogonal", embed_scale=s) for s in (1.0, 3.0))
+    ours, theirs = (Transformer(c, 1, 5, 4, 4, vocabulary=5) for c in (longer, plain))
+    for name, weight in ours.state_dict().items():
+        factor = 3 if name == "embed.weight" else 1
+        assert torch.allclose(weight, factor * theirs.state_dict()[name]), name

@@ -5,14 +5,13 @@ import json
 import pytest
 
 from headway import terminal
+from headway.changes import changed
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.papers import depths
 from headway.papers.depths import small
-from headway.tasks import RetrievalConfig
 from headway.theory import closed_form
 from headway.training import Run, RunConfig
-from headway.training.config import changed
 from headway.training.files import write_json
 
 
@@ -26,7 +25,6 @@ def test_the_plan_crosses_depths_layers_and_seeds():
     plan = depths.plan()
     assert len(plan.runs) == 5 * 6 * 3
     config = plan.runs["depth=4,layers=2,seed=1"]
-    assert isinstance(config.task, RetrievalConfig)
     assert (config.task.depth, config.model.n_layers, config.seed) == (4, 2, 1)
     assert config.model.n_heads == 1
     assert len(depths.plan({"model.d_model": "32,64", "seed": "0"}).runs) == 60
@@ -98,7 +96,7 @@ def test_what_counts_as_learnt_follows_the_plateau(tmp_path):
     put(depths.plan(axes), tmp_path, next(iter(depths.plan(axes).runs)), (0.4, 0.4))
     (cell,) = depths.results(axes, tmp_path)
     assert cell.learnt == (0,)
-    axes = {"depth": "3", "layers": "2", "seed": "0", "task.curriculum": "false"}
+    axes = {"depth": "3", "layers": "2", "seed": "0", "training.curriculum": "final_hop"}
     plan = depths.plan(axes)
     run = Run.create(tmp_path / "asked" / next(iter(plan.runs)), next(iter(plan.runs.values())))
     outcome = {"status": "done", "val_loss": 0.3, "partial": {"x_3": 0.3}, "seconds": 1.0}
@@ -151,9 +149,9 @@ def test_the_command_trains_draws_and_goes_on(tmp_path, monkeypatch, capsys):
         (["--grid", "model.n_layers=2"], "grid = 'model.n_layers' is not allowed: it must be wri"),
         (
             ["--grid", "depth=0"],
-            "cell layers=1,seed=0: task.depth = 0 is not allowed",
+            "cell layers=1,seed=0: depth = 0 is not allowed",
         ),
-        (["--grid", "seed="], "'seed=' is not FIELD=VALUES"),
+        (["--grid", "seed="], "'seed=' is not FIELD=VALUE"),
         (["--grid", "model.d_model=8", "--figure", "x.svg"], "left out where model.d_model vary"),
         (["--file", "x.csv"], "file = 'x.csv' is not allowed"),
     ],

@@ -5,8 +5,9 @@ import pytest
 from headway.circuits import Circuit, Paths, Uniform
 from headway.papers.measures import printed as measures
 from headway.papers.measures import reading
+from headway.paths import Path
 
-PAIRS = {"s2→s1", "s4→s3", "s6→s5"}
+PAIRS = {"s2←s1", "s4←s3", "s6←s5"}
 
 
 def circuit(*layers: set[str]) -> Circuit:
@@ -21,13 +22,13 @@ def circuit(*layers: set[str]) -> Circuit:
     ("first", "joins"),
     [
         (PAIRS, True),
-        (PAIRS | {"s1→s1"}, True),
-        (PAIRS - {"s4→s3"}, False),
-        ({"s0→s2"}, False),
+        (PAIRS | {"s1←s1"}, True),
+        (PAIRS - {"s4←s3"}, False),
+        ({"s0←s2"}, False),
     ],
 )
 def test_the_first_head_joins_every_pair_or_does_not(first, joins):
-    assert measures._first_joins_pairs(circuit(set(), first, {"s0→s2"}), 3) is joins
+    assert measures._first_joins_pairs(circuit(set(), first, {"s0←s2"}), 3) is joins
 
 
 def test_a_circuit_without_useful_heads_has_nothing_first_or_beyond():
@@ -37,18 +38,18 @@ def test_a_circuit_without_useful_heads_has_nothing_first_or_beyond():
 
 
 def test_beyond_the_first_head_layers_are_ranked():
-    one = circuit(PAIRS, set(), {"s0→s2"}, {"s0→s4"})
-    other = circuit(set(), PAIRS, {"s0→s2"}, set(), {"s0→s4"})
+    one = circuit(PAIRS, set(), {"s0←s2"}, {"s0←s4"})
+    other = circuit(set(), PAIRS, {"s0←s2"}, set(), {"s0←s4"})
     assert measures._beyond_first(one) == measures._beyond_first(other)
-    assert sorted(measures._beyond_first(one)) == [(1, "s0→s2"), (2, "s0→s4")]
+    assert sorted(measures._beyond_first(one)) == [(1, "s0←s2"), (2, "s0←s4")]
 
 
-CHAIN = circuit({"s2→s1", "s4→s3"}, {"s0→s2"}, {"s0→s4"})
+CHAIN = circuit({"s2←s1", "s4←s3"}, {"s0←s2"}, {"s0←s4"})
 
 
 def births(**steps: float | None) -> dict:
-    names = {"pair1": (0, 0, "s2→s1"), "pair2": (0, 0, "s4→s3")}
-    names |= {"x1": (1, 0, "s0→s2"), "x2": (2, 0, "s0→s4")}
+    names = {"pair1": Path.of(0, 0, "s2←s1"), "pair2": Path.of(0, 0, "s4←s3")}
+    names |= {"x1": Path.of(1, 0, "s0←s2"), "x2": Path.of(2, 0, "s0←s4")}
     return {path: steps.get(name) for name, path in names.items()}
 
 
@@ -69,16 +70,17 @@ def test_the_query_looks_along_the_chain_in_order_or_not():
     assert measures._looks_in_order(births(x1=200, x2=300)) is True
     assert measures._looks_in_order(births(x1=300, x2=200)) is False
     assert measures._looks_in_order(births(x1=300)) is None
-    at_the_second_place = {(1, 0, "s0→s2"): 400.0, (2, 0, "s0→s3"): 100.0, (3, 0, "s0→s4"): 200.0}
+    steps = {"L1.H0 s0←s2": 400.0, "L2.H0 s0←s3": 100.0, "L3.H0 s0←s4": 200.0}
+    at_the_second_place = {Path.parse(path): step for path, step in steps.items()}
     assert measures._looks_in_order(at_the_second_place) is True
 
 
 @pytest.mark.parametrize(
     ("relation", "leaps"),
-    [("s2→s1", False), ("s1→s2", False), ("s0→s1", True), ("s0→s2", True), ("s2→s3", True)],
+    [("s2←s1", False), ("s1←s2", False), ("s0←s1", True), ("s0←s2", True), ("s2←s3", True)],
 )
 def test_a_leap_leads_from_one_pair_to_another(relation, leaps):
-    assert measures._leaps((0, 0, relation)) is leaps
+    assert measures._leaps(Path.of(0, 0, relation)) is leaps
 
 
 def test_ranks_correlate():

@@ -57,10 +57,10 @@ def test_a_text_of_ones_own_is_used_and_told(tmp_path, monkeypatch):
     text.write_text("never odd or even; " * 50)
     changed = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
     assert changed.task.sha256 != config.task.sha256
-    assert reproduce.texts(MECHANISMS["noisy-recall"], "small") == ["text in own.txt"]
-    assert reproduce.texts(MECHANISMS["khop-depth"], "small") == []
+    assert MECHANISMS["noisy-recall"].texts("small") == ["text in own.txt"]
+    assert not MECHANISMS["khop-depth"].texts("small")
     monkeypatch.delenv("HEADWAY_CORPUS")
-    (told,) = reproduce.texts(MECHANISMS["three-gradient-steps"], "smoke")
+    (told,) = MECHANISMS["three-gradient-steps"].texts("smoke")
     assert "synthetic chain of 32 tokens" in told
 
 

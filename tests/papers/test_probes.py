@@ -4,17 +4,17 @@ import torch
 from headway.models import Transformer, TransformerConfig
 from headway.papers.talk.measures.bigrams import settled
 from headway.papers.talk.measures.probes import OUTPUT, PREVIOUS, PROBES, TRIGGER, chances, recalled
-from headway.tasks import UNASKED, Bigrams, BigramsConfig
+from headway.tasks import IGNORE_INDEX, Bigrams
 
 D = 96
-CONFIG = BigramsConfig(length=24, vocabulary=20, n_triggers=3, asked="in-context")
+TASK = Bigrams(length=24, n_tokens=20, n_triggers=3, asked_at="in-context")
 
 
 def simple(task, seed=0):
     config = TransformerConfig(
         n_layers=2, d_model=D, n_heads=1, d_mlp=0, norm="none", init="associative"
     )
-    model = Transformer(config, 2, task.d_target, task.length, task.n_read, seed, task.vocabulary)
+    model = Transformer(config, 1, task.d_target, task.length, task.n_read, seed, task.vocabulary)
     return model.requires_grad_(False)
 
 
@@ -25,35 +25,33 @@ def planted(task, sharpness=400.0):
     tokens, places = vectors[:20], vectors[20 : 20 + task.length]
     told = vectors[44:64]
     model.embed.weight.copy_(tokens)
-    model.embed.places.copy_(places)
+    model.pos_embed.weight.copy_(places)
     model.unembed.weight.copy_(vectors[64:84])
     first, second = (block.attn for block in model.layers)
     for attention, value in ((first, told.T @ tokens), (second, torch.eye(D))):
         attention.qkv.weight[2 * D :] = value
         attention.out.weight.copy_(torch.eye(D))
     first.qkv.weight[D : 2 * D] = sharpness * places[1:].T @ places[:-1]
-    triggers = task.frequent
+    triggers = task.frequent()
     second.qkv.weight[D : 2 * D] = sharpness * tokens[triggers].T @ told[triggers]
     second.out.weight.copy_(10 * model.unembed.weight.T @ tokens)
     return model
 
 
 def test_an_induction_head_written_by_hand_recalls_everything_and_works():
-    task = Bigrams(CONFIG)
-    model = planted(task)
+    task, model = TASK, planted(TASK)
     assert {name: probe(model, task) for name, probe in PROBES.items()} == dict.fromkeys(PROBES, 1)
     batch = task.sample(64, torch.Generator().manual_seed(0))
     # The first position sees itself alone, and takes its own token for the one before it.
-    wanted = batch.targets[~torch.isin(batch.inputs[:, 0, 0], task.frequent), :, 0]
-    told = model(batch.inputs)[~torch.isin(batch.inputs[:, 0, 0], task.frequent)].argmax(-1)
-    assert (wanted != UNASKED).sum() > 100
-    assert told.eq(wanted)[wanted != UNASKED].all()
+    usual = ~torch.isin(batch.inputs[:, 0], task.frequent())
+    wanted, told = batch.targets[usual, :, 0], model(batch.inputs)[usual].argmax(-1)
+    assert (wanted != IGNORE_INDEX).sum() > 100
+    assert told.eq(wanted)[wanted != IGNORE_INDEX].all()
 
 
 @pytest.mark.parametrize("name", [OUTPUT, TRIGGER, PREVIOUS])
 def test_a_probe_tells_of_one_memory_alone(name):
-    task = Bigrams(CONFIG)
-    model = planted(task)
+    task, model = TASK, planted(TASK)
     first, second = (block.attn for block in model.layers)
     weights = {
         OUTPUT: second.out.weight,
@@ -67,8 +65,7 @@ def test_a_probe_tells_of_one_memory_alone(name):
 
 @pytest.mark.parametrize("triggers", ["frequent", "drawn"])
 def test_random_weights_recall_by_chance(triggers):
-    config = BigramsConfig(length=12, vocabulary=12, n_triggers=3, triggers=triggers)
-    task = Bigrams(config)
+    task = Bigrams(length=12, n_tokens=12, n_triggers=3, triggers=triggers)
     found = {name: [] for name in PROBES}
     for seed in range(200):
         model = simple(task, seed)

@@ -8,15 +8,21 @@ from headway.papers import measures, reproduce
 from headway.papers.claims import claims
 from headway.papers.experiments import EXPERIMENTS
 from headway.papers.reproduce import GROUPS
-from headway.training import Run, to_dict
+from headway.training import FinalHop, Run, to_dict
+from headway.training.config import FORMAT
 
 TWO_HOPS = {
     *("ic_in_chain_order", "ic_later_costs_more", "d_in_chain_order"),
     *("d_induction_first", "d_looks_in_order", "d_reuse"),
     *("depths_correlation", "depths_first_hop_correlation"),
     *("circuits_more_layers=8", "circuits_more_width=32", "circuits_more_heads=2"),
+    *("algorithm_tight_jumps", "algorithm_full_jumps", "algorithm_mixture_jumps"),
+    *("algorithm_mixture_passes", "algorithm_by_mixture", "algorithm_by_model"),
+    *("algorithm_by_curriculum", "algorithm_jump_layers", "algorithm_pass_layers"),
+    "algorithm_kept",
 }
-"""What the smoke models, of one hop and one shape, cannot show; other tests do."""
+"""What the smoke models, of one hop and one shape, or that learn nothing, cannot show; other tests
+do."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +45,7 @@ def test_everything_runs_and_is_drawn(smoke):
     assert {"fig7-births-seed=1.svg", "appendix-d-seed=1.svg"} < drawn
     assert {"appendix-c-abc-seed=1.svg", "appendix-c-d-seed=1.svg"} < drawn
     assert {"depths.svg", "curricula.svg", "circuits.svg", "lengths.svg"} < drawn
+    assert "algorithms.svg" in drawn
 
 
 def test_every_claim_but_those_of_language_models_is_measured(smoke):
@@ -114,7 +121,7 @@ def test_the_paper_scale_is_as_printed():
     assert (config.model.n_layers, config.model.d_model, config.model.head_width) == (24, 512, 16)
     assert (config.model.mlp_width, config.task.depth, config.training.steps) == (0, 4, 6400)
     for config in GROUPS["non-ic"].plan("paper").values():
-        assert (config.task.depth, config.task.curriculum) == (3, False)
+        assert (config.task.depth, config.training.curriculum) == (3, FinalHop())
         assert (config.model.n_heads, config.training.batch_size) == (8, 512)
 
 
@@ -126,7 +133,7 @@ def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
     folder = tmp_path / "d" / "seed=1"
     folder.mkdir(parents=True)
     config = Run.open(smoke / "d" / "seed=1").config
-    (folder / "config.json").write_text(json.dumps({"format": 3, **to_dict(config)}))
+    (folder / "config.json").write_text(json.dumps({"format": FORMAT, **to_dict(config)}))
     failed = {"status": "failed", "message": "the loss is nan", "step": 3}
     (folder / "outcome.json").write_text(json.dumps(failed))
     found, missing = reproduce.measured(fig6, "smoke", tmp_path)
@@ -172,7 +179,10 @@ def test_later_hops_cost_more_only_if_they_do(tmp_path):
     for layers, (first, second) in losses.items():
         folder = tmp_path / f"layers={layers}"
         folder.mkdir()
-        config = {"format": 3, **to_dict(GROUPS["ic"].plan("small")[f"layers={layers},seed=0"])}
+        config = {
+            "format": FORMAT,
+            **to_dict(GROUPS["ic"].plan("small")[f"layers={layers},seed=0"]),
+        }
         (folder / "config.json").write_text(json.dumps(config))
         runs[folder.name] = Run.open(folder)
         hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (first, second, 0.9, 0.9), strict=True))

@@ -9,7 +9,7 @@ from headway.circuits import Circuit, Paths, Uniform
 from headway.papers.measures import reading, studies
 from headway.papers.setups import GROUPS, WAYS
 from headway.training import Run
-from headway.training.data import generator_for
+from headway.training.seeds import generator_for
 
 
 def written(tmp_path, group, name, losses):
@@ -28,6 +28,42 @@ def test_ways_of_asking_differ_in_what_they_say(tmp_path):
         asked = [str(configs[f"{way},seed={seed}"]) for way in WAYS]
         assert len(set(asked)) == len(WAYS)
     assert all(config.task.depth == 3 for config in configs.values())
+
+
+def test_ways_of_asking_are_what_they_are_called():
+    """What models answer at last, and what steps 1, 300 and 500 ask for: depth, hops by index."""
+    configs = GROUPS["curricula"].plan("small")
+    every, last = ("x_1", "x_2", "x_3"), ("x_3",)
+    expected = {
+        "concatenated": (every, [None] * 3, [None] * 3),
+        "concatenated+rising": (every, [1, 2, 3], [None] * 3),
+        "gap": (("x_1", "x_3"), [None] * 3, [None] * 3),
+        "near-to-far": (every, [None] * 3, [[0], [0, 1], [0, 1, 2]]),
+        "far-to-near": (every, [None] * 3, [[2], [1, 2], [0, 1, 2]]),
+        "easy-to-hard": (last, [1, 2, 3], [None] * 3),
+        "by-layers": (last, [None] * 3, [None] * 3),
+        "none": (last, [None] * 3, [None] * 3),
+    }
+    for way, (answered, depths, hops) in expected.items():
+        config = configs[f"{way},seed=0"]
+        curriculum = config.training.curriculum
+        assert curriculum.view(config.task).hops == answered, way
+        taught = curriculum.taught(config.task)
+        steps = (1, 300, 500)
+        assert [curriculum.depth_at(step, taught, 0) for step in steps] == depths, way
+        asked = [curriculum.hops_at(step, taught, 0) for step in steps]
+        assert [one if one is None else list(one) for one in asked] == hops, way
+    for way, answered in (("concatenated+mixture", every), ("mixture", last)):
+        config = configs[f"{way},seed=0"]
+        curriculum = config.training.curriculum
+        assert curriculum.view(config.task).hops == answered
+        drawn = {curriculum.depth_at(step, config.task, 0) for step in range(1, 40)}
+        assert drawn == {1, 2, 3}
+    random = configs["random-target,seed=0"]
+    drawn = [random.training.curriculum.hops_at(step, random.task, 0) for step in range(1, 40)]
+    assert {tuple(one) for one in drawn} == {(0,), (1,), (2,)}
+    taught = configs["by-layers,seed=0"].training.curriculum.taught(random.task)
+    assert taught.hops == every
 
 
 def test_curricula_are_judged_by_the_answer(tmp_path):
@@ -52,7 +88,8 @@ def test_what_a_mixture_learns_short_of_the_answer_is_told(tmp_path):
     assert list(found) == [f"mixture D={depth} seed=0" for depth in (1, 2, 3)]
     draws = run.task.draw(512, generator_for("cpu", 0, "by depth"))
     for depth, loss in enumerate(found.values(), start=1):
-        batch = run.task.assemble(draws, depth)
+        batch = run.task.shallower(draws, depth)
+        assert batch.inputs.shape[1] == 4 * (2 * depth + 1)
         with torch.no_grad():
             expected = (run.model()(batch.inputs) - batch.targets.flatten(2)).square().mean()
         assert loss == pytest.approx(expected.item(), rel=1e-5)
@@ -120,9 +157,9 @@ def circuit(*layers):
 
 
 def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
-    one = circuit({"s2→s1"}, set(), {"s0→s2"})
-    same = circuit(set(), {"s2→s1"}, {"s0→s2"})
-    other = circuit({"s0→s2"}, {"s2→s1"})
+    one = circuit({"s2←s1"}, set(), {"s0←s2"})
+    same = circuit(set(), {"s2←s1"}, {"s0←s2"})
+    other = circuit({"s0←s2"}, {"s2←s1"})
     assert studies._own({"a": one, "b": same, "c": other}) == {"a": 0, "b": 0, "c": 1}
     assert studies._own({"a": one}) == {}
 

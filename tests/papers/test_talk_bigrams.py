@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from headway.papers.measures import reading
 from headway.papers.talk import induction, noise, three_steps
 from headway.papers.talk.measures import bigrams, probes
 from headway.papers.talk.measures import noise as measures
-from headway.tasks import UNASKED, make_task
+from headway.paths import Path
+from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
 
@@ -48,8 +50,8 @@ def joint(tmp_path_factory):
 def test_margins_add_up_to_the_logits(noisy):
     task, model = noisy.task, noisy.model()
     batch = bigrams.unseen(noisy)
-    wanted = batch.targets[..., task.hop_names.index("in-context")]
-    asked = wanted != UNASKED
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    asked = wanted != IGNORE_INDEX
     logits = predictions(model, batch)
     told = logits[..., task.noise_token] - logits.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
     mlp, attention = measures.margins(model, task, batch)
@@ -180,11 +182,11 @@ def test_joint_training_gains_what_it_loses_less(joint, monkeypatch):
 @pytest.mark.parametrize(
     ("paths", "faithful", "expected"),
     [
-        ([(0, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.ALL)], True, True),
-        ([(0, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.LATEST)], True, True),
-        ([(0, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.ALL)], False, False),
-        ([(1, 0, bigrams.PREVIOUS_TOKEN), (1, 0, bigrams.ALL)], True, False),
-        ([(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], True, True),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.LATEST)], True, True),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], False, False),
+        ([Path.of(1, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], True, False),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
     ],
 )
 def test_an_induction_head_is_one_of_a_circuit_that_explains(
@@ -208,14 +210,14 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
 
 def test_accuracy_counts_in_context_outputs_alone(joint, monkeypatch):
     batch = bigrams.unseen(joint)
-    column = joint.task.hop_names.index("in-context")
+    column = joint.task.hops.index("in-context")
     wanted = batch.targets[..., column].clamp(min=0)
-    vocabulary = make_task(joint.config.task).d_target
+    vocabulary = joint.task.d_target
     wrong_first = wanted.clone()
     wrong_first[: len(wanted) // 2] = (wrong_first[: len(wanted) // 2] + 1) % vocabulary
     logits = torch.nn.functional.one_hot(wrong_first, vocabulary).float()
-    monkeypatch.setattr(bigrams, "predictions", lambda *_: logits)
-    asked = (batch.targets[..., column] != UNASKED).sum(1).double()
+    monkeypatch.setattr(reading, "predictions", lambda *_: logits)
+    asked = (batch.targets[..., column] != IGNORE_INDEX).sum(1).double()
     expected = asked[len(wanted) // 2 :].sum() / asked.sum()
     assert bigrams.in_context_accuracy(joint) == pytest.approx(expected.item())
 

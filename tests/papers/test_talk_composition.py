@@ -3,22 +3,27 @@
 import pytest
 import torch
 
+from headway.changes import changed
 from headway.papers.talk import composition
 from headway.papers.talk import composition_drawings as drawings
 from headway.papers.talk.measures import composition as measures
+from headway.tasks import IGNORE_INDEX
 from headway.training import train
-from headway.training.config import changed
+from headway.training.curriculum import Implicit, Scheduled
 from headway.training.data import Stream, held_out
 
-SHORT = {"training.steps": 4, "training.cooldown_steps": 1, "training.rising_every": 2}
+SHORT = {"training.steps": 4, "training.cooldown_steps": 1}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("composition")
     fields = SHORT | {"training.warmup_steps": 0, "training.eval_every": 2}
-    configs = composition.curricula("smoke")
-    return {name: train(changed(c, fields), folder / name) for name, c in configs.items()}
+    rising = {"training.curriculum": Scheduled("rising", every=2)}
+    return {
+        name: train(changed(c, fields | (rising if "easy" in name else {})), folder / name)
+        for name, c in composition.curricula("smoke").items()
+    }
 
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
@@ -38,21 +43,22 @@ def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
         assert config.model == first.model
         assert config.task.hidden == config.seed
         together = way in ("mixture", "easy-to-hard")
-        assert config.task.hops == (size.together if together else (int(way.removeprefix("k=")),))
-        assert config.training.targets == ("rising" if way == "easy-to-hard" else "all")
+        assert config.task.asked == (size.together if together else (int(way.removeprefix("k=")),))
+        every = size.steps // (2 * len(size.together))
+        rising = Scheduled("rising", every=every)
+        assert config.training.curriculum == (rising if way == "easy-to-hard" else Implicit())
 
 
 def test_from_easy_to_hard_all_are_asked_in_the_second_half():
     config = composition.curricula("small")["N=5,easy-to-hard,seed=0"]
-    task = config.training
-    assert (len(config.task.hops) - 1) * task.rising_every <= task.steps / 2
+    assert config.training.curriculum.full_from(config.task) <= config.training.steps / 2
 
 
 def test_accuracy_is_of_the_most_hops(runs):
     run = runs["N=3,mixture,seed=0"]
     batch = held_out(run.task, measures.SEQUENCES, 0, run.device, "accuracy")
     said = run.model()(batch.inputs)[..., -run.config.task.n_symbols :].argmax(-1)
-    right = (said == batch.targets[:, :, -1, 0]).float().mean().item()
+    right = (said == batch.targets[:, :, -1]).float().mean().item()
     assert measures.last_accuracy(run) == pytest.approx(right)
 
 
@@ -132,10 +138,10 @@ def test_figures_have_the_hardest_problem_and_every_kind(runs):
 
 def test_hops_that_rise_count_one_after_the_other(runs):
     run = runs["N=3,easy-to-hard,seed=0"]
-    stream = Stream(run.task, run.config.training, 0, "cpu")
+    stream = Stream(run.config)
     whole = run.task.assemble(stream.draws(1))
     first, second = stream.batch(1), stream.batch(3)
     assert torch.equal(first.inputs, whole.inputs)
     assert torch.equal(first.targets[:, :, 0], whole.targets[:, :, 0])
-    assert (first.targets[:, :, 1] == -1).all()
+    assert (first.targets[:, :, 1] == IGNORE_INDEX).all()
     assert torch.equal(second.targets, run.task.assemble(stream.draws(3)).targets)

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
+from headway.changes import changed
 from headway.models import attention_patterns
 from headway.papers.talk import khop
 from headway.papers.talk.measures import khop as measures
-from headway.tasks import NONE
+from headway.tasks import NO_KEY
 from headway.theory import hop_flow, retrieval_flow
 from headway.training import train
-from headway.training.config import changed
 from headway.training.data import held_out
 
 SHORT = {"training.steps": 2, "training.cooldown_steps": 1, "training.warmup_steps": 0}
@@ -33,7 +33,7 @@ def test_accuracies_are_over_places_with_an_answer(runs):
     batch = held_out(run.task, measures.SEQUENCES, run.config.seed, run.device, "accuracy")
     said = run.model()(batch.inputs).argmax(-1)
     counts = {1: [0, 0], 2: [0, 0]}
-    for row, (first, *_) in enumerate(batch.inputs[..., 0].tolist()):
+    for row, (first, *_) in enumerate(batch.inputs.tolist()):
         k = first - run.config.task.n_symbols + 1
         targets = batch.targets[row, :, k - 1]
         there = targets != run.task.none
@@ -57,17 +57,17 @@ def test_accuracies_are_sorted_by_what_so_many_layers_can_do(runs):
 def test_attention_along_find_is_that_of_the_heads(runs):
     run = runs["layers=3,seed=0"]
     batch = held_out(run.task, 128, run.config.seed, run.device, "attention")
-    twice = batch.inputs[:, 0, 0] == run.config.task.n_symbols + 1
+    twice = batch.inputs[:, 0] == run.config.task.n_symbols + 1
     patterns = attention_patterns(run.model(), batch.inputs[twice])
     along = []
     for j in (1, 2):
-        relation = run.task.paths(batch)[f"find^{j}"]
+        relation = run.task.relations(batch)[f"find^{j}"]
         queries, keys = relation.queries[twice], relation.keys[twice]
         rows = [
             patterns[s, :, :, q, k]
             for s in range(len(queries))
             for q, k in zip(queries[s].tolist(), keys[s, :, 0].tolist(), strict=True)
-            if k != NONE
+            if k != NO_KEY
         ]
         along.append(torch.stack(rows).mean(0))
     found = measures.find_attention(run, 2)

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
+from headway.changes import changed
 from headway.papers.claims import SCALES
 from headway.papers.talk import memories
 from headway.papers.talk.measures import capacity
 from headway.papers.talk.measures import memories as measures
 from headway.training import Run, train
-from headway.training.config import changed
 
 
 @pytest.mark.parametrize("parameters", [20.0, 400.0, 9000.0])
@@ -67,14 +67,14 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
         config = changed(base, fields)
         name = f"items={n}"
         runs[name] = planted(tmp_path, name, config, known)
-    assert capacity.accuracy(runs["items=8"]) == 1.0
-    assert capacity.accuracy(runs["items=10"]) == pytest.approx(0.5)
-    found, missing = capacity.capacities(runs, measures.shape, measures.items)
+    assert measures.known_share(runs["items=8"]) == 1.0
+    assert measures.known_share(runs["items=10"]) == pytest.approx(0.5)
+    found, missing = capacity.capacities(runs, measures.shape, measures.every_item)
     assert found == {"d=12,seed=0": pytest.approx(8 * (10 / 8) ** 0.02)}
     assert missing == {}
-    only, missing = capacity.capacities({"a": runs["items=8"]}, measures.shape, measures.items)
+    only, missing = capacity.capacities({"a": runs["items=8"]}, measures.shape, measures.every_item)
     assert (only, missing) == ({}, {"d=12,seed=0": 8.0})
-    _, missing = capacity.capacities({"b": runs["items=10"]}, measures.shape, measures.items)
+    _, missing = capacity.capacities({"b": runs["items=10"]}, measures.shape, measures.every_item)
     assert missing == {"d=12,seed=0": 10.0}
     groups = {"memories-linear": runs, "memories-mlp": {}, "memories-longer": runs}
     same = measures.associative(groups)
@@ -124,7 +124,7 @@ def test_a_trained_step_is_the_one_that_is_written_down(tmp_path):
     run = train(config, tmp_path / "run")
     assert run.config.training.steps == 1
     assert measures._as_written(run) < 1e-5
-    assert capacity.accuracy(run) == 1.0
+    assert measures.known_share(run) == 1.0
     start = planted(tmp_path, "start", config, 0)
     assert measures._as_written(start) > 0.1
 

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
+from headway.changes import changed
 from headway.papers.claims import SCALES, claims
 from headway.papers.talk import recall
 from headway.papers.talk.measures import capacity
 from headway.papers.talk.measures import recall as measures
 from headway.papers.talk.measures.recall import Losses, Stage
 from headway.training import Run, train
-from headway.training.config import changed
 
 
 def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
@@ -20,15 +20,15 @@ def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
     run = Run.create(tmp_path / "run", config)
     state = {name: torch.zeros_like(w) for name, w in run.new_model("cpu").state_dict().items()}
     task = run.task
-    state["unembed.bias"][task.answers[0, 0]] = 2.0
+    state["unembed.bias"][task.answers()[0, 0]] = 2.0
     run.save_checkpoint(0, state)
-    batch = capacity.everything(run)
+    batch = measures.every_fact(run)
     assert len(batch.inputs) == 16 * 4
-    assert batch.targets.flatten().tolist() == task.facts.flatten().tolist()
+    assert batch.targets.flatten().tolist() == task.facts().flatten().tolist()
     (losses,) = measures.course(run)
     others = task.d_target - 1
     total = others + math.exp(2)
-    first = task.facts == task.answers[0, 0]
+    first = task.facts() == task.answers()[0, 0]
     relation = [math.log(total / (7 + math.exp(2)))] * 16 + [math.log(total / 8)] * 48
     whole = torch.where(first, math.log(total) - 2, math.log(total))
     assert losses.relation == pytest.approx(sum(relation) / 64, rel=1e-5)
@@ -147,9 +147,9 @@ def planted(tmp_path, name, config, share):
     """A run that knows the facts of one answer by its bias: the share of them is what it knows."""
     run = Run.create(tmp_path / name, config)
     state = {k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()}
-    state["unembed.bias"][run.task.facts[0, 0]] = 1.0
+    state["unembed.bias"][run.task.facts()[0, 0]] = 1.0
     run.save_checkpoint(0, state)
-    assert capacity.accuracy(run) == pytest.approx(share)
+    assert capacity.accuracy(run, measures.every_fact(run)) == pytest.approx(share)
     return run
 
 

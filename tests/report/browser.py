@@ -1,6 +1,7 @@
 """A page in a real browser, watched: what it complains of, and what it asks the network for."""
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,6 +84,13 @@ class Visit:
     def _asked(self, request: Request) -> None:
         if request.url != self.url:
             self.complaints.append(f"asks for {request.url}")
+
+    def wait_until(self, expression: str, seconds: float = 20.0) -> None:
+        """Waits until an expression is true; Playwright's own way is not allowed by the page."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < end, f"{expression} is not true after {seconds:g} s"
+            time.sleep(0.02)
 
     def settle(self) -> None:
         """Waits until what was asked of the page is drawn."""

@@ -5,14 +5,11 @@ from pathlib import Path
 import pytest
 from altered import certified
 from pages import Written, written
-from tiny_runs import tiny_config
+from tiny_runs import ANY_LOSS, path_names, tiny_config
 
 from headway.circuits import Discovery, Paths, Trial, discover, emergence
-from headway.tasks import ConditionalConfig, RetrievalConfig
+from headway.tasks import Conditional, Retrieval
 from headway.training import Run, RunConfig, train
-
-ANY_LOSS = 10.0
-"""A threshold under which even an untrained model has a circuit."""
 
 
 def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
@@ -26,7 +23,7 @@ def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
 
 def with_paths(found: Discovery, run: Run) -> Discovery:
     """The discovery with paths in both layers, so that there is something to draw and to date."""
-    names = run.task.path_names
+    names = path_names(run.task)
     circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
     circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
     given = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
@@ -40,7 +37,7 @@ def with_paths(found: Discovery, run: Run) -> Discovery:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Run:
     """A run with circuit and timeline; nobody may write to its folder."""
-    config = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+    config = tiny_config(Retrieval(depth=1, n_chains=2))
     return trained(tmp_path_factory.mktemp("finished") / "run", config)
 
 
@@ -53,7 +50,7 @@ def run(finished, tmp_path) -> Run:
 @pytest.fixture(scope="session")
 def unfinished(tmp_path_factory) -> Run:
     """A run of which only the training is done."""
-    config = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+    config = tiny_config(Retrieval(depth=1, n_chains=2))
     return trained(tmp_path_factory.mktemp("unfinished") / "run", config, taken_apart=False)
 
 
@@ -61,9 +58,9 @@ def unfinished(tmp_path_factory) -> Run:
 def other(request, tmp_path_factory) -> Run:
     """Finished runs of other tasks and models."""
     config = {
-        "conditional": tiny_config(ConditionalConfig(n_chains=2)),
-        "no mask": tiny_config(RetrievalConfig(depth=2, n_chains=2), causal=False),
-        "several heads": tiny_config(RetrievalConfig(depth=1, n_chains=3), n_heads=2),
+        "conditional": tiny_config(Conditional(n_chains=2)),
+        "no mask": tiny_config(Retrieval(depth=2, n_chains=2), causal=False),
+        "several heads": tiny_config(Retrieval(depth=1, n_chains=3), n_heads=2),
     }[request.param]
     return trained(tmp_path_factory.mktemp("other") / "run", config)
 
@@ -81,7 +78,7 @@ def learnt(solved, tmp_path_factory) -> Written:
 def two_hops(tmp_path_factory) -> Written:
     """A run that learnt nothing, evaluated at other steps than its checkpoints', and its page."""
     folder = tmp_path_factory.mktemp("two-hops")
-    config = tiny_config(RetrievalConfig(depth=2, n_chains=3))
+    config = tiny_config(Retrieval(depth=2, n_chains=3))
     training = replace(config.training, steps=12, eval_every=4, checkpoint_every=3)
     return written(trained(folder / "run", replace(config, training=training)), folder)
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from headway.circuits import Path
 from headway.report.labels import rounded
 
 LABELS = {
     "circuit": ["layer0", "layer2", "s₀", "x₁", "uniform", "answer", "arrowscarry"],
-    "birth": ["validation", "L0s2→s1", "L1s0→s2", "asitis", "born,0.5", "step", "losswithout"],
-    "attention": ["layer0", "layer1", "layer2", "s2→s1", "uniform", "s0"],
+    "birth": ["validation", "L0s2←s1", "L1s0←s2", "asitis", "born,0.5", "step", "losswithout"],
+    "attention": ["layer0", "layer1", "layer2", "s2←s1", "uniform", "s0"],
 }
 """Words of every figure, without spaces."""
 
@@ -121,7 +122,7 @@ def test_the_table_of_paths_is_copied_with_its_exact_numbers(copied, learnt):
     dated = learnt.run.read("emergence.json")["paths"]
     assert [row["on"] for row in rows] == ["off", "on"]
     for row, n, path in zip(rows, necessity, dated, strict=True):
-        assert [int(row["layer"]), int(row["head"]), row["path"]] == n["path"]
+        assert f"L{row['layer']}.H{row['head']} {row['path']}" == n["path"]
         assert float(row["circuit without it"]) == n["loss"]
         assert float(row["above free"]) == n["free"]
         assert float(row["attention now"]) == path["attention"][3]
@@ -130,7 +131,8 @@ def test_the_table_of_paths_is_copied_with_its_exact_numbers(copied, learnt):
 
 def test_births_are_copied_exactly(copied, learnt):
     rows = copied("births of paths, and from when they were needed")
-    dated = {path["relation"]: path for path in learnt.run.read("emergence.json")["paths"]}
+    paths = learnt.run.read("emergence.json")["paths"]
+    dated = {Path.parse(path["path"]).relation: path for path in paths}
     assert len(rows) == len(dated)
     for row in rows:
         path = dated[row["path"]]
@@ -157,11 +159,9 @@ def test_every_table_has_its_button_and_all_of_its_rows(visit, learnt):
         assert all(value in cells for value in exact)
 
 
-def test_a_browser_without_a_clipboard_copies_all_the_same(browser, learnt, visit, tmp_path):
-    file = tmp_path / "page.html"
-    without = "<script>Object.defineProperty(navigator, 'clipboard', {});</script><body "
-    file.write_text(learnt.file.read_text(encoding="utf-8").replace("<body ", without, 1))
-    seen = visit(file)
+def test_a_browser_without_a_clipboard_copies_all_the_same(learnt, visit):
+    seen = visit(learnt)
+    seen.page.evaluate("Object.defineProperty(navigator, 'clipboard', {}) && null")
     table = seen.page.locator(".tabled").first
     table.locator("button.keep").click()
     seen.page.evaluate("document.body.prepend(made('textarea', {id: 'pasted'}))")

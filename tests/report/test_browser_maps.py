@@ -28,7 +28,7 @@ def attended(run, step):
 
 def between_roles(patterns, batch, task, layer, head, query, key):
     """The mean of one cell, added up one by one."""
-    at = {name: batch.roles[:, task.role_names.index(name)] for name in (query, key)}
+    at = {name: batch.roles[:, task.roles.index(name)] for name in (query, key)}
     total = [
         patterns[b, layer, head, at[query][b, chain], at[key][b, chain]].item()
         for b in range(len(patterns))
@@ -61,7 +61,7 @@ def test_every_cell_between_roles_reads_the_mean_attention(visit, request, page,
                 assert weight == pytest.approx(exact, abs=HUNDREDTHS)
                 rest -= exact
             _, _, to, weight = reading(read[i, len(names)])
-            assert to == "other chains"
+            assert to == "anything else"
             assert weight == pytest.approx(rest, abs=HUNDREDTHS * (1 + len(names)))
 
 
@@ -72,7 +72,7 @@ def test_every_cell_of_one_sequence_reads_its_attention(visit, learnt, order):
     seen.go_to(index)
     seen.page.get_by_role("button", name="one sequence").click()
     seen.page.get_by_role("button", name=order, exact=True).click()
-    seen.page.wait_for_function("maps.onExample")
+    seen.wait_until("maps.onExample")
     patterns, batch = attended(run, step)
     rows = names_of_positions(run.task, batch)
     if order == "role":
@@ -90,7 +90,7 @@ def test_every_cell_of_one_sequence_reads_its_attention(visit, learnt, order):
 def names_of_positions(task, batch):
     """Of every position of the first sequence: number, name, and where it is sorted by role."""
     owner = {
-        batch.roles[0, task.role_names.index(place.role), chain].item(): (number, chain, place)
+        batch.roles[0, task.roles.index(place.role), chain].item(): (number, chain, place)
         for number, place in enumerate(places(task))
         for chain in range(batch.roles.shape[2])
     }
@@ -122,7 +122,7 @@ def test_the_pixels_are_as_dark_as_the_attention(visit, learnt):
     seen, run = visit(learnt), learnt.run
     patterns, _ = attended(run, run.checkpoint_steps()[-1])
     seen.page.get_by_role("button", name="one sequence").click()
-    seen.page.wait_for_function("maps.onExample")
+    seen.wait_until("maps.onExample")
     seen.settle()
     for layer in range(run.config.model.n_layers):
         inks = torch.tensor(seen.page.evaluate(INKS, layer))[2:, 2:]
@@ -148,13 +148,13 @@ INKS = """(number) => {
 
 def test_frames_stand_on_the_cells_of_their_paths(visit, learnt):
     seen = visit(learnt)
-    assert frames(seen) == [(0, "0.0.s2→s1", 1), (1, "1.0.s0→s2", 1)]
+    assert frames(seen) == [(0, "0.0.s2←s1", 1), (1, "1.0.s0←s2", 1)]
     seen.page.get_by_role("button", name="one sequence").click()
     seen.settle()
     chains = learnt.run.config.task.n_chains
     for order in ("role", "position"):
         seen.page.get_by_role("button", name=order, exact=True).click()
-        assert frames(seen) == [(0, "0.0.s2→s1", chains), (1, "1.0.s0→s2", chains)]
+        assert frames(seen) == [(0, "0.0.s2←s1", chains), (1, "1.0.s0←s2", chains)]
 
 
 def frames(seen):
@@ -164,7 +164,7 @@ def frames(seen):
       [frame.dataset.path, +frame.getAttribute('y'), +frame.getAttribute('x')]))"""
     for number, inside in enumerate(seen.page.locator("#maps .cells svg").evaluate_all(boxes)):
         for path, row, column in inside:
-            query, key = path.split(".")[2].split("→")
+            query, key = path.split(".")[2].split("←")
             _, at, to, _ = reading(seen.point_at(number, row, column))
             assert f"{query} (" in at
             assert f"{key} (" in to

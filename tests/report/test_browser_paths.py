@@ -3,7 +3,10 @@
 import pytest
 from browser import printed
 
-PAIR, FIRST = "0.0.s2→s1", "1.0.s0→s2"
+from headway.circuits import Path
+from headway.report.page.html import path_key
+
+PAIR, FIRST = "0.0.s2←s1", "1.0.s0←s2"
 """The paths of the run that learnt."""
 
 NOTHING = {".arrow": [], ".frame": [], ".curve": [], ".curves tr": [], "span.path": []}
@@ -150,7 +153,7 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
     whole = seen.words("#switched")
     assert printed(found["loss"]["replaced"]) in whole
     last = len(timeline["steps"]) - 1
-    measured = {"{}.{}.{}".format(*n["path"]): n for n in found["certificate"]["necessity"]}
+    measured = {path_key(Path.parse(n["path"])): n for n in found["certificate"]["necessity"]}
     for number, path in enumerate((PAIR, FIRST)):
         switch = seen.page.locator(f'.switch[data-path="{path}"]')
         switch.click()

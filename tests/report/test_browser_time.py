@@ -5,6 +5,9 @@ import json
 import pytest
 from browser import printed, spoken
 
+from headway.circuits import Path
+from headway.report.page.html import path_key
+
 
 def evaluated(run, step):
     """The last evaluation until a step."""
@@ -17,14 +20,14 @@ def expected(run, step):
     timeline = json.loads((run.folder / "emergence.json").read_text())
     at = timeline["steps"].index(step)
     line = evaluated(run, step)
-    paths = {f"{p['layer']}.{p['head']}.{p['relation']}": p for p in timeline["paths"]}
+    paths = {path_key(Path.parse(p["path"])): p for p in timeline["paths"]}
     outputs = {("model", ""): timeline["loss"][at]}
     for key, path in paths.items():
         outputs["attention", key] = path["attention"][at]
         outputs["without", key] = path["loss_without"][at]
     for name in ("val_loss", "train_loss"):
         outputs[name, ""] = line and line[name]
-    for hop in run.task.hop_names:
+    for hop in run.task.hops:
         outputs["partial", hop] = line and line["partial"][hop]
     losses = line["partial"].items() if line else ()
     return {
@@ -56,14 +59,14 @@ def test_at_every_position_the_page_shows_what_the_files_say(visit, request, pag
     for index in range(len(steps)):
         check(seen.go_to(index), page.run, index)
     shown = {kind for kind, _, _ in seen.shown()["outputs"]}
-    assert ("partial" in shown) == (len(page.run.task.hop_names) > 1)
+    assert ("partial" in shown) == (len(page.run.task.hops) > 1)
 
 
 def test_every_path_is_listed_in_the_table_and_beside_both_kinds_of_curves(visit, learnt):
     outputs = visit(learnt).shown()["outputs"]
     paths = learnt.run.read("emergence.json")["paths"]
     for path in paths:
-        key = f"{path['layer']}.{path['head']}.{path['relation']}"
+        key = path_key(Path.parse(path["path"]))
         assert sorted(kind for kind, at, _ in outputs if at == key) == 2 * ["attention"] + 2 * [
             "without"
         ]
@@ -88,7 +91,7 @@ def test_arrow_keys_and_space(visit, learnt):
     check(seen.shown(), page.run, 0)
     press("Space")
     assert seen.page.locator("#play").get_attribute("aria-label") == "pause"
-    seen.page.wait_for_function("headway.page.at > 1")
+    seen.wait_until("headway.page.at > 1")
     press("Space")
     assert seen.page.locator("#play").get_attribute("aria-label") == "play"
     check(seen.shown(), page.run, seen.page.evaluate("headway.page.at"))
@@ -108,7 +111,7 @@ def test_play_goes_from_the_start_to_the_end_and_stops(visit, two_hops):
     play = seen.page.locator("#play")
     play.click()
     assert play.get_attribute("aria-label") == "pause"
-    seen.page.wait_for_function("document.querySelector('#play').ariaLabel === 'play'")
+    seen.wait_until("document.querySelector('#play').ariaLabel === 'play'")
     check(seen.shown(), two_hops.run, len(steps) - 1)
     assert seen.page.evaluate("headway.seen") == [f"step {step}" for step in steps]
 
@@ -117,7 +120,7 @@ def test_play_can_be_paused(visit, learnt):
     seen = visit(learnt)
     play = seen.page.locator("#play")
     play.click()
-    seen.page.wait_for_function("headway.page.at >= 1")
+    seen.wait_until("headway.page.at >= 1")
     play.click()
     at = seen.page.evaluate("headway.page.at")
     assert 1 <= at < len(learnt.run.checkpoint_steps()) - 1

@@ -8,6 +8,7 @@ from headway.circuits import (
     Circuit,
     Discovery,
     Identity,
+    Path,
     Paths,
     Timeline,
     Uniform,
@@ -20,8 +21,8 @@ from headway.report.cells import cell
 from headway.report.labels import rounded
 from headway.report.page.scoped import scoped_style
 from headway.report.roles import Cast, Place, places
-from headway.tasks import ConditionalConfig, Labelled, Retrieval, RetrievalConfig
-from headway.training import Run, RunConfig, TrainingConfig, train
+from headway.tasks import Conditional, Retrieval
+from headway.training import FinalHop, Run, RunConfig, TrainingConfig, train
 
 ODD = "<i>&\"'</i>"
 
@@ -89,7 +90,7 @@ def test_a_discovery_shows_the_numbers_of_its_certificate(finished):
     fragment = shown(found)
     useful, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
     assert f"{useful} of {every} heads" in fragment.words
-    assert f"proven minimum: {found.certificate.minimum}" in fragment.words
+    assert f"flow minimum: {found.certificate.minimum}" in fragment.words
     assert f"below the threshold of {found.threshold:g}" in fragment.words
     values = {found.replaced_loss, found.intact_loss}
     for n in found.certificate.necessity:
@@ -133,55 +134,71 @@ def test_other_tasks_and_models_show_themselves(other):
 def test_the_drawing_is_the_one_that_the_task_gives(other):
     found, task = saved_discovery(other), other.task
     cast = cast_of(found)
-    assert cast is not None
     assert list(cast.places) == places(task)
-    assert cast.hop_names == task.hop_names
+    assert cast.hops == task.hops
 
 
 @pytest.mark.parametrize("order", ["deep-first", "shallow-first"])
-@pytest.mark.parametrize("kind", [RetrievalConfig, ConditionalConfig])
-def test_the_order_of_the_facts_is_told_from_where_heads_look(kind, order, tmp_path):
-    config = RunConfig(
-        task=kind(n_chains=2, order=order, curriculum=False),
-        model=TransformerConfig(n_layers=1, d_model=16),
-        training=TrainingConfig(steps=1, batch_size=8, train_examples=None, eval_examples=8),
+@pytest.mark.parametrize("kind", [Retrieval, Conditional])
+def test_a_discovery_keeps_what_its_drawing_needs(kind, order, tmp_path):
+    training = TrainingConfig(
+        steps=1, batch_size=8, train_examples=None, eval_examples=8, curriculum=FinalHop()
     )
-    run = train(config, tmp_path / "run")
+    task, model = kind(n_chains=2, order=order), TransformerConfig(n_layers=1, d_model=16)
+    run = train(RunConfig(task, model, training), tmp_path / "run")
     cast = cast_of(discover(run, threshold=100.0, sequences=8, trials=False, workers=1))
-    assert cast == Cast(tuple(places(run.task)), run.task.hop_names)
+    assert cast == Cast(tuple(places(run.task)), run.task.hops)
+    assert run.task.hops != task.hops
 
 
-def test_a_circuit_alone_is_enough_for_its_symbols():
-    known = compiled(3)
-    cast = cast_of(Circuit.of(known.required))
-    assert cast == Cast(tuple(places(Retrieval(RetrievalConfig(depth=3)))))
-    assert cast_of(Circuit.of([(0, 0, "a→ax.x")])) is not None
-    assert places(Labelled(RetrievalConfig(depth=3))) == list(cast.places)
+def test_in_a_circuit_alone_roles_stand_after_all_that_they_look_at():
+    cast = cast_of(Circuit.of(compiled(3).required))
+    order = [place.role for place in cast.places]
+    assert sorted(order) == sorted(Retrieval(depth=3).roles)
+    assert order == ["s5", "s6", "s3", "s4", "s1", "s2", "s0"]
+    assert not any(place.symbol for place in cast.places)
+    assert not cast.hops
+
+
+def test_roles_that_look_at_each_other_are_all_there():
+    paths = [Path.parse(text) for text in ("L0.H0 a←b", "L0.H0 b←a", "L1.H0 c←a", "L1.H0 c←c")]
+    assert {place.role for place in cast_of(Circuit.of(paths)).places} == {"a", "b", "c"}
 
 
 def test_roles_of_a_task_of_ones_own_are_shown_by_their_names(finished):
-    assert cast_of(Circuit.of([(0, 0, "end→begin")])) == Cast(
-        (Place("begin", "", "begin"), Place("end", "", "end"))
-    )
+    circuit = Circuit.of([Path.of(0, 0, "end←the begin")])
+    standing = (Place("the begin", "", "the begin"), Place("end", "", "end"))
+    assert cast_of(circuit) == Cast(standing)
+    assert "the begin" in shown(circuit).words
     found = saved_discovery(finished)
-    rows = found.attention["s0→s1"]
-    names = [f"{query}→{key}" for query in ("end", "begin") for key in ("end", "begin")]
     renamed = replace(
         found,
-        circuit=Circuit.of([(0, 0, "end→begin")]),
-        attention=dict.fromkeys([*names, "end→end (other chains)", "previous token"], rows),
+        circuit=circuit,
+        standing={"the begin": (), "end": ()},
         certificate=replace(found.certificate, necessity=[]),
     )
-    assert cast_of(renamed) == Cast(
-        (Place("begin", "", "begin"), Place("end", "", "end")), ("x_1",)
-    )
-    assert "begin" in shown(renamed).words
+    assert cast_of(renamed) == Cast(standing, ("x_1",))
+    assert "the begin" in shown(renamed).words
+
+
+def test_other_relations_are_drawn_by_their_names(finished):
+    circuit = Circuit.of([Path.of(0, 0, "previous token"), Path.of(1, 0, "find^2")])
+    fragment = shown(circuit)
+    assert fragment.classes.count("arrow") == 2
+    assert "previous token" in fragment.words
+    assert "find²" in fragment.words
+    found, timeline = saved_discovery(finished), timeline_of(finished)
+    certificate = replace(found.certificate, necessity=[])
+    fragment = shown(replace(found, circuit=circuit, standing={}, certificate=certificate))
+    assert fragment.classes.count("arrow") == 2
+    history = replace(timeline.paths[0], path=circuit.paths[1])
+    assert "find2" in shown(replace(timeline, paths=[history])).words
 
 
 def test_circuits_without_anything_to_draw_are_told_in_words():
     assert "uniform" in shown(Circuit({(0, 0): Uniform(), (1, 0): Identity()})).words
     assert "no heads" in shown(Circuit({})).words
-    assert "no relation" in shown(Circuit({(0, 0): Paths(frozenset({"no relation"}))})).words
+    assert "nothing" in shown(Circuit({(0, 0): Paths(frozenset())})).words
 
 
 def test_a_run_that_was_not_evaluated_or_failed_says_so(run):
@@ -203,16 +220,16 @@ def test_names_are_escaped(finished, tmp_path):
     run = Run(tmp_path / ODD.replace("/", ""), config)
     run.folder.mkdir()
     assert ODD.replace("/", "") in shown(run).words
-    circuit = Circuit.of([(0, 0, f"{ODD}→{ODD}2")])
+    circuit = Circuit.of([Path.of(0, 0, f"{ODD}←{ODD}2")])
     assert ODD in shown(circuit).words
     found, timeline = saved_discovery(finished), timeline_of(finished)
     certificate = found.certificate
-    odd = replace(certificate.necessity[0], path=(0, 0, f"{ODD}→s1"))
+    odd = replace(certificate.necessity[0], path=Path.of(0, 0, f"{ODD}←s1"))
     certificate = replace(certificate, necessity=[odd], intact={ODD: 1.0})
-    attention = {f"{ODD}→{ODD}": found.attention["s0→s1"], f"s1→{ODD}": found.attention["s0→s1"]}
     odd_circuit = Circuit.of([odd.path])
-    discovery = replace(found, circuit=odd_circuit, certificate=certificate, attention=attention)
-    assert ODD in shown(discovery).words
+    for standing in ({}, {"s1": (), ODD: ()}, {"s1": (ODD,), ODD: ("p_1", "x")}):
+        discovery = replace(found, circuit=odd_circuit, certificate=certificate, standing=standing)
+        assert ODD in shown(discovery).words
     history = replace(timeline.paths[0], path=odd.path)
     words = shown(replace(timeline, paths=[history], hops={ODD: 1.0})).words
     assert words.count(ODD) >= 2

@@ -10,6 +10,7 @@ from headway.circuits import (
     Discovery,
     Necessity,
     Pair,
+    Path,
     Paths,
     Trial,
     Uniform,
@@ -59,7 +60,7 @@ def shown(run: Run, discovery: Discovery) -> str:
 def without_path(discovery, relation, **losses):
     """The necessity of all paths, one of them with other losses."""
     return [
-        replace(n, **losses) if n.path[2] == relation else n
+        replace(n, **losses) if n.path.relation == relation else n
         for n in discovery.certificate.necessity
     ]
 
@@ -102,7 +103,7 @@ def test_one_hop_above_the_threshold_is_told_though_the_mean_is_below(found):
 
 
 def test_a_path_that_is_not_missed_is_marked(found, finished):
-    relation = found.circuit.paths[0][2]
+    relation = found.circuit.paths[0].relation
     spare = certified(found, necessity=without_path(found, relation, loss=0.04, free=0.045))
     assert holds(spare)["necessary"] is False
     assert holds(spare)["minimal"] is False
@@ -113,7 +114,7 @@ def test_a_path_that_is_not_missed_is_marked(found, finished):
 
 
 def test_a_path_that_only_heads_above_need_counts_as_needed(found, finished):
-    relation = found.circuit.paths[0][2]
+    relation = found.circuit.paths[0].relation
     helper = certified(found, necessity=without_path(found, relation, loss=0.04, free=0.9))
     assert holds(helper)["necessary"] is True
     assert shown(finished, helper).count("✓ by those above") == 1
@@ -126,14 +127,16 @@ def test_a_pair_that_can_go_is_named(found):
     assert holds(loose)["minimal"] is False
     told = words(loose, "minimal")
     assert "0.0412" in told
-    assert first[2] in told
-    assert third[2] in told
-    assert second[2] not in told.replace(first[2], "").replace(third[2], "")
+    assert first.relation in told
+    assert third.relation in told
+    assert second.relation not in told.replace(first.relation, "").replace(third.relation, "")
 
 
 def test_back_ups_are_named(found, finished):
     path = found.circuit.paths[0]
-    html = shown(finished, certified(found, backups=[BackUp(path, (7, 0, path[2]), 0.0333)]))
+    html = shown(
+        finished, certified(found, backups=[BackUp(path, Path.of(7, 0, path.relation), 0.0333)])
+    )
     assert "could be done by layer 7 (loss " in html
     assert "0.0333" in html
     assert "None: no other head" not in html
@@ -156,11 +159,15 @@ def test_stable_means_the_same_circuit_on_every_other_sample(found, thresholds, 
 
 
 def test_the_trials_say_what_is_missing_and_what_is_new(found, finished):
-    paths, new = found.circuit.paths, (5, 0, "s1→s0")
+    paths, new = found.circuit.paths, Path.of(5, 0, "s1←s0")
     trial = Trial("stability 1", 0.05, [*paths[1:], new], 0.5)
     html = shown(finished, certified(found, trials=[trial, Trial("circuit", 0.1, paths, 1.0)]))
     missing = html[html.index("without layer") :]
-    assert missing.index(paths[0][2]) < missing.index("also layer 5") < missing.index(new[2])
+    assert (
+        missing.index(paths[0].relation)
+        < missing.index("also layer 5")
+        < missing.index(new.relation)
+    )
     assert "the same paths" in missing
     assert html.count(">50%<") == 1
     assert html.count(">100%<") == 2
@@ -170,13 +177,13 @@ def test_an_impossible_path_is_named(found):
     path = found.circuit.paths[-1]
     odd = certified(found, infeasible=[path])
     assert holds(odd)["feasible"] is False
-    assert f'data-path="1.0.{path[2]}"' in words(odd, "feasible")
+    assert f'data-path="1.0.{path.relation}"' in words(odd, "feasible")
 
 
-def test_a_task_without_theory_is_told(found):
+def test_a_task_without_a_known_flow_is_told(found):
     unknown = certified(found, infeasible=None, minimum=None)
     assert holds(unknown)["feasible"] is None
-    assert "no theory for this task" in words(unknown, "feasible")
+    assert "must flow in this task is not known" in words(unknown, "feasible")
 
 
 @pytest.mark.parametrize(

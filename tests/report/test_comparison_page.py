@@ -2,16 +2,17 @@
 
 import re
 import shutil
-from pathlib import Path
+from pathlib import Path as FilePath
 
 import pytest
 from test_page import Page
 
 from headway import cli
-from headway.circuits import Discovery, Timeline, compare
+from headway.circuits import Discovery, Path, Timeline, compare
 from headway.errors import HeadwayError
 from headway.report.comparison import render_comparison, write_comparison
 from headway.report.labels import rounded
+from headway.report.page.html import path_key
 from headway.training import Run
 
 
@@ -20,14 +21,14 @@ def pair(finished, tmp_path) -> list[Run]:
     """Two runs with circuits that differ by one relation, and their own births."""
     runs = [Run.open(shutil.copytree(finished.folder, tmp_path / name)) for name in ("a", "b")]
     circuit = runs[1].read("circuit.json")
-    gone = circuit["heads"][1]["relations"].pop()
+    gone = Path.of(1, 0, circuit["heads"]["L1.H0"].pop())
     necessity = circuit["certificate"]["necessity"]
     circuit["certificate"]["replaced"] = {"x_1": 0.0123}
     circuit["threshold"] = 0.01
-    circuit["certificate"]["necessity"] = [n for n in necessity if n["path"] != [1, 0, gone]]
+    circuit["certificate"]["necessity"] = [n for n in necessity if n["path"] != str(gone)]
     runs[1].write("circuit.json", circuit)
     timeline = runs[1].read("emergence.json")
-    timeline["paths"] = [p for p in timeline["paths"] if p["relation"] != gone or not p["layer"]]
+    timeline["paths"] = [p for p in timeline["paths"] if p["path"] != str(gone)]
     timeline["paths"][0]["born"], timeline["hops"] = 4.25, {"x_1": 3.5}
     runs[1].write("emergence.json", timeline)
     return runs
@@ -59,14 +60,14 @@ def test_the_numbers_are_those_of_the_folders(pair):
         found = Discovery.from_json(run.read("circuit.json"))
         named = dict(zip(rows[0], cells, strict=True))
         assert named["run"].split()[1] == run.folder.name
-        assert named["task"] == "retrieval D=1 N=2 K=4"
+        assert named["task"] == "retrieval D=1 n_chains=2"
         assert named["status"] == "done"
         assert named["validation loss"] == rounded(run.metrics()[-1]["val_loss"])
         assert named["circuit loss"] == rounded(found.replaced_loss)
         assert named["faithful"] == ("✓ yes" if found.faithful else "✗ no")
         assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
         assert named["layers used"] == str(len(found.circuit.useful_layers))
-        assert named["proven minimum"] == "2"
+        assert named["flow minimum"] == "2"
         for value in (found.replaced_loss, run.metrics()[-1]["val_loss"]):
             assert f'value="{value!r}"' in text
 
@@ -79,7 +80,7 @@ def test_births_stand_at_their_steps(pair):
         timeline = Timeline.from_json(run.read("emergence.json"))
         for history in timeline.paths:
             if history.born is not None:
-                key = ".".join(map(str, history.path))
+                key = path_key(history.path)
                 assert re.search(f'--s:{history.born:.6g};[^>]*data-path="{key}"', text)
     assert "x_1 learnt at step 4" in text  # 3.5, rounded to even
     learnt = table(text, "when hops were learnt, run by run")
@@ -100,7 +101,7 @@ def test_what_is_shared_is_what_compare_says(pair):
     assert rows[0][-2:] == ["1", "2"]
     assert len(rows) == 1 + len(found.heads)
     for (relation, by), cells in zip(found.heads.items(), rows[1:], strict=True):
-        assert cells[0].replace("→", "") == relation.replace("→", "")
+        assert cells[0].replace("←", "") == relation.replace("←", "")
         assert cells[1] == f"{sum(map(bool, by))} of 2"
         for heads, cell in zip(by, cells[-2:], strict=True):
             for layer, head in heads:
@@ -115,7 +116,7 @@ def test_every_circuit_is_drawn_and_every_path_can_be_pointed_at(pair):
     assert text.count('class="mini"') == 2
     for run in pair:
         for path in Discovery.from_json(run.read("circuit.json")).circuit.paths:
-            key = ".".join(map(str, path))
+            key = path_key(path)
             assert re.search(f'class="arrow [^"]*" data-path="{key}"', text)
 
 
@@ -146,6 +147,7 @@ def test_runs_of_nothing_at_all(unfinished, tmp_path):
     for name in ("a", "b"):
         shutil.copytree(unfinished.folder, tmp_path / name)
         (tmp_path / name / "metrics.jsonl").unlink()
+        (tmp_path / name / "outcome.json").unlink()
     _, page = page_of([Run.open(tmp_path / "a"), Run.open(tmp_path / "b")])
     words = "".join(page.words)
     assert "No run has a circuit yet." in words
@@ -156,7 +158,7 @@ def test_runs_of_different_tasks_are_compared_task_by_task(pair, other, tmp_path
     third = Run.open(shutil.copytree(other.folder, tmp_path / "c"))
     text, page = page_of([*pair, third])
     words = "".join(page.words)
-    same = third.task.role_names == pair[0].task.role_names
+    same = third.task.roles == pair[0].task.roles
     assert ("compared task by task" in words) != same
     assert ("alone has a circuit of this task" in words) != same
     assert text.count('class="mini"') == 3
@@ -202,7 +204,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
     assert capsys.readouterr().out.split() == ["report", "comparison.html"]
     (tmp_path / "there").mkdir()
     cli.main(["report", "a", "b", "--out", "there/page.html"])
-    text = Path("there/page.html").read_text()
+    text = FilePath("there/page.html").read_text()
     assert "2 runs in" in text
     assert not (tmp_path / "a" / "report.html").exists()
 

@@ -7,7 +7,16 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from headway.circuits import ABLATIONS, Circuit, Discovery, Paths, Timeline, saved_discovery
+from headway.circuits import (
+    ABLATIONS,
+    Circuit,
+    Discovery,
+    Path,
+    Paths,
+    Relation,
+    Timeline,
+    saved_discovery,
+)
 from headway.report.figures import (
     draw_attention,
     draw_circuit,
@@ -17,7 +26,7 @@ from headway.report.figures import (
 )
 from headway.report.figures.style import head_colours, path_lines, svg_bytes
 from headway.report.labels import rounded, spread, typeset
-from headway.report.layout import arrow_ends, grid_of, point_on
+from headway.report.layout import arrow_name, grid_of
 from headway.report.span import ending, shown_until
 from headway.tasks import Conditional
 from headway.training import Run
@@ -71,16 +80,14 @@ def test_the_circuit_has_an_arrow_for_every_path(run, other):
         discovery = Discovery.from_json(each.read("circuit.json"))
         svg = svg_bytes(draw_circuit(discovery, each.task, "title"), "title").decode()
         arrows = re.findall(r'id="arrow-(\d+)-(\d+)-([^"]+)"', svg)
-        drawn = {(int(layer), int(head), name) for layer, head, name in arrows}
         paths = discovery.circuit.paths
-        assert drawn == {(layer, head, name.replace("→", "-")) for layer, head, name in paths}
+        assert {f"arrow-{'-'.join(arrow)}" for arrow in arrows} == set(map(arrow_name, paths))
         assert len(arrows) == len(paths)
 
 
 def test_a_circuit_without_paths_draws(run):
     data = run.read("circuit.json")
-    for entry in data["heads"]:
-        entry["mechanism"] = "uniform"
+    data["heads"] = dict.fromkeys(data["heads"], "uniform")
     data["certificate"]["necessity"] = []
     figure = draw_circuit(Discovery.from_json(data), run.task, "nothing")
     assert "uniform" in svg_bytes(figure, "nothing").decode()
@@ -167,7 +174,9 @@ def test_needed_stands_on_the_knock_out_curve(run):
 )
 def test_quiet_steps_at_the_end_are_left_out_and_it_is_told(finished, born, needed, hop, shown):
     data = timeline_of(finished, born=born, needed=needed)
-    data |= {"steps": [0, 2000], "hops": {"x_1": hop}}
+    data |= {"steps": [0, 2000], "hops": {"x_1": hop}, "loss": data["loss"][:2]}
+    for path in data["paths"]:
+        path |= {name: path[name][:2] for name in ("attention", "loss_without")}
     timeline = Timeline.from_json(data)
     assert shown_until(timeline, []) == (shown, 2000)
     assert ("left out" in ending(timeline, [])) is (shown < 2000)
@@ -175,12 +184,14 @@ def test_quiet_steps_at_the_end_are_left_out_and_it_is_told(finished, born, need
 
 def test_branches_lie_on_bands_and_meet_at_a_ring(finished):
     heads = {
-        (0, 0): ("ax.x→ax.a", "ay.y→ay.a", "xy.z→xy.x", "xy.z→xy.y"),
-        (1, 0): ("a→ax.x",),
-        (2, 0): ("a→ay.y",),
-        (3, 0): ("a→xy.z",),
+        (0, 0): ("ax.x←ax.a", "ay.y←ay.a", "xy.z←xy.x", "xy.z←xy.y"),
+        (1, 0): ("a←ax.x",),
+        (2, 0): ("a←ay.y",),
+        (3, 0): ("a←xy.z",),
     }
-    circuit = Circuit({head: Paths(frozenset(names)) for head, names in heads.items()})
+    circuit = Circuit(
+        {head: Paths(frozenset(map(Relation, names))) for head, names in heads.items()}
+    )
     found = replace(saved_discovery(finished), circuit=circuit)
     svg = svg_bytes(draw_circuit(found, Conditional(), "two branches"), "t").decode()
     bands = re.findall(r'id="branch-arrow-([^"]+)"', svg)
@@ -210,14 +221,15 @@ def test_the_circuit_names_its_ablation(run, rows):
 
 
 def test_points_on_a_bent_arrow_lie_on_its_curve(finished):
-    circuit = Circuit({(0, h): Paths(frozenset({"s2→s1"})) for h in range(2)})
+    circuit = Circuit({(0, h): Paths(frozenset({Relation("s2←s1")})) for h in range(2)})
     grid = grid_of(circuit, finished.task)
-    for path in circuit.paths:
-        start, end = arrow_ends(grid, path)
-        assert point_on(grid, circuit, path, 0) == pytest.approx(start)
-        assert point_on(grid, circuit, path, 1) == pytest.approx(end)
-    middles = [point_on(grid, circuit, path, 0.5) for path in circuit.paths]
-    assert math.dist(*middles) == pytest.approx(0.15 * math.dist(start, end))
+    arrows = [grid.arrows[path] for path in circuit.paths]
+    for arrow in arrows:
+        assert arrow.point(0) == pytest.approx(arrow.start)
+        assert arrow.point(1) == pytest.approx(arrow.end)
+    middles = [arrow.point(0.5) for arrow in arrows]
+    apart = math.dist(arrows[0].start, arrows[0].end)
+    assert math.dist(*middles) == pytest.approx(0.15 * apart)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 4)])
@@ -228,8 +240,9 @@ def test_attention_draws_any_number_of_heads(shape):
 
 
 def test_names_are_typeset():
-    assert typeset("s12→x_3") == "s₁₂→x₃"
-    assert typeset("ax.a→xy.z") == "ax.a→xy.z"
+    assert typeset("s12←x_3") == "s₁₂←x₃"
+    assert typeset("ax.a←xy.z") == "ax.a←xy.z"
+    assert typeset("find^12") == "find¹²"
 
 
 def test_numbers_keep_three_digits():
@@ -242,7 +255,7 @@ def test_labels_are_moved_apart_and_keep_their_order():
 
 
 def test_a_head_has_one_colour_in_all_figures():
-    lines = path_lines([(0, 0, "s2→s1"), (2, 0, "s0→s2"), (2, 0, "s2→s4")])
+    lines = path_lines([Path.of(0, 0, "s2←s1"), Path.of(2, 0, "s0←s2"), Path.of(2, 0, "s2←s4")])
     colours = head_colours([(2, 0), (0, 0)])
     assert [line.colour for line in lines] == [colours[0, 0], colours[2, 0], colours[2, 0]]
     assert lines[1].dashes != lines[2].dashes

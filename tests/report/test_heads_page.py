@@ -14,12 +14,12 @@ from headway.report.heads.page import render_heads
 
 LAYERS, HEADS = 7, 3
 RELATIONS = (
-    ("s0→s1", "look-up", 1),
-    ("s2→s3", "look-up", 2),
-    ("s2→s1", "neighbour", 1),
-    ("s0→s2", "induction", 1),
-    ("answer→s2", "read-out", 1),
-    ("answer→s4", "read-out", 2),
+    ("s0←s1", "look-up", 1),
+    ("s2←s3", "look-up", 2),
+    ("s2←s1", "neighbour", 1),
+    ("s0←s2", "induction", 1),
+    ("answer←s2", "read-out", 1),
+    ("answer←s4", "read-out", 2),
     ("previous token", "place", 0),
 )
 
@@ -45,7 +45,7 @@ def made_up(depth=2):
         {
             "layer": layer,
             "head": head,
-            "relation": random.choice(["s0→s1", "answer→s2"]),
+            "relation": random.choice(["s0←s1", "answer←s2"]),
             "score": 0.5,
             "attention": random.random(),
             "others": random.random(),
@@ -134,7 +134,7 @@ def test_shades_grow_with_attention(found):
 
 def test_pale_maps_tell_their_largest_value(found):
     """Noise has no full shade."""
-    one = next(one for one in found["relations"] if one["name"] == "s2→s3")
+    one = next(one for one in found["relations"] if one["name"] == "s2←s3")
     one["own"] = [[0.003 if (i, j) == (4, 1) else 0.0 for j in range(HEADS)] for i in range(LAYERS)]
     one["others"] = [[0.0] * HEADS] * LAYERS
     page = render_heads(found)

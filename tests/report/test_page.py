@@ -8,12 +8,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from headway.circuits import Path
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import write_report
 from headway.report.findings import Findings
 from headway.report.history import hundredths, thinned
-from headway.report.page.html import named
+from headway.report.page.html import named, path_key
 from headway.report.roles import role_attention
 from headway.tasks import Conditional
 from headway.training import Run
@@ -82,7 +83,8 @@ def test_the_page_has_all_figures(run):
     text = report(run)
     assert re.findall('<figure data-name="(.*?)"', text) == ["circuit", "birth", "attention"]
     for path in run.read("emergence.json")["paths"]:
-        name = f"layer {path['layer']} head {path['head']} {path['relation']}"
+        at = Path.parse(path["path"])
+        name = f"layer {at.layer} head {at.head} {at.relation}"
         assert f'role="button" aria-pressed="false" aria-label="{name}' in text
 
 
@@ -123,7 +125,7 @@ def test_the_slider_holds_every_checkpoint(run):
     timeline = run.read("emergence.json")
     assert len(data["paths"]) == len(timeline["paths"]) > 0
     for path, dated in zip(data["paths"], timeline["paths"], strict=True):
-        assert path["key"] == f"{dated['layer']}.{dated['head']}.{dated['relation']}"
+        assert path["key"] == path_key(Path.parse(dated["path"]))
         assert path["attention"] == dated["attention"]
         assert path["without"] == dated["loss_without"]
         assert path["model"] == timeline["loss"]
@@ -132,7 +134,7 @@ def test_the_slider_holds_every_checkpoint(run):
 def test_the_maps_are_the_attention_of_the_checkpoints(run):
     data, findings = page_data(report(run)), Findings.of(run)
     batch, task = findings.sequences, run.task
-    n, length, heads = len(task.role_names), task.length, len(data["heads"])
+    n, length, heads = len(task.roles), task.length, len(data["heads"])
     between = np.frombuffer(base64.b64decode(data["betweenRoles"]), np.uint8)
     between = between.reshape(len(data["steps"]), heads, n, n)
     example = gzip.decompress(base64.b64decode(data["example"]["packed"]))
@@ -145,7 +147,7 @@ def test_the_maps_are_the_attention_of_the_checkpoints(run):
         assert (example[i] == hundredths(patterns[0]).flatten(0, 1).numpy()).all()
     for position, (role, chain) in enumerate(data["example"]["owners"]):
         name = data["roles"][role]
-        assert batch.roles[0, task.role_names.index(name), chain] == position
+        assert batch.roles[0, task.roles.index(name), chain] == position
 
 
 def test_of_one_sequence_fewer_checkpoints_are_kept_if_there_are_many(run, monkeypatch):
@@ -160,12 +162,12 @@ def test_of_one_sequence_fewer_checkpoints_are_kept_if_there_are_many(run, monke
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
     circuit = run.read("circuit.json")
-    circuit["heads"][0] = {"layer": 0, "head": 0, "mechanism": "uniform"}
+    circuit["heads"]["L0.H0"] = "uniform"
     run.write("circuit.json", circuit)
     with pytest.raises(HeadwayError, match="dates another circuit"):
         report(run)
     timeline = run.read("emergence.json")
-    timeline["paths"] = [path for path in timeline["paths"] if path["layer"] != 0]
+    timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
     run.write("emergence.json", timeline)
     text = report(run)
     assert [head["layer"] for head in page_data(text)["heads"]] == [1]
@@ -182,16 +184,13 @@ def test_paths_can_be_switched_off_at_the_certificates_losses(run):
 
 def test_heads_without_a_path_come_with_what_they_cost(run):
     circuit = run.read("circuit.json")
-    circuit["heads"][0] = {"layer": 0, "head": 0, "mechanism": "uniform"}
+    circuit["heads"]["L0.H0"] = "uniform"
     alone = circuit["certificate"]["alone"]
-    assert [(a["layer"], a["head"]) for a in alone] == [(0, 0), (1, 0)]
+    assert list(alone) == ["L0.H0", "L1.H0"]
     circuit["certificate"]["necessity"] = circuit["certificate"]["necessity"][1:]
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
-    assert f'<td><em>uniform</em></td><td><data value="{alone[0]["loss"]!r}">' in report(run)
-    del circuit["certificate"]["alone"]  # as older versions wrote it
-    run.write("circuit.json", circuit)
-    assert '<td><em>uniform</em></td><td><span class="none">' in report(run)
+    assert f'<td><em>uniform</em></td><td><data value="{alone["L0.H0"]!r}">' in report(run)
 
 
 def test_hops_that_were_not_learnt_are_in_no_order(run):
@@ -199,7 +198,7 @@ def test_hops_that_were_not_learnt_are_in_no_order(run):
     timeline["hops"] = dict.fromkeys(timeline["hops"])
     timeline["in_chain_order"] = None
     run.write("emergence.json", timeline)
-    assert "no hop was learnt" in report(run)
+    assert "No hop was learnt." in report(run)
 
 
 def test_births_say_when_a_path_was_felt_and_needed(run):
@@ -221,18 +220,15 @@ def test_births_say_when_a_path_was_felt_and_needed(run):
 
 def test_the_way_to_the_answer_is_told_from_the_paths(run):
     circuit = run.read("circuit.json")
-    circuit["heads"] = [
-        {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s2→s1"]},
-        {"layer": 1, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]},
-    ]
+    circuit["heads"] = {"L0.H0": ["s2←s1"], "L1.H0": ["s0←s2"]}
     circuit["certificate"] |= {"trials": [], "infeasible": []}
     necessity = circuit["certificate"]["necessity"]
-    necessity[1:] = [{**necessity[2], "path": [1, 0, "s0→s2"]}]
+    necessity[1:] = [{**necessity[2], "path": "L1.H0 s0←s2"}]
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
     words = "".join(Page(report(run)).words)
-    assert "A chain. x1 reaches the query along layer 1 s0→s2, found by x0." in words
-    circuit["heads"][0] = {"layer": 0, "head": 0, "mechanism": "uniform"}
+    assert "A chain. x1 reaches the query along layer 1 s0←s2, found by x0." in words
+    circuit["heads"]["L0.H0"] = "uniform"
     circuit["certificate"]["necessity"] = necessity[1:]
     run.write("circuit.json", circuit)
     words = "".join(Page(report(run)).words)
@@ -247,18 +243,17 @@ def test_branches_are_told_from_the_paths(other, tmp_path):
         return
     circuit = run.read("circuit.json")
     relations = [
-        ["ax.x→ax.a", "ay.y→ay.a", "xy.z→xy.x", "xy.z→xy.y"],
-        ["a→ax.x"],
-        ["a→ay.y"],
-        ["a→xy.z"],
+        ["ax.x←ax.a", "ay.y←ay.a", "xy.z←xy.x", "xy.z←xy.y"],
+        ["a←ax.x"],
+        ["a←ay.y"],
+        ["a←xy.z"],
     ]
-    circuit["heads"] = [
-        {"layer": i, "head": 0, "mechanism": "paths", "relations": names}
-        for i, names in enumerate(relations)
-    ]
+    circuit["heads"] = {f"L{i}.H0": names for i, names in enumerate(relations)}
     template = circuit["certificate"]["necessity"][0]
     circuit["certificate"]["necessity"] = [
-        {**template, "path": [i, 0, name]} for i, names in enumerate(relations) for name in names
+        {**template, "path": f"L{i}.H0 {name}"}
+        for i, names in enumerate(relations)
+        for name in names
     ]
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
@@ -270,10 +265,10 @@ def test_branches_are_told_from_the_paths(other, tmp_path):
     shutil.rmtree(run.folder / "checkpoints")
     words = "".join(Page(report(Run.open(run.folder))).words)
     assert (
-        "Two branches that join. x comes along layer 0 ax.x→ax.a, layer 1 a→ax.x; y comes along"
-        " layer 0 ay.y→ay.a, layer 2 a→ay.y. They meet at layer 3 a→xy.z, which is found by x and"
-        " y together and brings z. The place they meet at is made ready by layer 0 xy.z→xy.x,"
-        " layer 0 xy.z→xy.y."
+        "Two branches that join. x comes along layer 0 ax.x←ax.a, layer 1 a←ax.x; y comes along"
+        " layer 0 ay.y←ay.a, layer 2 a←ay.y. They meet at layer 3 a←xy.z, which is found by x and"
+        " y together and brings z. The place they meet at is made ready by layer 0 xy.z←xy.x,"
+        " layer 0 xy.z←xy.y."
     ) in words
     assert "Bands: the branches of x and y" in words
 
@@ -298,7 +293,7 @@ def test_a_run_without_evaluations_or_checkpoints_still_reports(unfinished, tmp_
 
 def test_a_failed_run_says_why(unfinished, tmp_path):
     run = copy(unfinished, tmp_path)
-    run.write("outcome.json", {"status": "failed", "message": "the loss is nan", "step": 3})
+    run.write("outcome.json", {"status": "failed", "message": "the loss is nan", "step": 6})
     assert "Training failed: the loss is nan" in report(run)
 
 
@@ -306,15 +301,19 @@ def test_a_failed_run_says_why(unfinished, tmp_path):
     ("val_loss", "said"), [(0.9, "was not solved"), (0.01, "The task was solved")]
 )
 def test_the_verdict_follows_the_loss(run, val_loss, said):
-    line = {**run.metrics()[-1], "step": 99, "val_loss": val_loss, "partial": {"x_1": val_loss}}
-    run.append_metrics(line)
+    ended_with(run, val_loss)
     assert said in report(run)
 
 
+def ended_with(run, loss):
+    told = {"step": 99, "val_loss": loss, "partial": {"x_1": loss}}
+    line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
+    run.append_metrics(line)
+    run.write("outcome.json", outcome)
+
+
 def solved(run):
-    run.append_metrics(
-        {**run.metrics()[-1], "step": 99, "val_loss": 0.01, "partial": {"x_1": 0.01}}
-    )
+    ended_with(run, 0.01)
 
 
 def test_the_verdict_names_what_of_the_certificate_fails(run):
@@ -334,8 +333,7 @@ def test_the_verdict_names_what_of_the_certificate_fails(run):
 def test_a_circuit_without_paths_explains_nothing(run):
     solved(run)
     circuit = run.read("circuit.json")
-    for head in circuit["heads"]:
-        head["mechanism"] = "uniform"
+    circuit["heads"] = dict.fromkeys(circuit["heads"], "uniform")
     circuit["certificate"]["necessity"] = []
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
@@ -379,7 +377,7 @@ def test_a_folder_that_takes_no_files_is_one_clear_line(run):
 
 
 def test_names_get_subscripts():
-    assert named("s2→s10 <x_1>") == "s<sub>2</sub>→s<sub>10</sub> &lt;x<sub>1</sub>&gt;"
+    assert named("s2←s10 <x_1>") == "s<sub>2</sub>←s<sub>10</sub> &lt;x<sub>1</sub>&gt;"
 
 
 def test_checkpoints_are_thinned_evenly():
@@ -393,8 +391,7 @@ def test_what_the_query_holds_along_the_circuit(run):
     assert "symbols at the query, along the circuit" in page
     assert "<td>fewest attention paths that any circuit can have</td><td>2</td>" in page
     assert "breaks the flow" not in page
-    planted = {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]}
-    heads = [planted if one["layer"] == one["head"] == 0 else one for one in found["heads"]]
+    heads = {**found["heads"], "L0.H0": ["s0←s2"]}
     write_json(run.folder / "circuit.json", {**found, "heads": heads})
     (run.folder / "emergence.json").unlink()
     assert "The circuit breaks the flow at" in write_report(run).read_text()

@@ -1,15 +1,31 @@
+from itertools import product
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.circuits import attention_along
-from headway.report.roles import block_starts, gained, places, position_labels, role_attention
-from headway.tasks import Conditional, Retrieval, RetrievalConfig
+from headway.circuits import Path, Relation, attention_along
+from headway.report.roles import (
+    Cast,
+    Place,
+    block_starts,
+    gained,
+    joins_roles,
+    places,
+    places_of,
+    position_labels,
+    role_attention,
+)
+from headway.tasks import Conditional, Hops, Labelled, Recall, Retrieval
 from headway.training import held_out
 
 
+def paths(*texts):
+    return [Path.parse(text) for text in texts]
+
+
 def retrieval(depth, n_chains=2, order="deep-first"):
-    return Retrieval(RetrievalConfig(depth=depth, n_chains=n_chains, order=order))
+    return Retrieval(depth=depth, n_chains=n_chains, order=order)
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.sampled_from(["deep-first", "shallow-first"]))
@@ -17,7 +33,7 @@ def retrieval(depth, n_chains=2, order="deep-first"):
 def test_places_stand_in_the_order_of_the_sequence(depth, n_chains, order):
     task = retrieval(depth, n_chains, order)
     roles = held_out(task, 4, 0, "cpu").roles
-    index = [task.role_names.index(place.role) for place in places(task)]
+    index = [task.roles.index(place.role) for place in places(task)]
     positions = roles[:, index].float().mean((0, 2))
     groups = [place.group for place in places(task)]
     for i in range(len(index) - 1):
@@ -57,15 +73,15 @@ def test_role_attention_agrees_with_attention_along_paths():
     patterns = torch.rand(5, 2, 2, task.length, task.length)
     table = role_attention(patterns, task, batch)
     index = {place.role: i for i, place in enumerate(places(task))}
-    for name, relation in task.paths(batch).items():
-        query, key = name.split("→")
-        along = attention_along(patterns, relation)
+    relations = task.relations(batch)
+    for query, key in product(task.roles, repeat=2):
+        along = attention_along(patterns, relations[Relation.between(query, key)])
         assert torch.allclose(table[:, :, index[query], index[key]], along, atol=1e-6)
 
 
 def test_what_the_heads_copy_is_followed():
-    paths = [(0, 0, "s2→s1"), (0, 0, "s4→s3"), (1, 0, "s0→s2"), (2, 0, "s2→s4"), (3, 0, "s0→s2")]
-    assert gained(retrieval(2), paths) == {
+    followed = ("L0.H0 s2←s1", "L0.H0 s4←s3", "L1.H0 s0←s2", "L2.H0 s2←s4", "L3.H0 s0←s2")
+    assert gained(retrieval(2), paths(*followed)) == {
         (0, "s2"): ("x_0",),
         (0, "s4"): ("x_1",),
         (1, "s0"): ("x_1",),
@@ -75,4 +91,47 @@ def test_what_the_heads_copy_is_followed():
 
 
 def test_within_a_layer_all_heads_read_what_was_there_before():
-    assert gained(retrieval(2), [(0, 0, "s2→s3"), (0, 1, "s3→s4")]) == {(0, "s3"): ("x_2",)}
+    followed = paths("L0.H0 s2←s3", "L0.H1 s3←s4")
+    assert gained(retrieval(2), followed) == {(0, "s3"): ("x_2",)}
+
+
+def test_what_is_along_no_roles_brings_nothing():
+    assert gained(retrieval(2), paths("L0.H0 previous token", "L1.H0 end←begin")) == {}
+    assert gained(Labelled(depth=2), paths("L0.H0 s2←s1")) == {}
+
+
+def test_without_a_flow_roles_have_no_symbols_and_stand_as_in_a_sequence():
+    labelled = Labelled(depth=2, n_chains=2)
+    assert [(p.role, p.symbol, p.group) for p in places(labelled)] == [
+        (role, "", role) for role in ("s3", "s4", "s1", "s2", "s0")
+    ]
+    batch = held_out(labelled, 1, 0, "cpu")
+    labels = position_labels(labelled, batch)
+    assert sorted(labels) == sorted(f"{role} {c}" for role in labelled.roles for c in "ab")
+    assert labels[int(batch.roles[0, 0, 1])] == "s0 b"
+    assert block_starts(labelled, batch) == []
+
+
+def test_symbols_are_told_only_if_every_role_starts_with_one():
+    told = {"k": ("p_1", "x"), "v": ("p_1", "y"), "q": ("x",)}
+    assert places_of(told) == [Place("k", "x", "p_1"), Place("v", "y", "p_1"), Place("q", "x", "q")]
+    for odd in ((), ("p_2",), ("x", "y"), ("p_1", "p_2", "x")):
+        assert places_of({**told, "q": odd}) == [Place(role, "", role) for role in told]
+
+
+def test_tokens_are_called_by_their_numbers():
+    for task in (Recall(), Hops(asked=(1, 2), n_places=9)):
+        batch = held_out(task, 1, 0, "cpu")
+        assert position_labels(task, batch) == [str(token) for token in batch.inputs[0].tolist()]
+
+
+def test_roles_are_columns_only_if_every_path_joins_two():
+    task = Recall()
+    assert joins_roles(task, paths("L0.H0 EOS←subject"))
+    assert joins_roles(task, [])
+    assert not joins_roles(task, paths("L0.H0 EOS←subject", "L1.H0 previous token"))
+    assert not joins_roles(task, paths("L0.H0 EOS←nobody"))
+    assert not joins_roles(Hops(), paths("L0.H0 find^1"))
+    assert not joins_roles(Hops(), [])
+    spaced = Cast((Place("old key", "", "old key"), Place("query", "", "query")))
+    assert joins_roles(spaced, paths("L0.H0 query←old key"))

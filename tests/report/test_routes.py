@@ -1,14 +1,23 @@
-from dataclasses import dataclass, field
-
 import pytest
 
+from headway.circuits import Path
+from headway.report.roles import Cast, Place, places
 from headway.report.routes import trace
-from headway.tasks import Conditional, ConditionalConfig, Retrieval, RetrievalConfig
+from headway.tasks import Conditional, Retrieval
+from headway.tasks.asked import Asked
 
-X, Y = [(0, 0, "ax.x→ax.a"), (1, 0, "a→ax.x")], [(0, 0, "ay.y→ay.a"), (2, 0, "a→ay.y")]
-ROW = [(0, 0, "xy.y→xy.x"), (0, 0, "xy.z→xy.y"), (1, 0, "xy.z→xy.y")]
-JOIN = (4, 0, "a→xy.z")
-CHAIN = [(0, 0, "s2→s1"), (0, 0, "s4→s3"), (1, 0, "s0→s2"), (2, 0, "s0→s4")]
+X, Y = (
+    [Path.of(0, 0, "ax.x←ax.a"), Path.of(1, 0, "a←ax.x")],
+    [Path.of(0, 0, "ay.y←ay.a"), Path.of(2, 0, "a←ay.y")],
+)
+ROW = [Path.of(0, 0, "xy.y←xy.x"), Path.of(0, 0, "xy.z←xy.y"), Path.of(1, 0, "xy.z←xy.y")]
+JOIN = Path.of(4, 0, "a←xy.z")
+CHAIN = [
+    Path.of(0, 0, "s2←s1"),
+    Path.of(0, 0, "s4←s3"),
+    Path.of(1, 0, "s0←s2"),
+    Path.of(2, 0, "s0←s4"),
+]
 
 
 def traced(task, paths):
@@ -31,8 +40,8 @@ def test_the_branches_of_x_and_y_join_at_the_row():
     assert not routes.missing
 
 
-def test_the_same_without_a_curriculum_though_x_and_y_are_not_asked_for():
-    task = Conditional(ConditionalConfig(curriculum=False))
+def test_the_same_if_only_the_last_hop_is_asked_for():
+    task = Asked(Conditional(), (2,))
     join = traced(task, [*X, *Y, *ROW, JOIN]).last_join()
     assert join is not None
     assert set(join.branches) == {"x", "y"}
@@ -48,18 +57,18 @@ def test_with_one_branch_there_is_no_join_and_the_row_tells_the_rest(lost):
 
 
 def test_a_row_that_knows_only_y_is_found_by_y_alone():
-    routes = traced(Conditional(), [*X, *Y, (0, 0, "xy.z→xy.y"), JOIN])
+    routes = traced(Conditional(), [*X, *Y, Path.of(0, 0, "xy.z←xy.y"), JOIN])
     assert routes.legs[JOIN].by == ("y",)
     assert not routes.joins
 
 
 def test_a_path_that_no_answer_depends_on_is_idle():
-    extra = (5, 0, "xy.y→xy.x")
+    extra = Path.of(5, 0, "xy.y←xy.x")
     assert traced(Conditional(), [*X, *Y, *ROW, JOIN, extra]).idle == (extra,)
 
 
 def test_retrieval_is_a_chain():
-    routes = traced(Retrieval(RetrievalConfig(depth=2, n_chains=2)), CHAIN)
+    routes = traced(Retrieval(depth=2, n_chains=2), CHAIN)
     assert not routes.joins
     assert not routes.missing
     assert routes.arrivals == {"x_1": (CHAIN[2],), "x_2": (CHAIN[3],)}
@@ -70,30 +79,43 @@ def test_retrieval_is_a_chain():
 
 
 def test_a_chain_whose_middle_is_cut_never_arrives():
-    routes = traced(Retrieval(RetrievalConfig(depth=2, n_chains=2)), [CHAIN[0], CHAIN[2]])
+    routes = traced(Retrieval(depth=2, n_chains=2), [CHAIN[0], CHAIN[2]])
     assert routes.missing == ("x_2",)
 
 
 def test_gathering_two_symbols_at_once_is_no_join():
-    paths = [*CHAIN[:2], (0, 0, "s6→s5"), (1, 0, "s0→s2"), (1, 0, "s4→s6"), (3, 0, "s0→s4")]
-    routes = traced(Retrieval(RetrievalConfig(depth=3, n_chains=2)), paths)
+    paths = [
+        *CHAIN[:2],
+        Path.of(0, 0, "s6←s5"),
+        Path.of(1, 0, "s0←s2"),
+        Path.of(1, 0, "s4←s6"),
+        Path.of(3, 0, "s0←s4"),
+    ]
+    routes = traced(Retrieval(depth=3, n_chains=2), paths)
     assert not routes.joins
-    assert routes.arrivals["x_2"] == routes.arrivals["x_3"] == ((3, 0, "s0→s4"),)
+    assert routes.arrivals["x_2"] == routes.arrivals["x_3"] == (Path.of(3, 0, "s0←s4"),)
     assert not routes.idle
 
 
 def test_the_other_branch_may_pass_through_another_head_of_the_same_layer():
-    paths = [*X, Y[0], (1, 1, "a→ay.y"), *ROW, JOIN]
+    paths = [*X, Y[0], Path.of(1, 1, "a←ay.y"), *ROW, JOIN]
     join = traced(Conditional(), paths).last_join()
     assert join is not None
-    assert join.branches["y"] == (Y[0], (1, 1, "a→ay.y"))
-
-
-@dataclass
-class Unnamed:
-    role_names: tuple[str, ...] = ("q", "k")
-    hop_names: tuple[str, ...] = field(default=("k",))
+    assert join.branches["y"] == (Y[0], Path.of(1, 1, "a←ay.y"))
 
 
 def test_tasks_without_symbols_are_not_traced():
-    assert trace(Unnamed(), [(0, 0, "q→k")]) is None
+    named = Cast((Place("k", "", "k"), Place("q", "", "q")), ("k",))
+    assert trace(named, [Path.of(0, 0, "q←k")]) is None
+
+
+def test_circuits_of_other_relations_are_not_traced():
+    assert trace(Retrieval(depth=2), [*CHAIN, Path.of(3, 0, "previous token")]) is None
+
+
+def test_hops_that_are_no_symbols_are_not_missed():
+    chain = Cast(tuple(places(Retrieval(depth=2))), ("hop 1", "hop 2"))
+    routes = traced(chain, CHAIN)
+    assert not routes.missing
+    assert not routes.idle
+    assert routes.needs["x_2"] == tuple(CHAIN)

@@ -15,10 +15,10 @@ from tiny_runs import tiny_config
 
 from headway.errors import HeadwayError
 from headway.report.server import Server, pages
-from headway.tasks import RecallConfig, RetrievalConfig
+from headway.tasks import Recall, Retrieval
 from headway.training import Run
 
-CONFIG = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+CONFIG = tiny_config(Retrieval(depth=1, n_chains=2))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_runs_in_folders_of_sweeps_are_told_apart(folder, finished):
 
 
 def test_what_no_theory_speaks_of_has_no_minimum(folder, finished):
-    recall = replace(CONFIG, task=RecallConfig())
+    recall = replace(CONFIG, task=Recall())
     run = Run.create(folder / "facts", recall)
     run.write("circuit.json", {"useful_heads": 1, "useful_layers": 1})
     with serving(folder) as site:
@@ -72,7 +72,7 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     loss = finished.metrics()[-1]["val_loss"]
     for part in ("retrieval D=1", "2 layers × 1 head", "done", "6 steps", "2 useful heads"):
         assert part in told
-    assert "in 2 layers, minimum 2" in told
+    assert "in 2 layers, flow minimum 2" in told
     assert f'<data value="{loss!r}">' in page
     assert "<polyline" in page
     assert "stopped" in row(page, "seed=10")
@@ -185,12 +185,12 @@ def test_checkpoints_are_part_of_the_version_and_what_is_not_shown_is_not(site):
         ("config.json", "{", "config.json is not valid JSON"),
         ("config.json", "[]", "config.json = [] is not allowed"),
         ("metrics.jsonl", "garbage\n", "metrics.jsonl, line 1 is not valid JSON"),
-        ("metrics.jsonl", '{"step": 1}\n', "line 1 is not an evaluation"),
+        ("metrics.jsonl", '{"step": 1}\n', "line 1: train_loss is missing"),
         ("outcome.json", "null", "outcome.json = None is not allowed"),
-        ("outcome.json", '{"status": "odd"}', "must be done or failed"),
-        ("circuit.json", "{}", "circuit.json is corrupted or of another version"),
+        ("outcome.json", '{"status": "odd"}', "it must be done or failed"),
+        ("circuit.json", "{}", "circuit.json: circuit = None is not allowed"),
         ("circuit.json", '{"useful_heads": 3', "circuit.json is not valid JSON"),
-        ("emergence.json", "{}", "emergence.json is corrupted"),
+        ("emergence.json", "{}", "emergence.json: steps is missing"),
         ("checkpoints/step_0000006.safetensors", "cut off", "truncated or corrupted"),
     ],
 )

@@ -1,17 +1,23 @@
 """What the server refuses, and what cannot harm it."""
 
+import concurrent.futures
+import http.client
 import os
+import re
 import shutil
 import socket
+import threading
+import time
 
 import pytest
 from serving import add_line, main_of, serving
 from tiny_runs import tiny_config
 
-from headway.tasks import RetrievalConfig
+from headway.report.server import serve as serve_module
+from headway.tasks import Retrieval
 from headway.training import Run
 
-CONFIG = tiny_config(RetrievalConfig(depth=1, n_chains=2))
+CONFIG = tiny_config(Retrieval(depth=1, n_chains=2))
 SECRET = 0.98765
 
 
@@ -164,8 +170,10 @@ def test_every_answer_forbids_what_the_pages_do_not_need(site):
     for path in ("/", "/version", "/run/plain/", "/run/plain", "/run/plain/version", "/no"):
         headers = site.ask(path).headers
         policy = headers["Content-Security-Policy"].split("; ")
+        (scripts,) = {part for part in policy if part.startswith("script-src ")}
+        assert all(re.fullmatch(r"'sha256-[\w+/]{43}='", one) for one in scripts.split()[1:])
         assert {
-            *("default-src 'none'", "script-src 'unsafe-inline'", "style-src 'unsafe-inline'"),
+            *("default-src 'none'", scripts, "style-src 'unsafe-inline'"),
             *("img-src data: blob:", "connect-src 'self'", "base-uri 'none'"),
             *("form-action 'none'", "frame-ancestors 'none'"),
         } == set(policy)
@@ -228,3 +236,33 @@ def test_who_sends_nonsense_or_hangs_up_does_not_stop_it(site, capsys):
         line.sendall(b"GET /run/plain/ HTTP/1.0\r\nHost: localhost\r\n\r\n")
     assert site.page()
     assert capsys.readouterr().err == ""
+
+
+def test_two_hundred_at_once_are_answered(site):
+    with concurrent.futures.ThreadPoolExecutor(200) as pool:
+        answers = list(pool.map(lambda _: site.ask("/version").status, range(200)))
+    assert answers == [200] * 200
+
+
+def test_who_asks_too_slowly_is_hung_up_on(site, monkeypatch):
+    monkeypatch.setattr(serve_module, "PATIENCE", 0.3)
+    with socket.create_connection(site.server.server_address[:2], timeout=10) as line:
+        for _ in range(100):
+            try:
+                line.sendall(b"G")
+            except OSError:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("a byte at a time is waited for")
+    assert site.page()
+
+
+def test_no_more_than_so_many_are_answered_at_a_time(site, monkeypatch):
+    monkeypatch.setattr(site.server, "_free", threading.BoundedSemaphore(1))
+    with socket.create_connection(site.server.server_address[:2], timeout=10):
+        time.sleep(0.2)
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            site.ask("/version")
+    time.sleep(0.2)
+    assert site.page()

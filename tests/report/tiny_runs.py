@@ -1,11 +1,17 @@
 """Configs of runs that take a moment."""
 
+import torch
+
+from headway.circuits import Relation
 from headway.models import TransformerConfig
-from headway.tasks import TaskConfig
+from headway.tasks import Task
 from headway.training import RunConfig, TrainingConfig
 
+ANY_LOSS = 10.0
+"""A threshold under which even an untrained model has a circuit."""
 
-def tiny_config(task: TaskConfig, causal: bool = True, n_heads: int = 1) -> RunConfig:
+
+def tiny_config(task: Task, causal: bool = True, n_heads: int = 1) -> RunConfig:
     return RunConfig(
         task=task,
         model=TransformerConfig(n_layers=2, d_model=16, n_heads=n_heads, causal=causal),
@@ -18,3 +24,9 @@ def tiny_config(task: TaskConfig, causal: bool = True, n_heads: int = 1) -> RunC
             checkpoint_every=2,
         ),
     )
+
+
+def path_names(task: Task) -> list[Relation]:
+    """The relations that a circuit may use as paths."""
+    relations = task.relations(task.sample(2, torch.Generator().manual_seed(0)))
+    return [Relation(name) for name, edges in relations.items() if edges.use == "path"]

@@ -82,7 +82,7 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path):
         "good": "done",
     }
     assert "the loss is " in rows["wild"]["message"]
-    assert rows["huge"]["message"].startswith("out of memory: RuntimeError: ")
+    assert rows["huge"]["message"].startswith("a step (model.*, task.*, training.batch_size) would")
     assert "device = 'cuda:99' is not allowed" in rows["nowhere"]["message"]
     for name in ("wild", "huge", "nowhere"):
         assert "\n" not in rows[name]["message"]
@@ -95,7 +95,8 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path):
     changed = {
         name.split("/")[0] for name, at in stamps(tmp_path / "s").items() if before[name] != at
     }
-    assert changed == {"wild", "huge"}  # the third fails before anything is written, as before
+    # The others fail before anything is written; "huge" tells how much memory is free by now.
+    assert changed - {"huge"} == {"wild"}
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 from headway.models import TransformerConfig
 from headway.sweeps import LocalEngine, sweep
 from headway.sweeps.jobs import Job
-from headway.sweeps.memory import PROCESS, available, estimate, n_weights, resident
-from headway.tasks import CompositionConfig, ConditionalConfig, HopsConfig, make_task
+from headway.tasks import Composition, Conditional, Hops
 from headway.training import Run, RunConfig, fast, paper
+from headway.training.memory import PROCESS, available, estimate, n_weights, resident
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,13 @@ from headway.training import Run, RunConfig, fast, paper
 )
 @pytest.mark.parametrize(
     "task",
-    [fast().task, ConditionalConfig(curriculum=False), HopsConfig(), CompositionConfig()],
+    [fast().task, Conditional(), Hops(), Composition()],
 )
 def test_the_weights_are_counted_as_they_are(model, task, tmp_path):
-    model = replace(model, causal=not isinstance(task, CompositionConfig))
+    model = replace(model, causal=not isinstance(task, Composition))
     built = Run(tmp_path, RunConfig(task=task, model=model)).new_model()
-    made = make_task(task)
     count = sum(weight.numel() for weight in built.parameters())
-    assert n_weights(model, made) == count
+    assert n_weights(model, task) == count
 
 
 def test_an_estimate_grows_with_what_takes_memory():
@@ -56,7 +55,7 @@ def test_an_estimate_grows_with_what_takes_memory():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("recipe", "count"), [(fast, 1), (paper, 1), (partial(fast, mixture=False), 4)]
+    ("recipe", "count"), [(partial(fast, mixture=True), 1), (paper, 1), (fast, 4)]
 )
 def test_an_estimate_is_enough_and_not_far_too_much(recipe, count, tmp_path):
     config = recipe()

@@ -3,87 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from headway.changes import changed, told
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
-from headway.sweeps.fields import types_of, values_of
-from headway.tasks import ConditionalConfig
-from headway.training import RECIPES, RunConfig, fast
-from headway.training.config import changed, flat
-from headway.training.naming import said
+from headway.training import RECIPES, Growing, fast, own
 
 FILE = """
 from headway.training import fast, paper
 def plan():
     return {returned}
 """
-
-
-@pytest.mark.parametrize(
-    ("field", "text", "values"),
-    [
-        ("seed", "0..3", [0, 1, 2, 3]),
-        ("seed", "7", [7]),
-        ("seed", "1,2,4", [1, 2, 4]),
-        ("seed", "1..2, 9", [1, 2, 9]),
-        ("model.d_head", "none,8", [None, 8]),
-        ("model.d_head", "1..2,none", [1, 2, None]),
-        ("model.causal", "true,FALSE", [True, False]),
-        ("model.act_fn", "gelu,relu", ["gelu", "relu"]),
-        ("training.learning_rate", "1e-3,2", [0.001, 2.0]),
-        ("training.weight_decay", "0..1", [0.0, 1.0]),
-        ("training.betas", "0.9:0.95,0.8:0.9", [(0.9, 0.95), (0.8, 0.9)]),
-        ("task.position_base", "none,31.5", [None, 31.5]),
-        ("task.order", "shallow-first", ["shallow-first"]),
-        ("device", "cuda:0", ["cuda:0"]),
-    ],
-)
-def test_values_are_read_as_the_type_of_their_field(field, text, values):
-    read = values_of(field, text, types_of(fast())[field])
-    assert read == values
-    assert list(map(type, read)) == list(map(type, values))
-
-
-@pytest.mark.parametrize(
-    ("field", "text", "complaint"),
-    [
-        ("seed", "x", "seed = 'x' is not allowed: it must be a whole number, a range (1..8)"),
-        ("seed", "1.5", "seed = '1.5' is not allowed: it must be a whole number"),
-        ("seed", "1,,2", "seed = '' is not allowed"),
-        ("seed", "8..1", "seed = '8..1' is not allowed: it must be a range from low to high"),
-        ("seed", "0..1000000", "of at most 100000 numbers"),
-        ("seed", "none", "seed = 'none' is not allowed"),
-        ("model.d_head", "all", "it must be a whole number or none"),
-        ("model.causal", "1", "it must be true or false"),
-        ("model.act_fn", "tanh", "it must be one of gelu, relu"),
-        ("model.act_fn", "1..2", "it must be one of gelu, relu"),
-        ("training.learning_rate", "fast", "it must be a number"),
-        ("training.betas", "0.9", "it must be 2 numbers joined by colons"),
-        ("training.betas", "0.9:x", "it must be a number"),
-    ],
-)
-def test_a_value_that_is_none_is_named(field, text, complaint):
-    with pytest.raises(HeadwayError) as error:
-        values_of(field, text, types_of(fast())[field])
-    assert complaint in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-@given(st.lists(st.one_of(st.integers(), st.floats(allow_nan=False), st.none()), min_size=1))
-def test_what_is_said_is_read_back(values):
-    assert values_of("x", ",".join(map(said, values)), int | float | None) == values
-
-
-def test_all_fields_of_a_config_are_there_and_can_be_changed_together():
-    for base in (fast(), RunConfig(task=ConditionalConfig())):
-        fields = flat(base)
-        assert fields.keys() == {"task.kind", *types_of(base)}
-        del fields["task.kind"]
-        assert changed(RunConfig(task=base.task), fields) == base
-    both = changed(fast(), {"model.d_model": 30, "model.n_heads": 3})
-    assert (both.model.d_model, both.model.n_heads) == (30, 3)
 
 
 def test_a_grid_is_every_combination_named_by_what_varies():
@@ -104,7 +34,31 @@ def test_a_grid_is_every_combination_named_by_what_varies():
 def test_a_recipes_own_argument_is_passed_to_it():
     plan = load_plan("fast", ["depth=2..3", "seed=0"])
     assert plan.runs == {"depth=2": fast(2), "depth=3": fast(3)}
-    assert [config.model.n_layers for config in plan.runs.values()] == [4, 5]
+    assert [config.model.n_layers for config in plan.runs.values()] == [3, 3]
+
+
+def test_a_field_of_one_section_may_be_named_alone():
+    plan = load_plan("fast", ["n_layers=1..2", "task.n_chains=3"])
+    assert list(plan.runs) == ["n_layers=1", "n_layers=2"]
+    assert plan.runs["n_layers=2"] == changed(fast(), {"model.n_layers": 2, "task.n_chains": 3})
+    plan = load_plan("fast", ["curriculum=growing", "every=50,60"])
+    assert list(plan.runs) == ["every=50", "every=60"]
+    assert plan.runs["every=60"].training.curriculum == Growing(60)
+
+
+def test_what_a_grid_carries_along_is_told():
+    plan = load_plan("fast", ["training.steps=400,9000", "seed=0,1"])
+    cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
+    assert cooldowns["steps=400,seed=1"] == 170
+    assert cooldowns["steps=9000,seed=1"] == 1700
+    line = "training.cooldown_steps = 170 (was 1700), as training.steps = 400"
+    assert told(plan.carried) == [line]
+    several = load_plan("fast", ["training.steps=300,400"])
+    assert told(several.carried) == ["training.cooldown_steps follow training.steps"]
+    deeper = load_plan("fast", ["task.depth=2,4"])
+    assert list(deeper.runs.values()) == [fast(2), fast(4)]
+    assert len(told(deeper.carried)) == 1
+    assert told(load_plan("fast", ["depth=2,4"]).carried) == []
 
 
 def test_names_are_safe_short_and_told_apart():
@@ -149,6 +103,50 @@ def test_a_plan_file_is_crossed_with_a_grid(tmp_path):
         load_plan(path, ["seed=3"])
 
 
+TASK = """
+from dataclasses import dataclass
+import torch
+import headway
+@dataclass(frozen=True)
+class Same(headway.Task):
+    depth: int = 2
+    vocabulary = 5
+    def draw(self, count, generator):
+        return (torch.randint(5, (count, self.depth), generator=generator),)
+    def assemble(self, draws):
+        return headway.Batch(draws[0], draws[0][:, -1:, None])
+"""
+
+
+def test_a_file_with_a_task_is_crossed_with_a_grid(tmp_path, kinds):
+    path = tmp_path / "same.py"
+    path.write_text(TASK)
+    plan = load_plan(path, ["depth=1..2", "seed=0,1"])
+    assert plan.name == "same"
+    assert list(plan.runs) == [f"depth={d},seed={s}" for d in (1, 2) for s in (0, 1)]
+    task = plan.runs["depth=2,seed=1"].task
+    assert plan.runs["depth=2,seed=1"] == own(task, seed=1)
+    assert grid(str(path), {"depth": [1]}).runs["depth=1"].task == replace(task, depth=1)
+    assert list(load_plan(path).runs) == ["seed=0"]
+    path.write_text(TASK + "def plan():\n    return [headway.fast(seed=4)]\n")
+    assert load_plan(path).runs == {"seed=4": fast(seed=4)}
+
+
+def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
+    path, folder = tmp_path / "same.py", tmp_path / "sweep"
+    path.write_text(TASK)
+    sweep(load_plan(path), folder, engine=Nothing())
+    assert list(load_plan(folder).runs) == ["seed=0"]
+    path.write_text("raise AssertionError('executed')")
+    del kinds["same"]
+    moved = folder.rename(tmp_path / "moved")
+    text = (moved / "plan.json").read_text().replace("same.py", "other.py")
+    (moved / "plan.json").write_text(text)
+    (tmp_path / "other.py").write_text("raise AssertionError('executed')")
+    with pytest.raises(HeadwayError, match=r"moved: task\.defined\.file = .*is not executed"):
+        load_plan(moved)
+
+
 def test_a_plan_file_may_import_its_neighbours(tmp_path):
     (tmp_path / "neighbour_of_plan.py").write_text("SEED = 9")
     path = tmp_path / "some.py"
@@ -161,8 +159,8 @@ def test_a_plan_file_may_import_its_neighbours(tmp_path):
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("x = 1", "defines no function plan()"),
-        ("plan = 3", "defines no function plan()"),
+        ("x = 1", "defines no task: it must have"),
+        ("plan = 3", "defines no task: it must have"),
         ("def plan(:", "some.py, line 1: SyntaxError"),
         ("def plan():\n    return 1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
         ("raise SystemExit('no')", "some.py, line 1: SystemExit: no"),
@@ -179,7 +177,7 @@ def test_a_plan_file_may_import_its_neighbours(tmp_path):
         (FILE.format(returned="{'': fast()}"), "a run's name = '' is not allowed"),
         (FILE.format(returned="{3: fast()}"), "a run's name = 3 is not allowed"),
         (FILE.format(returned="{'plan.json': fast()}"), "a run's name = 'plan.json'"),
-        (FILE.format(returned="[fast(depth=0)]"), "task.depth = 0 is not allowed"),
+        (FILE.format(returned="[fast(depth=0)]"), "depth = 0 is not allowed"),
     ],
 )
 def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, complaint):
@@ -196,23 +194,25 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
     ("source", "texts", "complaint"),
     [
         ("fats", [], "plan = 'fats' is not allowed: it must be one of fast, "),
-        ("no/such.py", [], "no/such.py: there is no such file"),
-        ("fast", ["seed"], "'seed' is not FIELD=VALUES"),
-        ("fast", ["seed="], "'seed=' is not FIELD=VALUES"),
-        ("fast", ["=1"], "'=1' is not FIELD=VALUES"),
+        ("no/such.py", [], "no/such.py: No such file or directory"),
+        ("fast", ["seed"], "'seed' is not FIELD=VALUE"),
+        ("fast", ["seed="], "'seed=' is not FIELD=VALUE"),
+        ("fast", ["=1"], "'=1' is not FIELD=VALUE"),
+        ("fast", ["n_heads=1", "model.n_heads=1"], "model.n_heads is named twice"),
         ("fast", ["seed=1", "seed=2"], "seed is named twice"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),
-        ("fast", ["n_layers=1"], "n_layers is not a field: did you mean model.n_layers?"),
+        ("fast", ["n_layer=1"], "n_layer is not a field: did you mean model.n_layers?"),
         ("fast", ["model.bogus=1"], "model.bogus is not a field: those of model are model.n_la"),
         ("fast", ["bogus=1"], "bogus is not a field: there are task.*, model.*, training.*, "),
         ("fast", ["task.kind=retrieval"], "task.kind is not a field"),
+        ("fast", ["every=1,2"], "cell every=1: training.curriculum.every is a field of growing"),
         ("conditional", ["task.depth=1"], "task.depth is not a field"),
         (
             "fast",
             ["model.n_heads=1..4"],
             "in the grid's cell n_heads=3: model.n_heads = 3 is not allowed: it must be a divisor",
         ),
-        ("fast", ["depth=0,1"], "in the grid's cell depth=0: task.depth = 0 is not allowed"),
+        ("fast", ["depth=0,1"], "in the grid's cell depth=0: depth = 0 is not allowed"),
         ("fast", ["seed=0..9999", "model.n_layers=1..11"], "110000 is not allowed: it must be at"),
     ],
 )

@@ -194,3 +194,20 @@ def test_what_comes_home_replaces_what_is_unfinished_and_nothing_else(plan, tmp_
     unpack(Job("done", done.folder, config), {**files, "outcome.json": b"{}"})
     assert (done.folder / "outcome.json").stat() == stamp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "done"]
+
+
+@pytest.mark.parametrize("bring_home", [False, True])
+def test_a_task_in_a_users_file_is_found_or_told_once(
+    cluster, own_runs, own_file, tmp_path, bring_home
+):
+    board = sweep(own_runs, tmp_path / "s", RayEngine(cluster.address, bring_home=bring_home))
+    assert board.count("done") == 2
+    assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 2
+    own_file.unlink()
+    events, engine = [], RayEngine(cluster.address, bring_home=bring_home)
+    board = sweep(own_runs, tmp_path / "t", engine, watch=lambda _, event: events.append(event))
+    told = [(event.name, event.kind) for event in events if event is not None]
+    assert sorted(told) == [(name, "failed") for name in sorted(own_runs.runs)]
+    for name, run in board.runs.items():
+        assert f"its file {own_file} is not there" in run.message
+        assert (tmp_path / "t" / name / "outcome.json").is_file()

@@ -12,7 +12,7 @@ from headway.sweeps import LocalEngine, Plan, grid, sweep, table, work
 from headway.sweeps.crew import Worker
 from headway.sweeps.jobs import Event, Job, halves, stacked
 from headway.sweeps.work import carry_out
-from headway.training import Run, train
+from headway.training import Mixture, Run, train
 
 
 def names(stacks) -> list[list[str]]:
@@ -55,10 +55,10 @@ def test_runs_of_one_shape_are_put_together_in_the_order_of_the_plan(plan, with_
         "a0": one,
         "b0": with_training(one, batch_size=9),
         "a1": replace(one, seed=1),
-        "alone": with_training(one, depths="mixture"),
+        "alone": with_training(one, curriculum=Mixture()),
         "a2": with_training(one, learning_rate=0.1, steps=7),
         "b1": with_training(one, batch_size=9, train_examples=90),
-        "too": with_training(one, depths="mixture"),
+        "too": with_training(one, curriculum=Mixture()),
         "a3": one,
         "wide": replace(one, model=replace(one.model, d_model=32)),
     }
@@ -209,7 +209,7 @@ def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
 
 
 def test_a_plan_of_which_nothing_can_be_stacked_is_refused(tmp_path):
-    plan = grid("fast", {"seed": range(2)})
-    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*fast: mixture=false"):
+    plan = grid("fast", {"seed": range(2), "mixture": [True]})
+    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*implicit or final_hop"):
         sweep(plan, tmp_path / "sweep", stack=2)
     assert not (tmp_path / "sweep").exists()

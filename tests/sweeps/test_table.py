@@ -12,7 +12,7 @@ import pytest
 from headway.circuits import discover
 from headway.errors import HeadwayError
 from headway.sweeps import table, write_table
-from headway.tasks import ConditionalConfig
+from headway.tasks import Conditional
 from headway.training import Run, train
 from headway.training.config import flat
 
@@ -26,7 +26,7 @@ def runs(tiny, tmp_path_factory):
     Run.create(folder / "broken", replace(short, seed=9)).fail('it, "so" to say,\nbroke')
     for seed in (2, 10):
         train(replace(short, seed=seed), folder / "some" / f"seed={seed}")
-    Run.create(folder / "some" / "other", replace(short, task=ConditionalConfig()))
+    Run.create(folder / "some" / "other", replace(short, task=Conditional()))
     spoilt = Run.create(folder / "some" / "spoilt", short)
     (spoilt.folder / "config.json").write_text("{")
     (folder / "a-file").write_text("")
@@ -76,6 +76,11 @@ def test_attempts_that_were_given_up_are_counted(tiny, with_training, tmp_path):
         (["task.kind=conditional"], ["other"]),
         (["task.n_values=2"], ["other"]),
         (["task.depth=2", "status=failed"], ["broken"]),
+        (["depth=2", "n_layers=2", "status=failed"], ["broken"]),
+        (["training.curriculum=implicit", "seed=9"], ["broken"]),
+        (["curriculum=growing,mixture"], []),
+        (["every=200"], []),
+        (["training.betas=0.9:0.999", "name=alone"], ["alone"]),
         (["training.learning_rate=0.5"], []),
         (["training.train_examples=none", "name=alone"], ["alone"]),
         (["status=unreadable"], [None]),
@@ -96,9 +101,11 @@ def test_rows_are_sorted_by_a_column(runs):
 @pytest.mark.parametrize(
     ("where", "sort", "complaint"),
     [
-        (["bogus=1"], None, "bogus is not a field: there are task.kind, "),
+        (["bogus=1"], None, "bogus is not a field: there are task.*, model.*, training.*, seed, "),
+        (["n_layer=1"], None, "n_layer is not a field: did you mean model.n_layers"),
+        (["order=up"], None, "order is the name of several fields: write task.order or training."),
         (["seed=x"], None, "seed = 'x' is not allowed: it must be a whole number"),
-        (["seed"], None, "'seed' is not FIELD=VALUES"),
+        (["seed"], None, "'seed' is not FIELD=VALUE"),
         (["status=fine"], None, "status = 'fine' is not allowed: it must be one of done, failed"),
         ([], "bogus", "sort = 'bogus' is not allowed: it must be one of name, folder"),
     ],

@@ -8,20 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.tasks import NONE, UNASKED, Hops, HopsConfig, make_task, task_kind
+from headway.tasks import IGNORE_INDEX, NO_KEY, Hops
 from headway.tasks.hops import find
 
-configs = st.builds(
-    HopsConfig,
-    hops=st.sampled_from([(1,), (2,), (1, 2, 4), (3, 5)]),
+tasks = st.builds(
+    Hops,
+    asked=st.sampled_from([(1,), (2,), (1, 2, 4), (3, 5)]),
     n_symbols=st.integers(3, 6),
     n_places=st.integers(3, 20),
 )
 
 
-def sample(config, count=6, seed=0, depth=None):
-    task = Hops(config)
-    return task, task.assemble(task.draw(count, torch.Generator().manual_seed(seed)), depth)
+def sample(task, count=6, seed=0):
+    return task.sample(count, torch.Generator().manual_seed(seed))
 
 
 def hop(symbols: list[int], place: int, k: int) -> int | None:
@@ -35,37 +34,36 @@ def hop(symbols: list[int], place: int, k: int) -> int | None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(configs, st.integers(0, 2**31))
-def test_targets_are_the_definition_s(config, seed):
-    task, batch = sample(config, seed=seed)
+@given(tasks, st.integers(0, 2**31))
+def test_targets_are_the_definition_s(task, seed):
+    batch = sample(task, seed=seed)
     for row in range(len(batch.inputs)):
-        first, *symbols = batch.inputs[row, :, 0].tolist()
-        column = first - config.n_symbols
-        for place in range(config.n_places):
-            found = hop(symbols, place, config.hops[column])
+        first, *symbols = batch.inputs[row].tolist()
+        column = first - task.n_symbols
+        for place in range(task.n_places):
+            found = hop(symbols, place, task.asked[column])
             expected = task.none if found is None else symbols[found]
             asked = batch.targets[row, place].tolist()
             assert asked.pop(column) == expected
-            assert set(asked) <= {UNASKED}
+            assert set(asked) <= {IGNORE_INDEX}
 
 
 @settings(max_examples=30, deadline=None)
-@given(configs, st.integers(0, 2**31))
-def test_sequences_are_as_they_should_be(config, seed):
-    task, batch = sample(config, seed=seed)
-    assert batch.inputs.shape == (6, task.length, 2)
-    assert (batch.inputs[..., 1] == torch.arange(task.length)).all()
-    tokens = batch.inputs[:, 1:, 0]
+@given(tasks, st.integers(0, 2**31))
+def test_sequences_are_as_they_should_be(task, seed):
+    batch = sample(task, seed=seed)
+    assert batch.inputs.shape == (6, task.length)
+    tokens = batch.inputs[:, 1:]
     assert tokens.min() >= 0
-    assert tokens.max() < config.n_symbols
+    assert tokens.max() < task.n_symbols
     assert (tokens[:, 1:] != tokens[:, :-1]).all()
-    assert batch.targets.shape == (6, task.n_read, len(task.hop_names))
+    assert batch.targets.shape == (6, task.n_read, len(task.hops))
 
 
 def test_symbols_and_hops_are_uniform():
-    config = HopsConfig(hops=(1, 2, 3), n_symbols=3, n_places=12)
-    _, batch = sample(config, count=6_000)
-    tokens = batch.inputs[..., 0]
+    task = Hops(asked=(1, 2, 3), n_symbols=3, n_places=12)
+    batch = sample(task, count=6_000)
+    tokens = batch.inputs
     hops = (tokens[:, 0] - 3).bincount(minlength=3) / 6_000
     assert hops.tolist() == pytest.approx([1 / 3] * 3, abs=0.03)
     for place in (1, 12):
@@ -77,23 +75,27 @@ def test_symbols_and_hops_are_uniform():
 
 
 @settings(max_examples=20, deadline=None)
-@given(configs, st.integers(0, 2**31))
-def test_relations_are_the_definition_s(config, seed):
-    task, batch = sample(config, seed=seed)
-    relations = task.paths(batch)
-    assert tuple(relations) == task.path_names
-    for j in range(1, max(config.hops) + 1):
+@given(tasks, st.integers(0, 2**31))
+def test_relations_are_the_definition_s(task, seed):
+    batch = sample(task, seed=seed)
+    relations = task.relations(batch)
+    assert {edges.use for edges in relations.values()} == {"path"}
+    assert set(relations) == {
+        "previous token",
+        *(f"find^{j}" for j in range(1, max(task.asked) + 1)),
+    }
+    for j in range(1, max(task.asked) + 1):
         relation = relations[f"find^{j}"]
         for row in range(len(batch.inputs)):
-            symbols = batch.inputs[row, 1:, 0].tolist()
+            symbols = batch.inputs[row, 1:].tolist()
             found = {
                 query - 1: key - 1
                 for query, (key,) in zip(
                     relation.queries[row].tolist(), relation.keys[row].tolist(), strict=True
                 )
-                if query != NONE
+                if query != NO_KEY
             }
-            places = range(config.n_places)
+            places = range(task.n_places)
             expected = {place: hop(symbols, place, j) for place in places}
             assert found == {place: at for place, at in expected.items() if at is not None}
 
@@ -105,34 +107,37 @@ def test_the_worked_example_of_the_docstring():
 
 
 def test_a_depth_asks_for_the_first_few_hops():
-    config = HopsConfig(hops=(1, 2, 4), n_places=8)
+    task = Hops(asked=(1, 2, 4), n_places=8)
     for depth in (1, 2, 3):
-        _, batch = sample(config, count=200, depth=depth)
-        asked = set((batch.inputs[:, 0, 0] - config.n_symbols).tolist())
+        batch = task.shallower(task.draw(200, torch.Generator().manual_seed(0)), depth)
+        asked = set((batch.inputs[:, 0] - task.n_symbols).tolist())
         assert asked == set(range(depth))
-    assert Hops(config).n_depths == 3
+    assert task.n_depths == 3
 
 
 def test_it_is_one_of_the_tasks():
-    task = make_task(HopsConfig())
-    assert task_kind(HopsConfig()) == "hops"
-    assert task.reference_losses() == {"any symbol": math.log(4)}
-    assert task.vocabulary == 4 + 4 + 1
+    task = Hops()
+    assert (task.kind, task.label) == ("hops", "k=1,2,4,8")
+    assert task.references() == {"any symbol": pytest.approx(math.log(4))}
+    assert (task.vocabulary, task.d_target, task.n_hops) == (4 + 4 + 1, 4 + 4 + 1, 4)
 
 
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"hops": ()}, "task.hops = () is not allowed: it must be whole numbers"),
-        ({"hops": (0, 1)}, "task.hops"),
-        ({"hops": (2, 1)}, "task.hops"),
-        ({"n_symbols": 2}, "task.n_symbols = 2 is not allowed: it must be from 3"),
-        ({"n_symbols": 257}, "task.n_symbols = 257 is not allowed: it must be from 3"),
+        ({"asked": ()}, "task.asked = () is not allowed: it must be whole numbers"),
+        ({"asked": (0, 1)}, "task.asked"),
+        ({"asked": (2, 1)}, "task.asked"),
+        ({"n_symbols": 2}, "task.n_symbols = 2 is not allowed"),
+        (
+            {"n_symbols": 257},
+            "task.n_symbols = 257 is not allowed",
+        ),
         ({"n_places": 2}, "task.n_places"),
     ],
 )
 def test_bad_input_is_one_clear_line(fields, complaint):
     with pytest.raises(HeadwayError) as raised:
-        HopsConfig(**fields)
+        Hops(**fields)
     assert complaint in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -46,6 +46,22 @@ def test_a_depth_beyond_simulation_has_its_formulas(shown):
     ]
 
 
+def test_how_many_circuits_there_are(shown, capsys):
+    lines = shown("theory", "--depth", "1..8", "--count")
+    assert row(lines, "4") == ["4", "4", "8", "912"]
+    assert row(lines, "8") == ["8", "5", "16", "5,278,912"]
+    assert lines == shown("theory", "--count")
+    assert row(shown("theory", "--depth", "64", "--count"), "64")[-1] == "1.935e+61"
+    for words, said in {
+        ("--mask", "none"): "--mask does not go with --count",
+        ("--depth", "0"): "depth = 0 is not allowed",
+    }.items():
+        with pytest.raises(SystemExit) as stop:
+            main(["theory", "--count", *words])
+        assert stop.value.code == 2
+        assert said in capsys.readouterr().err
+
+
 def test_who_holds_what_and_a_circuit(shown, tmp_path):
     figure = tmp_path / "flow.svg"
     lines = shown("theory", "--depth", "3", "--figure", str(figure))
@@ -66,7 +82,7 @@ def test_who_holds_what_and_a_circuit(shown, tmp_path):
 def test_a_circuit_too_wide_to_draw_is_listed(shown):
     lines = shown("theory", "--facts", "wzv", "xyz", "aw", "ay", "ax", "--goal", "v")
     assert "at least 4 layers" in lines[0]
-    assert any(line.split() == ["3.0", "a→wzv.v"] for line in lines)
+    assert any(line.split() == ["L3.H0", "a←wzv.v"] for line in lines)
 
 
 def test_other_tasks(shown):
@@ -105,13 +121,12 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     assert any(line.startswith("Every path finds its key") for line in lines)
 
     found = run.read("circuit.json")
-    planted = {"layer": 0, "head": 0, "mechanism": "paths", "relations": ["s0→s2"]}
-    heads = [planted if one["layer"] == 0 else one for one in found["heads"]]
+    heads = {**found["heads"], "L0.H0": ["s0←s2"]}
     write_json(folder / "circuit.json", {**found, "heads": heads})
     lines = shown("theory", str(folder), "--figure", str(tmp_path / "run.svg"))
     assert 'id="broken-' in (tmp_path / "run.svg").read_text()
     assert any(line.startswith("The circuit breaks the flow") for line in lines)
-    assert any(line.split() == ["0.0", "s0→s2"] for line in lines)
+    assert any(line.split() == ["L0.H0", "s0←s2"] for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +134,7 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
     [
         (["--depth", "0"], "depth = 0 is not allowed: it must be a whole number of at least 1"),
         (["--depth", "8..3"], "depth = '8..3' is not allowed: it must be a range from low to high"),
-        (["--depth", "3.5"], "depth = '3.5' is not allowed: it must be a whole number, a range"),
+        (["--depth", "3.5"], "depth = 3.5 is not allowed: it must be a whole number; several are"),
         (["--mask", "left"], "invalid choice 'left'"),
         (["--order", "random"], "order = 'random' is not allowed: it must be deep-first or shal"),
         (["--depth", "2", "--order", "1,3"], "order = [1, 3] is not allowed"),

@@ -7,18 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.tasks import ConditionalConfig, RetrievalConfig, make_task
+from headway.paths import Path
+from headway.tasks import Conditional, Retrieval
 from headway.theory import (
     closed_form,
     codes_first,
     conditional_flow,
     facts_flow,
     fewest_paths,
-    flow_of,
     hop_flow,
     minimum_layers,
-    one_path_a_head,
-    proven_minimum,
     retrieval_flow,
     theorem_1_bound,
 )
@@ -146,12 +144,11 @@ def test_conditional_by_hand(order):
     assert {"x", "y", "z"} <= final["a"]
 
 
-def layers_until_answered(config, causal, seed):
+def layers_until_answered(task, causal, seed):
     """The flow on a whole sampled sequence, every chain and row included, as sets of pieces."""
-    task = make_task(config)
     batch = task.sample(1, torch.Generator().manual_seed(seed))
-    tokens = [tuple(token) for token in batch.inputs[0, :, : config.d_token].tolist()]
-    code = [tuple(numbers) for numbers in batch.inputs[0, :, config.d_token :].tolist()]
+    tokens = [tuple(token) for token in batch.inputs[0, :, : task.d_token].tolist()]
+    code = [tuple(numbers) for numbers in batch.inputs[0, :, task.d_token :].tolist()]
     held = [{("symbol", t), ("code", c)} for t, c in zip(tokens, code, strict=True)]
     queries = range(task.length - task.n_chains, task.length)
     goals = [("symbol", tuple(hops[-1])) for hops in batch.targets[0].tolist()]
@@ -176,16 +173,16 @@ def layers_until_answered(config, causal, seed):
 
 
 @given(
-    config=st.one_of(
+    task=st.one_of(
         st.builds(
-            RetrievalConfig,
+            Retrieval,
             depth=st.integers(1, 5),
             n_chains=st.integers(1, 3),
             position_code=st.just("pair"),
             order=orders,
         ),
         st.builds(
-            ConditionalConfig,
+            Conditional,
             n_values=st.integers(2, 3),
             n_chains=st.integers(1, 4),
             position_code=st.just("pair"),
@@ -196,8 +193,8 @@ def layers_until_answered(config, causal, seed):
     seed=st.integers(0, 1000),
 )
 @quick
-def test_the_proven_minimum_is_that_of_whole_sampled_sequences(config, causal, seed):
-    assert layers_until_answered(config, causal, seed) == {proven_minimum(config, causal)}
+def test_the_proven_minimum_is_that_of_whole_sampled_sequences(task, causal, seed):
+    assert layers_until_answered(task, causal, seed) == {task.flow().minimum_layers(causal)}
 
 
 def test_room_to_think_saves_no_layer():
@@ -210,31 +207,33 @@ def test_room_to_think_saves_no_layer():
 def test_a_relation_that_is_known_opens_a_shorter_way():
     flow = retrieval_flow(4, related=[("s0", "s8"), ("s8", "s7")])
     assert flow.minimum_layers(causal=True) == 1
-    assert flow.along([(0, 0, "s0→s8")], True).broken == ()
-    assert retrieval_flow(4).along([(0, 0, "s0→s8")], True).broken == ((0, 0, "s0→s8"),)
+    assert flow.along([Path.of(0, 0, "s0←s8")], True).broken == ()
+    assert retrieval_flow(4).along([Path.of(0, 0, "s0←s8")], True).broken == (
+        Path.of(0, 0, "s0←s8"),
+    )
     with pytest.raises(HeadwayError, match=r"role = 's9' .*one of s7, s8"):
         retrieval_flow(4, related=[("s0", "s9")])
 
 
 def test_a_broken_path_still_brings_what_stands_there():
-    along = retrieval_flow(2).along([(0, 0, "s0→s4"), (1, 0, "s2→s1")], True)
-    assert along.broken == ((0, 0, "s0→s4"),)
+    along = retrieval_flow(2).along([Path.of(0, 0, "s0←s4"), Path.of(1, 0, "s2←s1")], True)
+    assert along.broken == (Path.of(0, 0, "s0←s4"),)
     assert along.stages[1]["s0"] == {"x_0", "p_0", "x_2", "p_2"}
     assert along.stages[2]["s2"] == {"x_0", "p_1", "x_1"}
-    with pytest.raises(HeadwayError, match="'s0→s7' is not allowed: roles are s3, s4, s1, s2, s0"):
-        retrieval_flow(2).along([(0, 0, "s0→s7")], True)
+    with pytest.raises(HeadwayError, match="'s0←s7' is not allowed: roles are s3, s4, s1, s2, s0"):
+        retrieval_flow(2).along([Path.of(0, 0, "s0←s7")], True)
 
 
 def test_symbols_cannot_be_compared_before_the_first_mlp():
     flow = retrieval_flow(2, codes_first=True)
     assert flow.minimum_layers(causal=False) == 3 > closed_form(2, causal=False)
-    assert flow.along([(0, 0, "s2→s3")], True).broken == ((0, 0, "s2→s3"),)
-    assert flow.along([(0, 0, "s2→s1")], True).broken == ()
-    assert flow.along([(1, 0, "s2→s1")], True).broken == ((1, 0, "s2→s1"),)
+    assert flow.along([Path.of(0, 0, "s2←s3")], True).broken == (Path.of(0, 0, "s2←s3"),)
+    assert flow.along([Path.of(0, 0, "s2←s1")], True).broken == ()
+    assert flow.along([Path.of(1, 0, "s2←s1")], True).broken == (Path.of(1, 0, "s2←s1"),)
 
 
 def test_a_path_against_the_mask_is_broken():
-    path = (0, 0, "s1→s2")
+    path = Path.of(0, 0, "s1←s2")
     assert retrieval_flow(1).along([path], causal=True).broken == (path,)
     assert retrieval_flow(1).along([path], causal=False).broken == ()
 
@@ -270,15 +269,9 @@ def test_k_hop_needs_as_many_layers_as_a_chain_of_pairs_far_apart(hops):
     assert hop_flow(hops, 0).minimum_layers(causal=True) == closed_form(hops) - 1
 
 
-def test_one_path_a_head():
-    assert all(one_path_a_head(d) == closed_form(d) for d in range(1, 3000))
-    assert [one_path_a_head(3, heads) for heads in (1, 2, 6)] == [3, 2, 1]
-    assert all(one_path_a_head(d, 2) <= closed_form(d, causal=False) for d in range(1, 3000))
-
-
 @pytest.mark.parametrize(
     "function",
-    [minimum_layers, closed_form, theorem_1_bound, fewest_paths, one_path_a_head, codes_first],
+    [minimum_layers, closed_form, theorem_1_bound, fewest_paths, codes_first],
 )
 @pytest.mark.parametrize("depth", [0, -1])
 def test_a_depth_below_1_is_refused(function, depth):
@@ -309,22 +302,19 @@ def test_other_bad_arguments_are_refused():
         hop_flow(0)
     with pytest.raises(HeadwayError, match="gap = -1"):
         hop_flow(1, -1)
-    with pytest.raises(HeadwayError, match="heads = 0"):
-        one_path_a_head(1, 0)
 
 
 def test_without_copies_no_number_of_layers_can_answer():
     for causal in (True, False):
-        config = RetrievalConfig(depth=1, copies="independent")
-        assert proven_minimum(config, causal) == 2
+        once = Retrieval(depth=1, copies="independent").flow()
+        assert once.minimum_layers(causal) == 2
         for depth in (2, 3, 5):
-            config = RetrievalConfig(depth=depth, copies="independent")
-            assert proven_minimum(config, causal) is None
-            flow = flow_of(config)
+            flow = Retrieval(depth=depth, copies="independent").flow()
+            assert flow.minimum_layers(causal) is None
             assert "x_1" in flow.holdings(4, causal)[-1]["s0"]
             assert "x_2" not in flow.holdings(4, causal)[-1]["s0"]
-            rotated = RetrievalConfig(depth=depth, copies="rotated")
-            assert proven_minimum(rotated, causal) == closed_form(depth, causal)
+            rotated = Retrieval(depth=depth, copies="rotated").flow()
+            assert rotated.minimum_layers(causal) == closed_form(depth, causal)
 
 
 def test_a_flow_names_only_what_is_there():

@@ -1,31 +1,27 @@
 """What docs/theory.md says of ten trained circuits, from the circuits that the project keeps."""
 
 import json
-import re
-from pathlib import Path
+import pathlib
 
 import pytest
 
+from headway.circuits import Circuit
+from headway.paths import Path
 from headway.theory import fewest_paths, retrieval_flow
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = pathlib.Path(__file__).parents[2] / "results"
 
 
 def circuits(file):
     for result in json.loads((RESULTS / file).read_text())["results"]:
-        heads = re.findall(r"layer (\d+) head (\d+): (.*)", result["circuit"])
-        yield [
-            (int(layer), int(head), relation)
-            for layer, head, said in heads
-            for relation in re.findall(r"s\d+→s\d+", said)
-        ]
+        yield Circuit.from_json(result["circuit"]).paths
 
 
 @pytest.mark.parametrize(
     ("file", "broken", "paths", "jumping"),
     [
-        ("fast_recipe.json", [], (7, 12), 3),
-        ("fast_recipe_full_depth.json", [((2, 0, "s0→s6"),)], (7, 14), 10),
+        ("fast_recipe_mixture.json", [], (7, 12), 3),
+        ("fast_recipe_full_depth.json", [(Path.of(2, 0, "s0←s6"),)], (7, 14), 10),
     ],
 )
 def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
@@ -37,5 +33,5 @@ def test_they_respect_the_flow_but_for_one_path(file, broken, paths, jumping):
     assert (min(map(len, found)), max(map(len, found))) == paths
     assert fewest_paths(3) == 6
     # docs/recipes.md: in how many the query looks two facts ahead, or further
-    far = {"s0→s4", "s0→s5", "s0→s6"}
-    assert sum(any(path in far for *_, path in own) for own in found) == jumping
+    far = {"s0←s4", "s0←s5", "s0←s6"}
+    assert sum(any(path.relation in far for path in own) for own in found) == jumping

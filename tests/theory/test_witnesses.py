@@ -10,6 +10,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
 from headway.models import compiled
+from headway.paths import Path
 from headway.theory import (
     Flow,
     closed_form,
@@ -17,8 +18,6 @@ from headway.theory import (
     fewest_paths,
     hop_flow,
     minimum_layers,
-    necessary_roles,
-    one_path_a_head,
     retrieval_flow,
     witness,
 )
@@ -42,10 +41,10 @@ def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
     if not codes_first:
         assert found.layers == closed_form(depth, causal)
     if causal:
-        assert found.layers == found.heads == one_path_a_head(depth)
+        assert found.layers == found.heads == closed_form(depth)
         rank = flow.roles.index
         assert all(rank(query) > rank(key) for query, key in map(flow.ends, found.paths))
-    heads = [(layer, head, flow.ends((layer, head, r))[0]) for layer, head, r in found.paths]
+    heads = [(*path.at, path.relation.query) for path in found.paths]
     assert len(set(heads)) == len(heads)
 
 
@@ -83,8 +82,8 @@ def test_spare_layers_are_left_empty():
 def test_a_row_that_must_be_singled_out_needs_both_values():
     found = witness(conditional_flow(singled=True))
     assert {path[2] for path in found.paths} == {
-        *("ax.x→ax.a", "ay.y→ay.a", "xy.z→xy.x", "xy.z→xy.y"),
-        *("a→ax.x", "a→ay.y", "a→xy.z"),
+        *("ax.x←ax.a", "ay.y←ay.a", "xy.z←xy.x", "xy.z←xy.y"),
+        *("a←ax.x", "a←ay.y", "a←xy.z"),
     }
     assert found.layers == 3
     assert found.fewest
@@ -96,11 +95,6 @@ def test_a_row_that_must_be_singled_out_needs_both_values():
 def test_k_hop_tells_the_story_of_the_retrieval_problem(hops):
     found = witness(hop_flow(hops, gap=4))
     assert found.layers == closed_form(hops)
-
-
-def test_every_role_but_the_query_is_necessary_in_a_chain():
-    flow = retrieval_flow(4)
-    assert set(necessary_roles(flow, causal=True)) == set(flow.roles) - {"s0"}
 
 
 def test_what_cannot_be_reached_is_refused():
@@ -131,17 +125,15 @@ def test_what_must_be_singled_out_is_found_by_what_a_layer_finds_by():
     )
     found = witness(flow)
     assert found.layers == flow.minimum_layers(causal=True) == 2
-    assert found.paths == ((1, 0, "q→r"),)
+    assert found.paths == (Path.of(1, 0, "q←r"),)
     assert flow.along(found.paths, causal=True).broken == ()
 
 
 def test_fewer_heads_than_those_of_a_witness_can_do():
-    fewer = [
-        *((0, 0, "xy.z→xy.x"), (0, 0, "ax.x→ax.a"), (0, 0, "ay.y→ay.a")),
-        *((1, 0, "a→ax.x"), (1, 1, "a→ay.y"), (1, 0, "xy.z→xy.y"), (2, 0, "a→xy.z")),
-    ]
+    said = "L0.H0 xy.z←xy.x, L0.H0 ax.x←ax.a, L0.H0 ay.y←ay.a, L1.H0 a←ax.x, L1.H1 a←ay.y"
+    fewer = [Path.parse(one) for one in f"{said}, L1.H0 xy.z←xy.y, L2.H0 a←xy.z".split(", ")]
     flow = conditional_flow(singled=True)
     along = flow.along(fewer, causal=True)
     assert along.broken == ()
     assert "z" in along.stages[-1]["a"]
-    assert witness(flow).heads > len({path[:2] for path in fewer})
+    assert witness(flow).heads > len({path.at for path in fewer})

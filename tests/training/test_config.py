@@ -5,19 +5,31 @@ import math
 
 import pytest
 
+from headway.changes import annotations
 from headway.errors import HeadwayError
-from headway.training import RunConfig, TrainingConfig, from_dict, to_dict
+from headway.tasks import Retrieval
+from headway.training import (
+    FinalHop,
+    Growing,
+    Implicit,
+    Mixture,
+    RunConfig,
+    TrainingConfig,
+    from_dict,
+    to_dict,
+)
+from headway.training.config import flat
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:0", "cuda:12", "mps"])
 def test_devices(device):
-    assert RunConfig(device=device).device == device
+    assert RunConfig(Retrieval(), device=device).device == device
 
 
 @pytest.mark.parametrize("device", ["", "tpu", "cuda:", "cuda:x", "cuda:-1", "mps:0", "cpu\n"])
 def test_what_is_no_device(device):
     with pytest.raises(HeadwayError, match="it must be cpu, cuda, cuda:N or mps"):
-        RunConfig(device=device)
+        RunConfig(Retrieval(), device=device)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +42,6 @@ def test_what_is_no_device(device):
         ({"stop_below": math.nan}, "training.stop_below = nan is not allowed"),
         ({"stop_below": -0.1}, "training.stop_below = -0.1 is not allowed"),
         ({"learning_rate": math.inf}, "training.learning_rate = inf is not allowed"),
-        ({"cooldown_power": 0.0}, "training.cooldown_power = 0.0 is not allowed"),
         ({"betas": (0.9, 1.0)}, r"training.betas = \(0.9, 1.0\) is not allowed"),
         ({"betas": (math.nan, 0.9)}, "training.betas"),
         ({"momentum": 1.0}, "training.momentum = 1.0 is not allowed"),
@@ -53,6 +64,27 @@ def test_a_config_survives_json(tiny):
     assert from_dict(json.loads(json.dumps(to_dict(tiny)))) == tiny
 
 
+@pytest.mark.parametrize(
+    "curriculum", [Implicit((1, 2)), FinalHop(), Mixture(final=True), Growing(7)]
+)
+def test_a_curriculum_survives_json_and_is_flat(tiny, with_training, curriculum):
+    config = with_training(tiny, steps=30, curriculum=curriculum)
+    data = json.loads(json.dumps(to_dict(config)))
+    assert data["training"]["curriculum"]["kind"] == curriculum.kind
+    assert from_dict(data) == config
+    fields = flat(config)
+    assert fields["training.curriculum"] == curriculum.kind
+    names = [name for name in vars(curriculum) if name != "kind"]
+    own = {name: fields[f"training.curriculum.{name}"] for name in names}
+    assert type(curriculum)(**own) == curriculum
+    assert set(fields) - {"task.kind"} <= set(annotations(config))
+
+
+def test_a_task_is_a_task():
+    with pytest.raises(HeadwayError, match=r"^task = 3 is not allowed: it must be a Task"):
+        RunConfig(task=3)  # pyright: ignore[reportArgumentType]
+
+
 def paths(data: dict, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     found = []
     for name, value in data.items():
@@ -62,7 +94,7 @@ def paths(data: dict, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return found
 
 
-FIELDS = paths(to_dict(RunConfig()))
+FIELDS = paths(to_dict(RunConfig(Retrieval())))
 CHECKED_HERE = [
     path for path in FIELDS if path[0] not in ("task", "model") or path[1:] in [(), ("kind",)]
 ]

@@ -3,13 +3,14 @@
 import pytest
 import torch
 
-from headway.tasks import Retrieval, RetrievalConfig
-from headway.training import Stream, TrainingConfig, held_out
+from headway.tasks import Retrieval
+from headway.training import RunConfig, Stream, TrainingConfig, held_out
 
 
-def stream(seed: int = 0, **fields) -> Stream:
-    config = TrainingConfig(**{"batch_size": 4, "train_examples": None, **fields})
-    return Stream(Retrieval(RetrievalConfig(depth=1, n_chains=2)), config, seed, "cpu")
+def stream(seed: int = 0, attempt: int = 0, **fields) -> Stream:
+    training = TrainingConfig(**{"batch_size": 4, "train_examples": None, **fields})
+    config = RunConfig(Retrieval(depth=1, n_chains=2), training=training, seed=seed)
+    return Stream(config, attempt)
 
 
 @pytest.mark.parametrize("train_examples", [None, 10])
@@ -22,10 +23,11 @@ def test_a_batch_can_be_asked_for_in_any_order(train_examples):
 
 
 @pytest.mark.parametrize("train_examples", [None, 64])
-def test_seeds_and_steps_differ(train_examples):
+def test_seeds_attempts_and_steps_differ(train_examples):
     batches = [
-        stream(seed, train_examples=train_examples).batch(step).inputs
+        stream(seed, attempt, train_examples=train_examples).batch(step).inputs
         for seed in (0, 1)
+        for attempt in (0, 1)
         for step in (1, 2)
     ]
     for i, a in enumerate(batches):
@@ -46,7 +48,7 @@ def test_an_epoch_shows_every_sequence_of_the_fixed_set_once():
 
 
 def test_held_out_samples_are_of_their_own():
-    task = Retrieval(RetrievalConfig(depth=1, n_chains=2))
+    task = Retrieval(depth=1, n_chains=2)
     samples = {p: held_out(task, 8, 0, "cpu", p).inputs for p in ("held-out", "circuit")}
     samples["training"] = torch.cat([stream().batch(step).inputs for step in (1, 2)])
     values = list(samples.values())

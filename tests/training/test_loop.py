@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from headway.models import Transformer
-from headway.tasks import make_task
 from headway.training import (
     RECIPES,
     Run,
@@ -12,11 +11,10 @@ from headway.training import (
     evaluate,
     from_dict,
     held_out,
-    partial_losses,
     to_dict,
     train,
 )
-from headway.training.course import is_checkpoint, rate_scale
+from headway.training.state import is_checkpoint, rate_scale
 
 
 def test_rates_rise_stay_and_fall():
@@ -48,20 +46,11 @@ def test_checkpoints_on_a_log_schedule():
     assert kept == [0, 1, 2, 4, 8, 16, 32, 64, 100]
 
 
-def test_the_loss_is_the_mean_of_the_partial_losses():
-    predicted, targets = torch.randn(5, 3, 8), torch.randn(5, 3, 2, 4)
-    hops = partial_losses(predicted, targets)
-    assert hops.shape == (2,)
-    assert hops[1] == pytest.approx((predicted[..., 4:] - targets[:, :, 1]).square().mean().item())
-    whole = torch.nn.functional.mse_loss(predicted, targets.flatten(2))
-    assert hops.mean() == pytest.approx(whole.item())
-
-
 def test_evaluation_in_chunks_is_evaluation(tiny):
-    task = make_task(tiny.task)
+    task = tiny.task
     model = Transformer(tiny.model, task.d_input, task.d_target, task.length, task.n_chains)
     batch = held_out(task, 20, 0, "cpu")
-    assert torch.allclose(evaluate(model, batch, chunk=7), evaluate(model, batch), rtol=1e-5)
+    assert torch.allclose(evaluate(model, task, batch, 7), evaluate(model, task, batch), rtol=1e-5)
 
 
 def test_metrics_tell_what_happened(tiny, tmp_path):
@@ -69,7 +58,7 @@ def test_metrics_tell_what_happened(tiny, tmp_path):
     lines = run.metrics()
     assert [line["step"] for line in lines] == [2, 4, 6, 8, 10, 12]
     batch = held_out(run.task, tiny.training.eval_examples, tiny.seed, "cpu")
-    hops = evaluate(run.model(), batch)
+    hops = evaluate(run.model(), run.task, batch)
     assert list(lines[-1]["partial"].values()) == pytest.approx(hops.tolist(), rel=1e-6)
     assert lines[-1]["val_loss"] == pytest.approx(hops.mean().item(), rel=1e-6)
     assert lines[-1]["train_loss"] > 0

@@ -1,33 +1,28 @@
 """Precision: of the matrix products only, and close to float32."""
 
-import json
-from dataclasses import replace
-
 import pytest
 import torch
 
 from headway.errors import HeadwayError
 from headway.models.transformer import Attention
-from headway.tasks import BigramsConfig, ConditionalConfig, RetrievalConfig
-from headway.training import Run, TrainingConfig, optimisers, train, train_stacked
+from headway.training import TrainingConfig, optimisers, train, train_stacked
 from headway.training import precision as precisions
-from headway.training.config import FORMAT
 from headway.training.files import read_tensors
 from headway.training.precision import rounding
 
 
 def products(monkeypatch) -> set[torch.dtype]:
-    """The types in which the model's values met attention patterns during a short training."""
-    seen, mix = set(), Attention.mix
+    """The types of the scores of attention during a short training."""
+    seen, weigh = set(), Attention.weigh
 
-    def noting(self, pattern, values):
+    def noting(self, scores, mask):
         if torch.is_grad_enabled():
-            seen.add(values.dtype)
+            seen.add(scores.dtype)
         else:
-            assert values.dtype == torch.float32, "evaluations are float32"
-        return mix(self, pattern, values)
+            assert scores.dtype == torch.float32, "evaluations are float32"
+        return weigh(self, scores, mask)
 
-    monkeypatch.setattr(Attention, "mix", noting)
+    monkeypatch.setattr(Attention, "weigh", noting)
     return seen
 
 
@@ -73,48 +68,6 @@ def test_a_precision_there_is_not():
     complaint = r"^training.precision = 'float16' is not allowed: it must be one of float32, tf32"
     with pytest.raises(HeadwayError, match=complaint):
         TrainingConfig(precision="float16")  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("task", [RetrievalConfig(depth=2), ConditionalConfig()])
-def test_a_run_of_the_second_format_has_the_same_copies(tiny, tmp_path, task):
-    run = Run.create(tmp_path / "run", replace(tiny, task=task))
-    path = run.folder / "config.json"
-    written = json.loads(path.read_text())
-    assert written["task"].pop("copies", "same") == "same"
-    path.write_text(json.dumps({**written, "format": 2}))
-    assert Run.open(run.folder).config == replace(tiny, task=task)
-
-
-def test_a_run_of_the_fifth_format_takes_whatever_a_text_holds(tiny, tmp_path):
-    config = replace(tiny, task=BigramsConfig(n_triggers=1))
-    run = Run.create(tmp_path / "run", config)
-    path = run.folder / "config.json"
-    written = json.loads(path.read_text())
-    assert written["task"].pop("sha256") is None
-    path.write_text(json.dumps({**written, "format": 5}))
-    assert Run.open(run.folder).config == config
-
-
-def test_a_run_of_the_first_format_is_float32_and_of_full_depth(tiny, with_training, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    path = run.folder / "config.json"
-    written = json.loads(path.read_text())
-    assert written["format"] == FORMAT
-    assert written["task"].pop("copies") == "same"
-    assert written["task"].pop("hops") is None
-    added = {"precision": "float32", "depths": "full", "rising_every": 200}
-    added |= {"targets": "all", "supervise": "end"}
-    for field, value in added.items():
-        assert written["training"].pop(field) == value
-    path.write_text(json.dumps(written))
-    with pytest.raises(HeadwayError, match=r"^task.(hops|copies) is missing: every field must"):
-        Run.open(run.folder)
-    path.write_text(json.dumps({**written, "format": 1}))
-    assert Run.open(run.folder).config == tiny
-    del written["training"]["steps"]
-    path.write_text(json.dumps({**written, "format": 1}))
-    with pytest.raises(HeadwayError, match=r"^training.steps is missing: every field must"):
-        Run.open(run.folder)
 
 
 @pytest.mark.parametrize("stacked", [False, True])

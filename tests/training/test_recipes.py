@@ -2,7 +2,8 @@
 
 import pytest
 
-from headway.training import RECIPES, fast, from_dict, to_dict
+from headway.tasks import Retrieval
+from headway.training import RECIPES, Implicit, Mixture, fast, from_dict, to_dict
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -11,11 +12,25 @@ def test_a_recipe_can_be_written_and_read(name):
     assert from_dict(to_dict(config)) == config
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 6])
-def test_the_full_depth_alone_is_trained_on_where_it_is_asked_for(depth):
-    alone, usual = fast(depth, mixture=False), fast(depth)
-    assert alone.training.depths == "full"
-    assert alone.model.n_layers == depth + 3
-    mixed = usual.training.depths == "mixture"
-    assert mixed == (2 <= depth <= 4)
-    assert usual.model.n_layers == depth + 2 if mixed else usual == alone
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 6, 7, 8])
+def test_there_are_as_many_layers_as_information_must_flow_through(depth):
+    flow = Retrieval(depth).flow()
+    assert flow is not None
+    least = flow.minimum_layers(causal=True)
+    assert least is not None
+    assert fast(depth).transformer.n_layers == least
+    assert fast(depth, spare=3).transformer.n_layers == least + 3
+
+
+@pytest.mark.parametrize(("depth", "silent_above"), [(3, None), (4, None), (5, 3), (8, 3)])
+def test_layers_above_those_of_the_shallow_problem_start_silent(depth, silent_above):
+    assert fast(depth).transformer.silent_above == silent_above
+    assert fast(depth, spare=1).transformer.silent_above is None
+
+
+def test_sequences_have_the_full_depth_unless_a_mixture_is_asked_for():
+    assert fast(3).training.curriculum == Implicit()
+    mixed = fast(3, mixture=True)
+    assert mixed.training.curriculum == Mixture()
+    assert mixed.transformer.n_layers == 5
+    assert fast(1, mixture=True) == fast(1)

@@ -141,7 +141,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert "last good checkpoint" in outcome["message"]
     assert all(torch.isfinite(w).all() for w in weights(run).values())
     batch = held_out(run.task, 16, run.config.seed, "cpu")
-    assert torch.isfinite(evaluate(run.model(), batch)).all()
+    assert torch.isfinite(evaluate(run.model(), run.task, batch)).all()
 
 
 def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_training, tmp_path):

@@ -15,8 +15,7 @@ import pytest
 import torch
 
 from headway.errors import HeadwayError
-from headway.sweeps.table import row_of, table
-from headway.terminal import print_runs
+from headway.models import attention_patterns
 from headway.training import Run, find_runs, from_dict, to_dict, train
 from headway.training import files as files_module
 from headway.training.files import (
@@ -43,6 +42,17 @@ def test_a_run_says_where_its_numbers_come_from(tiny, tmp_path):
     assert json.loads((run.folder / "config.json").read_text())["seed"] == tiny.seed
 
 
+def test_the_cache_of_a_run_is_that_of_its_model_at_a_checkpoint(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    batch = run.task.sample(3, torch.Generator().manual_seed(1))
+    for step in (None, 4):
+        outputs, cache = run.cache(batch, step)
+        model = run.transformer(step)
+        torch.testing.assert_close(outputs, model(batch.inputs))
+        patterns = attention_patterns(model, batch.inputs)
+        torch.testing.assert_close(cache["pattern", 0], patterns[:, 0])
+
+
 def test_checkpoints_follow_the_schedule(tiny, with_training, tmp_path):
     linear = train(tiny, tmp_path / "linear")
     assert linear.checkpoint_steps() == [0, 4, 8, 12]
@@ -63,10 +73,10 @@ def test_an_existing_folder_is_not_overwritten(tiny, tmp_path):
     [
         (lambda f: (f / "config.json").unlink(), "no config.json"),
         (lambda f: (f / "config.json").write_text('{"format": 1, "ta'), "not valid JSON"),
-        (lambda f: _edit(f, format=99), "format = 99 is newer"),
-        (lambda f: _edit(f, format=None), "format = None is not allowed"),
-        (lambda f: _edit(f, format=True), "format = True is not allowed"),
-        (lambda f: _edit(f, format=0), "format = 0 is not allowed"),
+        (lambda f: _edit(f, format=99), "format = 99 is not 1, the one that this headway reads"),
+        (lambda f: _edit(f, format=None), "format = None is not 1"),
+        (lambda f: _edit(f, format=True), "format = True is not 1"),
+        (lambda f: _edit(f, format=0), "format = 0 is not 1"),
         (lambda f: (f / "config.json").write_bytes(b'"\xff"'), "not UTF-8 at byte 1"),
         (lambda f: _edit(f, bogus=1), "bogus is not a field"),
         (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
@@ -169,16 +179,14 @@ def test_a_folder_without_permission_is_named(tiny, tmp_path):
         "\x00\x00",
     ],
 )
-def test_a_spoilt_line_of_metrics_is_named(tiny, tmp_path, capsys, line):
+def test_a_spoilt_line_of_metrics_is_named(tiny, tmp_path, line):
     run = Run.create(tmp_path / "run", tiny)
     run.append_metrics({**EVALUATION, "step": 1})
     with open(run.folder / "metrics.jsonl", "a") as file:
         file.write(line + "\n")
-    with pytest.raises(HeadwayError, match=r"metrics.jsonl, line 2 is not") as error:
+    with pytest.raises(HeadwayError, match=r"metrics.jsonl, line 2( is not|: | = 3)") as error:
         run.metrics()
     assert "\n" not in str(error.value)
-    print_runs([row_of(run)])
-    assert "unreadable: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '{"status": "fine"}', '{"status": [1]}', "{}"])
@@ -186,19 +194,8 @@ def test_a_spoilt_outcome_is_named(tiny, tmp_path, content):
     run = Run.create(tmp_path / "run", tiny)
     assert run.outcome() is None
     (run.folder / "outcome.json").write_text(content)
-    with pytest.raises(HeadwayError, match=r"outcome.json.* is not allowed"):
+    with pytest.raises(HeadwayError, match=r"outcome.json.* is (not allowed|missing)"):
         _ = run.status
-
-
-def test_a_table_of_runs_leaves_out_none(tiny, tmp_path, capsys):
-    Run.create(tmp_path / "good", tiny)
-    bad = Run.create(tmp_path / "bad", tiny)
-    bad.write("circuit.json", {"heads": 3})
-    print_runs(table(tmp_path))
-    shown = capsys.readouterr().out
-    assert "good" in shown
-    assert "unreadable: " in shown
-    assert "circuit.json" in "".join(shown.split())
 
 
 def test_looking_at_a_run_does_not_change_it(tiny, tmp_path):
@@ -242,7 +239,8 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     drafts = [".state.safetensors.draft-1", "checkpoints/.step_0000004.safetensors.draft-1"]
     for name in drafts:
         (run.folder / name).write_text("")
-    run.rewind(12, {})
+    with run.writing():
+        run.rewind(12, {})
     assert run.status == "stopped"
     assert run.read("circuit.json") == {}
     assert not any((run.folder / name).exists() for name in drafts)
@@ -282,8 +280,9 @@ import os, sys
 from pathlib import Path
 import torch
 from headway.errors import HeadwayError
+from headway.models import attention_patterns
 from headway.training import Run, find_runs
-from headway.training.config import RunConfig
+from headway.training.recipes import fast
 
 folder = Path(sys.argv[1])
 readable = Run.open(folder / "b-open")
@@ -297,8 +296,8 @@ def tell(action):
         print(error)
 
 tell(lambda: Run.open(folder / "a-shut"))
-tell(lambda: Run.create(folder / "a-shut" / "new", RunConfig()))
-tell(lambda: Run.create(folder / "new", RunConfig()))
+tell(lambda: Run.create(folder / "a-shut" / "new", fast()))
+tell(lambda: Run.create(folder / "new", fast()))
 tell(lambda: find_runs(folder / "a-shut"))
 tell(lambda: [type(run).__name__ for run in find_runs(folder)])
 tell(lambda: readable.checkpoint_steps())

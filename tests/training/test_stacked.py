@@ -9,9 +9,18 @@ import torch
 from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
-from headway.tasks import CompositionConfig, HopsConfig
-from headway.training import Run, RunConfig, resume, resume_stacked, train, train_stacked
-from headway.training.stacked import Stacked
+from headway.tasks import Composition, Hops
+from headway.training import (
+    FinalHop,
+    Implicit,
+    Run,
+    RunConfig,
+    resume,
+    resume_stacked,
+    train,
+    train_stacked,
+)
+from headway.training.stacked.models import Stack
 
 
 def alone(configs: Sequence[RunConfig], folder: Path) -> list[Run]:
@@ -94,17 +103,20 @@ def assorted(tiny, with_training):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "train_examples", "decay_on"),
+    ("optimizer", "train_examples", "curriculum"),
     [
-        ("adam", None, "all"),
-        ("adam", 24, "matrices"),
-        ("muon", None, "matrices"),
-        ("muon", 24, "all"),
+        ("adam", None, FinalHop()),
+        ("adam", 24, Implicit()),
+        ("muon", None, Implicit()),
+        ("muon", 24, FinalHop()),
     ],
 )
-def test_replicas_are_single_runs(assorted, tmp_path, optimizer, train_examples, decay_on):
+def test_replicas_are_single_runs(assorted, tmp_path, optimizer, train_examples, curriculum):
     configs = assorted(
-        optimizer=optimizer, train_examples=train_examples, decay_on=decay_on, weight_decay=0.5
+        optimizer=optimizer,
+        train_examples=train_examples,
+        curriculum=curriculum,
+        weight_decay=0.5,
     )
     together = train_stacked(configs, folders(tmp_path, configs))
     assert_same(together, alone(configs, tmp_path))
@@ -114,10 +126,10 @@ def test_replicas_are_single_runs(assorted, tmp_path, optimizer, train_examples,
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize(
-    "task", [HopsConfig(hops=(1, 2), n_places=6), CompositionConfig(hops=(1, 2), n_symbols=3)]
+    "task", [Hops(asked=(1, 2), n_places=6), Composition(asked=(1, 2), n_symbols=3)]
 )
 def test_replicas_of_tokens_that_descend_gradients(tiny, with_training, tmp_path, task, momentum):
-    model = replace(tiny.model, causal=isinstance(task, HopsConfig))
+    model = replace(tiny.model, causal=isinstance(task, Hops))
     fields = {"optimizer": "sgd", "weight_decay": 0.0, "momentum": momentum}
     base = with_training(replace(tiny, task=task, model=model), learning_rate=0.1, **fields)
     configs = [base, replace(with_training(base, learning_rate=0.3), seed=6)]
@@ -251,13 +263,13 @@ def test_an_attempt_given_up_is_resumed_from(tiny, with_training, tmp_path):
 
 def test_a_done_replica_leaves_the_stack(assorted, tmp_path, monkeypatch):
     sizes = []
-    step = Stacked.step
+    step = Stack.step
 
-    def counting(self, batch, scales, stage):
+    def counting(self, batch, scales):
         sizes.append((len(batch.inputs), len(scales)))
-        return step(self, batch, scales, stage)
+        return step(self, batch, scales)
 
-    monkeypatch.setattr(Stacked, "step", counting)
+    monkeypatch.setattr(Stack, "step", counting)
     configs = assorted()
     train_stacked(configs, folders(tmp_path, configs))
     assert sizes == [(32, 4)] * 9 + [(24, 3)] * 3
@@ -281,7 +293,7 @@ def test_watching_sees_every_step_of_every_replica(assorted, tmp_path):
         ({"batch_size": 9}, r"^training.batch_size = 9 is not allowed: it must be 8 as in the "),
         ({"eval_examples": 4}, "^training.eval_examples = 4 "),
         ({"optimizer": "adam"}, "^training.optimizer = 'adam' "),
-        ({"decay_on": "all"}, "^training.decay_on = 'all' "),
+        ({"curriculum": FinalHop()}, "^training.curriculum = 'final_hop' "),
         ({"precision": "bfloat16"}, "^training.precision = 'bfloat16' "),
         ({"model.d_model": 32}, "^model.d_model = 32 "),
         ({"task.depth": 1}, "^task.depth = 1 "),

@@ -9,16 +9,8 @@ from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import UNASKED, HopsConfig
-from headway.training import Run, RunConfig, TrainingConfig, resume, train
-from headway.training.losses import (
-    accuracies,
-    errors,
-    how_often,
-    loss,
-    partial_losses,
-    surprise,
-)
+from headway.tasks import IGNORE_INDEX, Hops
+from headway.training import Run, RunConfig, Stream, TrainingConfig, resume, train
 
 SGD = TrainingConfig(
     steps=6,
@@ -37,7 +29,7 @@ SGD = TrainingConfig(
 
 def tokens(**training) -> RunConfig:
     return RunConfig(
-        task=HopsConfig(hops=(1, 2), n_places=8),
+        task=Hops(asked=(1, 2), n_places=8),
         model=TransformerConfig(2, 16, 1, d_mlp=8, norm="none", init="associative"),
         training=replace(SGD, **training),
         seed=3,
@@ -47,7 +39,7 @@ def tokens(**training) -> RunConfig:
 def moved(run: Run, first: int, last: int) -> set[str]:
     """The weights, by TransformerLens' names, that are not the same at two steps."""
     before, after = run.model(first), run.model(last)
-    found = {"W_E": "embed.weight", "W_pos": "embed.places", "W_U": "unembed.weight"}
+    found = {"W_E": "embed.weight", "W_pos": "pos_embed.weight", "W_U": "unembed.weight"}
     names = {
         name: [model.state_dict()[key] for model in (before, after)] for name, key in found.items()
     }
@@ -75,7 +67,7 @@ def test_only_what_is_named_is_trained(tmp_path, optimizer):
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_stages_come_one_after_the_other(tmp_path, optimizer):
     config = tokens(
-        trained="W_O.1 > W_K.1 W_V.1 > W_out", rising_every=2, optimizer=optimizer, momentum=0.9
+        trained="W_O.1 > W_K.1 W_V.1 > W_out", stage_steps=2, optimizer=optimizer, momentum=0.9
     )
     run = train(config, tmp_path / "run")
     assert moved(run, 0, 2) == {"W_O.1"}
@@ -84,8 +76,8 @@ def test_stages_come_one_after_the_other(tmp_path, optimizer):
 
 
 def test_a_stage_may_have_rates_of_its_own(tmp_path):
-    plain = tokens(trained="W_U > W_E", rising_every=1, steps=2, momentum=0.0)
-    scaled = tokens(trained="W_U > 3 W_E", rising_every=1, steps=2, momentum=0.0)
+    plain = tokens(trained="W_U > W_E", stage_steps=1, steps=2, momentum=0.0)
+    scaled = tokens(trained="W_U > 3 W_E", stage_steps=1, steps=2, momentum=0.0)
     moves = []
     for i, config in enumerate((plain, scaled)):
         run = train(config, tmp_path / str(i))
@@ -101,7 +93,7 @@ def test_all_is_trained_unless_something_is_named(tmp_path):
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
-    config = tokens(trained="W_O.1 > W_K.1 > W_out", rising_every=2, momentum=momentum)
+    config = tokens(trained="W_O.1 > W_K.1 > W_out", stage_steps=2, momentum=momentum)
     whole = train(config, tmp_path / "whole")
     with pytest.raises(InterruptError):
         train(config, tmp_path / "cut", watch=stop_at(5))
@@ -113,64 +105,20 @@ def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
 def test_descent_is_that_of_torch(tmp_path):
     config = tokens(trained="W_U", steps=1, momentum=0.0)
     run = train(config, tmp_path / "run")
-    from headway.training.data import Stream
-
-    batch = Stream(run.task, config.training, 3, "cpu").batch(1)
+    batch = Stream(config).batch(1)
     model = run.new_model()
-    asked = batch.targets != UNASKED
+    asked = batch.targets != IGNORE_INDEX
     logits = model(batch.inputs)[:, :, None].expand(*batch.targets.shape, -1)
     F.cross_entropy(logits[asked], batch.targets[asked]).backward()
     expected = model.unembed.weight - 0.5 * model.unembed.weight.grad
     assert torch.allclose(run.model().unembed.weight, expected, atol=1e-6)
 
 
-def test_partial_losses_of_tokens():
-    logits = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(0))
-    targets = torch.tensor([[[1, UNASKED], [UNASKED, 2], [3, 4]]] * 4)
-    targets[0, 0, 0] = UNASKED
-    told = logits.log_softmax(-1)
-    first = [-told[s, q, targets[s, q, 0]] for s in range(4) for q in (0, 2) if (s, q) != (0, 0)]
-    second = [-told[s, q, targets[s, q, 1]] for s in range(4) for q in (1, 2)]
-    expected = [torch.stack(x).mean().item() for x in (first, second)]
-    assert partial_losses(logits, targets).tolist() == pytest.approx(expected)
-    assert loss(logits, targets).item() == pytest.approx(torch.stack(first + second).mean().item())
-    halves = [errors(logits[i : i + 2], targets[i : i + 2], how_often(targets)) for i in (0, 2)]
-    assert torch.cat(halves).mean(0).tolist() == pytest.approx(expected)
-
-
-def test_hops_that_have_logits_of_their_own():
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(4, 3, 2 * 5, generator=generator)
-    targets = torch.randint(5, (4, 3, 2, 1), generator=generator)
-    targets[0, :, 1] = targets[1, 2, 0] = UNASKED
-    hops = [
-        (logits[..., :5], targets[:, :, :1, 0]),
-        (logits[..., 5:], targets[:, :, 1:, 0]),
-    ]
-    for measure in (partial_losses, accuracies, surprise):
-        apart = torch.cat([measure(*hop) for hop in hops], dim=-1)
-        assert torch.allclose(measure(logits, targets), apart, atol=1e-6)
-    assert how_often(targets).tolist() == torch.cat([how_often(hop[1]) for hop in hops]).tolist()
-    told = [surprise(*hop)[hop[1] != UNASKED] for hop in hops]
-    assert loss(logits, targets).item() == pytest.approx(torch.cat(told).mean().item())
-
-
-def test_what_is_never_asked_costs_nothing_and_has_no_accuracy():
-    targets = torch.full((2, 3, 1), UNASKED)
-    logits = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
-    assert loss(logits, targets) == 0
-    assert partial_losses(logits, targets).tolist() == [0]
-    assert accuracies(logits, targets).isnan().all()
-    targets[0, 1, 0] = logits[0, 1].argmax()
-    targets[1, 1, 0] = logits[1, 1].argmin()
-    assert accuracies(logits, targets).tolist() == [0.5]
-
-
 def test_linear_attention_takes_the_scores_for_the_pattern():
     config = TransformerConfig(1, 8, 1, d_mlp=0, attention="linear", norm="none", init="fan_in")
     model = Transformer(config, 2, 5, 4, 4, vocabulary=5)
-    inputs = torch.stack([torch.tensor([[0, 3, 1, 2]]), torch.arange(4)[None]], dim=-1)
-    x = model.embed(inputs)
+    inputs = torch.tensor([[0, 3, 1, 2]])
+    x = model.embedded(inputs)
     attn = model.layers[0].attn
     q, k, v = attn.qkv(x).chunk(3, dim=-1)
     scores = (q @ k.mT / 8**0.5).tril()
@@ -181,7 +129,7 @@ def test_linear_attention_takes_the_scores_for_the_pattern():
 def test_memories_start_from_nothing():
     config = TransformerConfig(2, 16, 1, norm="none", init="associative", positions="none")
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
-    assert model.embed(torch.zeros(1, 4, 2).long()).std(1).max() == 0  # places do not count
+    assert model.embedded(torch.zeros(1, 4).long()).std(1).max() == 0  # places do not count
     for layer, block in enumerate(model.layers):
         query, key, value = block.attn.qkv.weight.chunk(3)
         assert torch.equal(query, torch.eye(16))
@@ -195,7 +143,7 @@ def test_memories_start_from_nothing():
 def test_embeddings_can_be_orthonormal():
     config = TransformerConfig(2, 22, 1, d_mlp=0, norm="none", init="orthonormal")
     model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
-    embedded = torch.cat([model.embed.weight, model.embed.places])
+    embedded = torch.cat([model.embed.weight, model.pos_embed.weight])
     every = torch.cat([embedded, embedded @ model.layers[0].attn.moves()[0].sum(0).T])
     assert torch.allclose(every @ every.T, torch.eye(22), atol=1e-5)
     read = model.unembed.weight
@@ -220,7 +168,7 @@ def test_embeddings_can_be_orthonormal():
         ({"trained": "2"}, "training.trained = '2'"),
         ({"trained": "-1 W_K"}, "training.trained = '-1 W_K' is not allowed: it must be with pos"),
         (
-            {"trained": "W_K > W_V", "rising_every": 6},
+            {"trained": "W_K > W_V", "stage_steps": 6},
             "so few that the last of 2 stages of tr",
         ),
         ({"trained": "W_K", "optimizer": "muon"}, "training.optimizer = 'muon'"),

@@ -18,12 +18,14 @@ from headway.circuits.mechanism import (
     Identity,
     KnockOut,
     Mechanism,
-    Path,
     Paths,
     Uniform,
 )
+from headway.circuits.minimal import MinimalCircuits, every_circuit, saved_circuits
+from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
-from headway.circuits.truth import Hits, Score, score, score_compiled, score_planted, total
+from headway.circuits.truth import Hits, Score, score, scored, total
+from headway.paths import Path, Relation
 
 __all__ = [
     "ABLATIONS",
@@ -34,18 +36,23 @@ __all__ = [
     "Circuit",
     "Comparison",
     "Discovery",
+    "Effects",
     "Head",
     "Hits",
     "Identity",
     "KnockOut",
     "Mechanism",
+    "MinimalCircuits",
     "Necessity",
     "Pair",
     "Path",
     "PathHistory",
     "Paths",
     "Patterns",
+    "Relation",
+    "Residual",
     "Score",
+    "Site",
     "Timeline",
     "Trial",
     "Uniform",
@@ -54,12 +61,15 @@ __all__ = [
     "compare",
     "discover",
     "emergence",
+    "every_circuit",
     "jaccard",
+    "patch",
+    "patch_all",
     "read_circuit",
+    "saved_circuits",
     "saved_discovery",
     "saved_timeline",
     "score",
-    "score_compiled",
-    "score_planted",
+    "scored",
     "total",
 ]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -11,13 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway.circuits.forwards import Forwards
 from headway.circuits.mechanism import Circuit, Head, Mechanism
-from headway.circuits.patterns import Patterns
-from headway.circuits.streams import MOST_VECTORS, Streams
+from headway.circuits.patterns import Patterns, tap_of
+from headway.circuits.streams import Streams
 from headway.errors import require
-from headway.models import Tap, Transformer
+from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Task
-from headway.training.losses import errors, how_often
+from headway.training.losses import require_answers
 
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
@@ -28,8 +28,11 @@ LOOKS = (0.125, 0.25, 0.5, 1.0)
 LEAST = 8
 """Fewer sequences than this are not worth a look of their own."""
 
-TOGETHER = 48
+TOGETHER = 256
 """At most so many candidates are computed at once."""
+
+MOST_VECTORS = 500_000
+"""Stream vectors that are computed at once at most."""
 
 T = TypeVar("T")
 
@@ -37,43 +40,50 @@ T = TypeVar("T")
 class Bench:
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
-    All losses are mean squared errors, or cross-entropies in nats; those of different candidates
-    share what they have in common (see `streams`).
+    Losses are those of the task's targets. Whole forward passes give them for any model with a tap
+    (`forwards`); those of a `Transformer` share what candidates have in common (`streams`).
 
     Attributes:
         model: the model under study.
         task: what it was trained on.
         hops: those of the task that count.
-        batch: the sequences; targets are of these hops.
+        batch: the sequences.
         patterns: the patterns of mechanisms on them.
         candidates: how many candidates were judged so far. One at a time, each would be a forward
             pass over all the sequences.
         given_up: set from another thread, it ends whatever the bench is doing.
     """
 
-    def __init__(self, model: Transformer, task: Task, batch: Batch, rows: str = "zero"):
-        require(
-            model.d_input == task.d_input
-            and model.unembed.out_features == task.d_target
-            and model.n_read == task.n_read,
-            "task",
-            type(task).__name__.lower(),
-            f"the one the model was built for: it reads {model.d_input} numbers and"
-            f" writes {model.unembed.out_features} at {model.n_read} positions",
-        )
-        require(
-            model.mask is None or len(model.mask) == task.length,
-            "task: sequence length",
-            task.length,
-            f"that of the model, {0 if model.mask is None else len(model.mask)}",
-        )
+    def __init__(
+        self,
+        model: Tappable,
+        task: Task,
+        batch: Batch,
+        rows: str = "zero",
+        shared: bool | None = None,
+    ):
+        """Takes a model to the bench.
+
+        Args:
+            model: with a tap.
+            task: what it was trained on.
+            batch: the sequences.
+            rows: what stands in rows without a path (`patterns.ABLATIONS`).
+            shared: whether candidates share what they have in common, which takes a `Transformer`;
+                None means if it is one. The losses are the same either way.
+
+        Raises:
+            HeadwayError: if the model does not read the task's sequences or answer its queries.
+        """
+        require_answers(model, task, batch)
         self.hops = task.judged
-        columns = [task.hop_names.index(hop) for hop in self.hops]
-        batch = replace(batch, targets=batch.targets[:, :, columns])
+        self._columns = [task.hops.index(hop) for hop in self.hops]
         self.model, self.task, self.batch = model, task, batch
-        self._asked = how_often(batch.targets)
-        self.patterns = Patterns(model, batch, task.paths(batch), rows)
-        self._streams = Streams(model, batch.inputs, self.patterns)
+        self._asked = task.targets.how_often(batch.targets)
+        edges = {n: e for n, e in task.edges(batch).items() if e.use != "measured"}
+        self.patterns = Patterns(model, batch, edges, rows)
+        shares = isinstance(model, Transformer) if shared is None else shared
+        self._computing = (Streams if shares else Forwards)(model, batch, self.patterns)
         self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
         self.candidates, self.given_up = 0, False
         looks = sorted({math.ceil(look * self.sequences) for look in LOOKS})
@@ -83,8 +93,7 @@ class Bench:
     @property
     def heads(self) -> list[Head]:
         """Every head of the model."""
-        config = self.model.config
-        return [(layer, h) for layer in range(config.n_layers) for h in range(config.n_heads)]
+        return heads_of(self.model)
 
     @property
     def sequences(self) -> int:
@@ -94,12 +103,14 @@ class Bench:
     @property
     def forwards(self) -> float:
         """What was computed so far, in forward passes of the whole model over all sequences."""
-        whole = self.batch.inputs.shape[:2].numel() * self.model.config.n_layers
-        return self._streams.computed / whole
+        return self._computing.computed / self._vectors(self.sequences)
+
+    def _vectors(self, sequences: int) -> int:
+        return sequences * self.batch.inputs.shape[1] * self.model.n_layers
 
     @torch.no_grad()
     def errors(self, candidates: Sequence[Replaced]) -> Float[Tensor, "candidate sequence hop"]:
-        """The error of every candidate in every sequence, hop by hop (see `losses.errors`).
+        """The error of every candidate in every sequence, hop by hop (see `Targets.errors`).
 
         Raises:
             HeadwayError: if a candidate replaces a head that the model does not have, or uses a
@@ -116,16 +127,16 @@ class Bench:
     def _errors(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
         if self.given_up:
             raise CancelledError
-        x = self._streams.outputs(chosen, part)
-        predicted = self.model.unembed(self.model.ln_final(x))
-        targets = self.batch.targets[part]
-        return torch.stack([errors(one, targets, self._asked) for one in predicted])
+        predicted, targets = self._computing.outputs(chosen, part), self.batch.targets[part]
+        judge = self.task.targets.errors
+        errors = torch.stack([judge(one, targets, self._asked) for one in predicted])
+        return errors[..., self._columns]
 
     @torch.no_grad()
     def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
         """The loss of every candidate; infinity where it is known not to be below the limit.
 
-        Squared errors only add up. So a candidate whose errors in the first few sequences alone
+        Errors only add up. So a candidate whose errors in the first few sequences alone
         are more than the limit allows for all of them need not be followed further.
         """
         found: dict[frozenset[tuple[Head, Mechanism]], float] = {}
@@ -155,8 +166,7 @@ class Bench:
 
     def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
         """As many at once as may be kept."""
-        each = (part.stop - part.start) * self.batch.inputs.shape[1] * self.model.config.n_layers
-        size = max(1, min(TOGETHER, MOST_VECTORS // each))
+        size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(part.stop - part.start)))
         return [things[i : i + size] for i in range(0, len(things), size)]
 
     def partial(self, candidate: Replaced | None = None) -> Float[Tensor, " hop"]:
@@ -169,28 +179,24 @@ class Bench:
 
     def tap(self, candidate: Replaced) -> Tap:
         """The tap that puts the mechanisms' patterns in place of the heads' own, for `model`."""
-        chosen = self._checked(candidate)
-
-        def replace(layer: int, pattern: Tensor) -> Tensor:
-            own = list(pattern.unbind(1))
-            for (at, head), mechanism in chosen.items():
-                if at == layer:
-                    own[head] = self.patterns.edit((at, head), mechanism, own[head])
-            return torch.stack(own, dim=1)
-
-        return replace
+        return tap_of(self.patterns, [self._checked(candidate)], slice(None))
 
     def _checked(self, candidate: Replaced) -> Mapping[Head, Mechanism]:
         chosen = candidate.mechanisms if isinstance(candidate, Circuit) else candidate
-        config = self.model.config
+        layers, heads = self.model.n_layers, self.model.n_heads
         for head, mechanism in chosen.items():
-            fits = 0 <= head[0] < config.n_layers and 0 <= head[1] < config.n_heads
+            fits = 0 <= head[0] < layers and 0 <= head[1] < heads
             require(
                 fits,
                 "circuit: (layer, head)",
                 head,
-                f"a head of this model, which has {config.n_layers} layers of {config.n_heads}",
+                f"a head of this model, which has {layers} layers of {heads}",
             )
             for name in getattr(mechanism, "relations", ()):
                 self.patterns.relation(name)
         return chosen
+
+
+def heads_of(model: Tappable) -> list[Head]:
+    """Every head of a model, layer by layer."""
+    return [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]

@@ -1,10 +1,17 @@
 """The certificate as data: what speaks for a circuit. How it is measured: `evidence`."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
-from headway.circuits.mechanism import Head, Path
+from headway.circuits.mechanism import Head, head_of, name_of
+from headway.fields import Written
+from headway.paths import Path
+
+WrittenPath = Annotated[Path, Written(Path.parse, str)]
+"""A path that is saved as `L1.H0 s0←s2`."""
+
+WrittenHead = Annotated[Head, Written(head_of, name_of)]
+"""A head that is saved as `L1.H0`."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,7 @@ class Necessity:
         uniform: with this path's head uniform instead, as the paper tests its first layer.
     """
 
-    path: Path
+    path: WrittenPath
     attention: float
     loss: float
     free: float
@@ -35,8 +42,8 @@ class Necessity:
 class Pair:
     """Two paths that can be dropped together: the circuit is not minimal."""
 
-    first: Path
-    second: Path
+    first: WrittenPath
+    second: WrittenPath
     loss: float
 
 
@@ -50,8 +57,8 @@ class BackUp:
         loss: with that path in the place of this one.
     """
 
-    path: Path
-    by: Path
+    path: WrittenPath
+    by: WrittenPath
     loss: float
 
 
@@ -68,7 +75,7 @@ class Trial:
 
     sample: str
     threshold: float
-    paths: list[Path]
+    paths: list[WrittenPath]
     jaccard: float
 
 
@@ -91,8 +98,7 @@ class Certificate:
             layers below did (section 5 of the paper); none if the task has no such theory.
         minimum: the proven least number of layers; none if the task has no such theory.
         sequences: how many held-out sequences the losses are over.
-        alone: for every head the loss of the model with this head alone replaced by its mechanism;
-            empty in the files of older versions.
+        alone: for every head the loss of the model with this head alone replaced by its mechanism.
     """
 
     intact: dict[str, float]
@@ -105,10 +111,10 @@ class Certificate:
     pairs: int
     backups: list[BackUp]
     trials: list[Trial]
-    infeasible: list[Path] | None
+    infeasible: list[WrittenPath] | None
     minimum: int | None
     sequences: int
-    alone: dict[Head, float] = field(default_factory=dict)
+    alone: dict[WrittenHead, float] = field(default_factory=dict)
 
     @property
     def intact_loss(self) -> float:
@@ -125,34 +131,3 @@ class Certificate:
         if not self.trials:
             return None
         return sum(path in trial.paths for trial in self.trials) / len(self.trials)
-
-    def to_json(self) -> dict[str, Any]:
-        """The certificate as JSON data."""
-        alone = [{"layer": at, "head": h, "loss": loss} for (at, h), loss in self.alone.items()]
-        return {**asdict(self), "alone": alone}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Certificate":
-        """What `to_json` wrote."""
-
-        def path(entry: Sequence[Any]) -> Path:
-            layer, head, relation = entry
-            return layer, head, relation
-
-        changed: dict[str, Any] = {
-            "interval": tuple(data["interval"]),
-            "intact_interval": tuple(data["intact_interval"]),
-            "necessity": [Necessity(**{**n, "path": path(n["path"])}) for n in data["necessity"]],
-            "droppable": [
-                Pair(path(p["first"]), path(p["second"]), p["loss"]) for p in data["droppable"]
-            ],
-            "backups": [BackUp(path(b["path"]), path(b["by"]), b["loss"]) for b in data["backups"]],
-            "trials": [
-                Trial(**{**t, "paths": [path(p) for p in t["paths"]]}) for t in data["trials"]
-            ],
-            "alone": {(a["layer"], a["head"]): a["loss"] for a in data.get("alone", [])},
-            "infeasible": data["infeasible"] and [path(p) for p in data["infeasible"]],
-        }
-        if data["infeasible"] == []:
-            changed["infeasible"] = []
-        return cls(**{**data, **changed})

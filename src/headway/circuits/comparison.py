@@ -31,11 +31,6 @@ class Comparison:
         """The relations that all circuits attend along."""
         return [name for name, by in self.heads.items() if all(by)]
 
-    @property
-    def differing(self) -> list[str]:
-        """The relations that only some of the circuits attend along."""
-        return [name for name, by in self.heads.items() if not all(by)]
-
 
 def compare(circuits: Sequence[Circuit]) -> Comparison:
     """Compares at least two circuits, relation by relation, in the order of their layers.
@@ -44,14 +39,14 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
         HeadwayError: if there are fewer.
     """
     require(len(circuits) >= 2, "circuits", len(circuits), "at least 2 to compare")
-    used = [{path[2] for path in circuit.paths} for circuit in circuits]
+    used = [{path.relation for path in circuit.paths} for circuit in circuits]
 
     def height(name: str) -> float:
         depths = [
-            circuit.useful_layers.index(path[0])
+            circuit.useful_layers.index(path.layer)
             for circuit in circuits
             for path in circuit.paths
-            if path[2] == name
+            if path.relation == name
         ]
         return sum(depths) / len(depths)
 
@@ -59,12 +54,14 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
     pairs = [jaccard(list(a), list(b)) for a, b in combinations(used, 2)]
     return Comparison(
         heads={
-            name: [[path[:2] for path in c.paths if path[2] == name] for c in circuits]
+            name: [[path.at for path in c.paths if path.relation == name] for c in circuits]
             for name in names
         },
         likeness=sum(pairs) / len(pairs),
         first=[
-            sorted({p[2] for p in c.paths if p[0] == c.useful_layers[0]}) if c.paths else []
+            sorted({p.relation for p in c.paths if p.layer == c.useful_layers[0]})
+            if c.paths
+            else []
             for c in circuits
         ],
     )

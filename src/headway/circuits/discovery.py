@@ -9,15 +9,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Annotated, Any
 
 from headway.circuits.certificate import Certificate
+from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import CANDIDATE_ATTENTION, Attention
-from headway.circuits.study import Study
+from headway.circuits.study import Settings, study
+from headway.circuits.text import of_discovery
 from headway.errors import HeadwayError, require
-from headway.models import Transformer
+from headway.fields import Written, found_in, to_json
 from headway.tasks import Task
 from headway.training.files import clear_content_errors, read_json
 from headway.training.run import Run
@@ -26,9 +28,13 @@ THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
 
 
+WrittenCircuit = Annotated[Circuit, Written(Circuit.from_json, Circuit.to_json)]
+"""A circuit that is saved as `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
+
+
 @dataclass(frozen=True)
 class Discovery:
-    """A circuit and the evidence for it. All losses are on held-out data (`Task.measure`).
+    """A circuit and the evidence for it. All losses are on held-out data (`Task.targets`).
 
     Attributes:
         circuit: a mechanism for every head.
@@ -36,17 +42,20 @@ class Discovery:
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
         certificate: the evidence, on sequences that the search did not see.
         attention: mean attention along every relation, [layer][head], by relation.
+        standing: the task's roles in the order in which they stand in a sequence, each with the
+            pieces it starts with by the task's flow (none if nobody knows that).
         candidates: how many candidate circuits were judged in searches and certificate (but for the
             other ablations).
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and certificate took.
     """
 
-    circuit: Circuit
+    circuit: WrittenCircuit
     threshold: float
     ablation: str
     certificate: Certificate
     attention: Attention
+    standing: dict[str, tuple[str, ...]]
     candidates: int
     forwards: float
     seconds: float
@@ -84,55 +93,46 @@ class Discovery:
         infeasible = self.certificate.infeasible
         return None if infeasible is None else not infeasible
 
+    def __str__(self):
+        return of_discovery(self)
+
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `circuit.json`."""
+        saved = to_json(self)
+        verdicts = ("faithful", "necessary", "minimal", "feasible")
         return {
-            "threshold": self.threshold,
-            "ablation": self.ablation,
+            **saved,
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
-            "verdicts": {
-                "faithful": self.faithful,
-                "necessary": self.necessary,
-                "minimal": self.minimal,
-                "feasible": self.feasible,
-            },
+            "verdicts": {name: getattr(self, name) for name in verdicts},
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
-            "heads": self.circuit.to_json(),
-            "certificate": self.certificate.to_json(),
-            "attention": self.attention,
-            "candidates": self.candidates,
-            "forwards": self.forwards,
-            "seconds": self.seconds,
+            "heads": saved.pop("circuit"),
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Discovery":
+    def from_json(cls, data: Any) -> "Discovery":
         """What `to_json` wrote.
 
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        with clear_content_errors("circuit.json"):
-            certificate = Certificate.from_json(data["certificate"])
-            if not data["heads"] or not certificate.intact:
-                raise ValueError("no heads or no losses")
-            if data["ablation"] not in ABLATIONS:
-                raise ValueError(f"an unknown ablation: {data['ablation']}")
-            return cls(
-                circuit=Circuit.from_json(data["heads"]),
-                threshold=data["threshold"],
-                ablation=data["ablation"],
-                certificate=certificate,
-                attention=data["attention"],
-                candidates=data["candidates"],
-                forwards=data["forwards"],
-                seconds=data["seconds"],
-            )
+        require(isinstance(data, dict), "circuit.json", data, "an object of fields")
+        found = found_in(cls, {**data, "circuit": data.get("heads")}, "circuit.json")
+        certificate = found.certificate
+        shapes = {tuple(map(len, rows)) for rows in found.attention.values()}
+        for holds, field, allowed in (
+            (bool(found.circuit.mechanisms), "heads", "at least one"),
+            (bool(certificate.intact), "certificate.intact", "at least one loss"),
+            (found.ablation in ABLATIONS, "ablation", f"one of {', '.join(ABLATIONS)}"),
+            (len(shapes) < 2, "attention", "of as many heads along every relation"),
+        ):
+            if not holds:
+                raise HeadwayError(f"circuit.json: {field} is not allowed: it must be {allowed}")
+        return found
 
 
 def discover(
-    run: Run | Transformer,
+    model: Run | str | FilePath | Any,
     task: Task | None = None,
     *,
     circuit: Circuit | None = None,
@@ -152,10 +152,11 @@ def discover(
     `circuit_given.json`.
 
     Args:
-        run: a run, or a model together with its task.
+        model: a run or its folder; or a model together with its task: one with a tap
+            (`models.Tappable`), or any module whose attention can be tapped (`tapped`).
         task: the model's task, if a model is given.
         circuit: to be certified as it is, instead of searching for one.
-        step: the checkpoint to study, if a run is given; none means the last.
+        step: the checkpoint to study, if a run is given; None means the last.
         threshold: the loss that the model must stay below with every head replaced (the paper's
             0.05).
         sequences: how many held-out sequences to search on, and as many others to judge on.
@@ -165,9 +166,9 @@ def discover(
             else the one with the least loss is taken.
         trials: whether to search again on other samples and at other thresholds, to see how
             stable the circuit is.
-        workers: how many searches and measurements to run side by side, each on one core; none
+        workers: how many searches and measurements to run side by side, each on one core; None
             means as many as the machine has cores. The findings do not depend on it.
-        seed: of the held-out sequences; none means the run's, or 0.
+        seed: of the held-out sequences; None means the run's, or 0.
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has not learnt
@@ -175,7 +176,7 @@ def discover(
             there is one position to look at; or if an argument is out of range or does not fit the
             model.
     """
-    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
+    require_threshold(threshold)
     require(
         isinstance(sequences, int) and sequences >= 8,
         "sequences",
@@ -185,52 +186,61 @@ def discover(
     fits = candidate_attention and all(0 < least <= 1 for least in candidate_attention)
     require(bool(fits), "candidate_attention", candidate_attention, "numbers above 0, up to 1")
     require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-    study = Study(threshold, sequences, ablation, candidate_attention, trials, workers)
+    settings = Settings(threshold, sequences, ablation, candidate_attention, trials, workers)
+    run = Run.open(model) if isinstance(model, str | FilePath) else model
     if isinstance(run, Run):
-        require(task is None, "task", task, "none, as the run has its own")
+        require(task is None, "task", task, "None, as the run has its own")
         seed = run.config.seed if seed is None else seed
         with run.writing(), run.computing():
             steps = run.checkpoint_steps()
             if step is not None:
-                require(
-                    step in steps, "step", step, f"one of the run's checkpoints: {listed(steps)}"
-                )
-            found = _timed(study, run.model(step), run.task, seed, circuit)
+                allowed = f"one of the run's checkpoints: {listed(steps)}"
+                require(step in steps, "step", step, allowed)
+            found = _timed(settings, run.model(step), run.task, seed, circuit)
             name = circuit_file(run, step, circuit)
-            if name == "circuit.json" and not _dated(run, found.circuit):
-                run.remove("emergence.json")
+            if name == "circuit.json":
+                for outdated in ("circuits.json", *_about_others(run, found.circuit)):
+                    run.remove(outdated)
             about = {"step": steps[-1] if step is None else step, "seed": seed}
             run.write(name, {**about, **found.to_json()})
         return found
-    require(step is None, "step", step, "none, as a model has no checkpoints")
-    if task is None:
-        raise HeadwayError("task = None is not allowed: a model is studied together with its task")
-    return _timed(study, run, task, seed or 0, circuit)
+    require(step is None, "step", step, "None, as a model has no checkpoints")
+    return _timed(settings, model, require_task(task), seed or 0, circuit)
+
+
+def require_threshold(threshold: float) -> None:
+    """Makes sure that a loss can be asked to stay below a number."""
+    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
 
 
 def _timed(
-    study: Study, model: Transformer, task: Task, seed: int, circuit: Circuit | None
+    settings: Settings, model: Any, task: Task, seed: int, circuit: Circuit | None
 ) -> Discovery:
-    require(
-        model.config.attention == "softmax",
-        "model.attention",
-        model.config.attention,
-        "softmax: a circuit says where heads look, and linear scores are no shares of attention",
-    )
     if task.length == 1:
         raise HeadwayError("sequences of one position have no circuit: there is nowhere to look")
     started = time.perf_counter()
-    found = study.of(model, task, seed, circuit)
+    model = with_tap(model, task)
+    found = study(model, task, settings, seed, device_of(model), circuit)
     return Discovery(
         circuit=found.circuit,
-        threshold=study.threshold,
-        ablation=study.ablation,
+        threshold=settings.threshold,
+        ablation=settings.ablation,
         certificate=found.certificate,
         attention=found.attention,
+        standing=standing_of(task),
         candidates=found.candidates,
         forwards=found.forwards,
         seconds=round(time.perf_counter() - started, 3),
     )
+
+
+def standing_of(task: Task) -> dict[str, tuple[str, ...]]:
+    """A task's roles as they stand in a sequence, with what each starts with (see `Discovery`)."""
+    flow = task.flow()
+    if flow is None or set(flow.roles) != set(task.roles):
+        return dict.fromkeys(task.standing, ())
+    starts = zip(flow.roles, flow.starts, strict=True)
+    return {role: tuple(sorted(pieces)) for role, pieces in starts}
 
 
 def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = None) -> str:
@@ -241,14 +251,19 @@ def circuit_file(run: Run, step: int | None = None, circuit: Circuit | None = No
     return "circuit.json" if last else f"circuit_{step:07d}.json"
 
 
-def _dated(run: Run, circuit: Circuit) -> bool:
-    """Whether the run's timeline is of just this circuit."""
-    dated = run.read("emergence.json")
-    if dated is None:
-        return False
-    with clear_content_errors("emergence.json"):
-        paths = [(p["layer"], p["head"], p["relation"]) for p in dated["paths"]]
-    return paths == circuit.paths
+def _about_others(run: Run, circuit: Circuit) -> list[str]:
+    """The files of a run's folder that are about the paths of another circuit."""
+    others = []
+    for name in ("emergence.json", "dependence.json"):
+        data = run.read(name)
+        with clear_content_errors(name):
+            if data is None:
+                continue
+            dated = name == "emergence.json"
+            paths = [p["path"] for p in data["paths"]] if dated else data["circuit"]
+        if paths != list(map(str, circuit.paths)):
+            others.append(name)
+    return others
 
 
 def listed(steps: Sequence[int]) -> str:
@@ -272,13 +287,13 @@ def saved_discovery(run: Run) -> Discovery:
 
 
 def read_circuit(path: FilePath) -> Circuit:
-    """The circuit in a file: a `circuit.json`, or its list of heads alone.
+    """The circuit in a file: a `circuit.json`, or its heads alone.
 
     Raises:
         HeadwayError: if the file cannot be read or holds no circuit.
     """
     data = read_json(path)
-    heads = data.get("heads") if isinstance(data, dict) else data
-    if not isinstance(heads, list):
-        raise HeadwayError(f"{path}: no circuit: it must have heads, a list of mechanisms")
-    return Circuit.from_json(heads)
+    try:
+        return Circuit.from_json(data.get("heads", data) if isinstance(data, dict) else data)
+    except HeadwayError as error:
+        raise HeadwayError(f"{path}: no circuit: {error}") from None

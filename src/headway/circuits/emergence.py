@@ -5,20 +5,27 @@ checkpoint to lose just this attention. A head may attend long before anything d
 where another head does the same, nothing ever does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path as FilePath
 from typing import Any
 
 import torch
 
 from headway.circuits.ablation import Bench
+from headway.circuits.certificate import WrittenPath
 from headway.circuits.discovery import Discovery
-from headway.circuits.mechanism import Circuit, KnockOut, Path
+from headway.circuits.given import device_of, require_task, with_tap
+from headway.circuits.mechanism import Circuit, KnockOut
 from headway.circuits.patterns import attention_along
+from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
-from headway.models import attention_patterns
+from headway.fields import found_in, to_json
+from headway.models import Tappable, attention_patterns
+from headway.tasks import Batch, Task
 from headway.training.data import held_out
-from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
 BIRTH = 0.5
@@ -43,7 +50,7 @@ class PathHistory:
             value, interpolated likewise; none if the rise is never above 0.02.
     """
 
-    path: Path
+    path: WrittenPath
     attention: list[float]
     loss_without: list[float]
     born: float | None
@@ -72,122 +79,124 @@ class Timeline:
     in_chain_order: bool | None
     sequences: int
 
+    def __str__(self):
+        return of_timeline(self)
+
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `emergence.json`."""
-        return {
-            "birth": BIRTH,
-            "ablation": "knock-out: attention along the path set to zero, all else as it is",
-            "sequences": self.sequences,
-            "steps": self.steps,
-            "loss": self.loss,
-            "paths": [
-                {
-                    "layer": history.path[0],
-                    "head": history.path[1],
-                    "relation": history.path[2],
-                    "born": history.born,
-                    "needed": history.needed,
-                    "attention": history.attention,
-                    "loss_without": history.loss_without,
-                }
-                for history in self.paths
-            ],
-            "hops": self.hops,
-            "in_chain_order": self.in_chain_order,
-        }
+        how = "knock-out: attention along the path set to zero, all else as it is"
+        return {"birth": BIRTH, "ablation": how, **to_json(self)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Timeline":
+    def from_json(cls, data: Any) -> "Timeline":
         """What `to_json` wrote.
 
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        with clear_content_errors("emergence.json"):
-            paths = [
-                PathHistory(
-                    (p["layer"], p["head"], p["relation"]),
-                    p["attention"],
-                    p["loss_without"],
-                    p["born"],
-                    p["needed"],
-                )
-                for p in data["paths"]
-            ]
-            return cls(
-                data["steps"],
-                data["loss"],
-                paths,
-                data["hops"],
-                data["in_chain_order"],
-                data["sequences"],
-            )
+        found = found_in(cls, data, "emergence.json")
+        rising = all(before < step for before, step in pairwise(found.steps))
+        require(bool(found.steps) and rising, "emergence.json: steps", found.steps, "rising")
+        lengths = {len(found.loss)}
+        for history in found.paths:
+            lengths |= {len(history.attention), len(history.loss_without)}
+        allowed = f"{len(found.steps)}, one a step"
+        require(
+            lengths == {len(found.steps)}, "emergence.json: values in a curve", lengths, allowed
+        )
+        return found
 
 
-@torch.no_grad()
 def emergence(
-    run: Run,
+    checkpoints: Run | str | FilePath | Mapping[int, Any],
     circuit: Circuit | Discovery,
+    task: Task | None = None,
     *,
     sequences: int = 32,
+    seed: int | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> Timeline:
-    """Dates every path of a circuit over the checkpoints of its run.
+    """Dates every path of a circuit over the checkpoints of a model.
 
-    Leaves the timeline in the run's `emergence.json`.
+    Given a run, leaves the timeline in its `emergence.json`.
 
     Args:
-        run: the run that the circuit was found in.
-        circuit: the circuit, or what `discover` returned.
+        checkpoints: a run or its folder; or models by their step, together with their task.
+        circuit: the circuit of the last, or what `discover` returned.
+        task: what the models were trained on, if models are given.
         sequences: how many held-out sequences to average over (the paper's 32).
+        seed: of the held-out sequences; None means the run's, or 0.
         watch: told how many checkpoints are done, of how many.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
     """
     require(sequences >= 1, "sequences", sequences, "a whole number of at least 1")
-    if isinstance(circuit, Discovery):
-        circuit = circuit.circuit
-    config = run.config
+    circuit = circuit.circuit if isinstance(circuit, Discovery) else circuit
+    allowed = "a Circuit, or what discover returned"
+    require(isinstance(circuit, Circuit), "circuit", circuit, allowed)
+    run = Run.open(checkpoints) if isinstance(checkpoints, str | FilePath) else checkpoints
+    if not isinstance(run, Run):
+        task = require_task(task)
+        require(bool(run), "checkpoints", {}, "at least one model by its step")
+        given = {step: partial(with_tap, model, task) for step, model in sorted(run.items())}
+        device = device_of(next(iter(run.values())))
+        batch = held_out(task, sequences, seed or 0, device, "emergence")
+        return _dated(given, task, batch, circuit, watch)
+    require(task is None, "task", task, "None, as the run has its own")
     with run.writing(), run.computing():
-        batch = held_out(run.task, sequences, config.seed, run.device, "emergence")
-        paths, steps = circuit.paths, run.checkpoint_steps()
+        steps = run.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{run.folder}: the run has no checkpoints yet")
-        attention: list[list[float]] = [[] for _ in paths]
-        losses: list[list[float]] = [[] for _ in range(len(paths) + 1)]
-        for done, step in enumerate(steps, start=1):
-            bench = Bench(run.model(step), run.task, batch)
-            cut = [{path[:2]: KnockOut(frozenset({path[2]}))} for path in paths]
-            for curve, loss in zip(losses, bench.losses([{}, *cut]), strict=True):
-                curve.append(loss)
-            patterns = attention_patterns(bench.model, batch.inputs)
-            for curve, (layer, head, name) in zip(attention, paths, strict=True):
-                along = attention_along(patterns, bench.patterns.relation(name))
-                curve.append(along[layer, head].item())
-            if watch is not None:
-                watch(done, len(steps))
-        whole, *without = losses
-        hops = hop_steps(run.metrics(), run.task.hop_names)
-        timeline = Timeline(
-            steps=steps,
-            loss=whole,
-            paths=[
-                PathHistory(
-                    path,
-                    along,
-                    cut,
-                    crossing(steps, along, BIRTH),
-                    needed_from(steps, whole, cut),
-                )
-                for path, along, cut in zip(paths, attention, without, strict=True)
-            ],
-            hops=hops,
-            in_chain_order=learnt_in_order(hops, run.task.hop_order),
-            sequences=sequences,
-        )
+        seed = run.config.seed if seed is None else seed
+        batch = held_out(run.task, sequences, seed, run.device, "emergence")
+        its, load = run.task, run.model
+        kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
+        hops = hop_steps(run.metrics(), its.hops)
+        timeline = _dated(kept, its, batch, circuit, watch, hops)
         run.write("emergence.json", timeline.to_json())
     return timeline
+
+
+@torch.no_grad()
+def _dated(
+    models: Mapping[int, Callable[[], Tappable]],
+    task: Task,
+    batch: Batch,
+    circuit: Circuit,
+    watch: Callable[[int, int], None] | None,
+    learnt: dict[str, float | None] | None = None,
+) -> Timeline:
+    """The timeline of a circuit's paths; `learnt` tells when each hop was, if that is known."""
+    paths, steps, learnt = circuit.paths, list(models), learnt or {}
+    attention: list[list[float]] = [[] for _ in paths]
+    losses: list[list[float]] = [[] for _ in range(len(paths) + 1)]
+    for done, load in enumerate(models.values(), start=1):
+        model = load()
+        bench = Bench(model, task, batch)
+        cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+        for curve, loss in zip(losses, bench.losses([{}, *cut]), strict=True):
+            curve.append(loss)
+        patterns = attention_patterns(model, batch.inputs)
+        for curve, path in zip(attention, paths, strict=True):
+            along = attention_along(patterns, bench.patterns.relation(path.relation))
+            curve.append(along[path.at].item())
+        if watch is not None:
+            watch(done, len(models))
+    whole, *without = losses
+    return Timeline(
+        steps=steps,
+        loss=whole,
+        paths=[
+            PathHistory(
+                path, along, cut, crossing(steps, along, BIRTH), needed_from(steps, whole, cut)
+            )
+            for path, along, cut in zip(paths, attention, without, strict=True)
+        ],
+        hops=learnt,
+        in_chain_order=learnt_in_order(learnt, task.hop_order) if learnt else None,
+        sequences=len(batch.inputs),
+    )
 
 
 def saved_timeline(run: Run) -> Timeline:

@@ -10,12 +10,11 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair
-from headway.circuits.mechanism import Circuit, Head, Path, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Head, Paths, Uniform
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import Attention, free_above, losses_twice
-from headway.tasks import Conditional, Retrieval, Task
-from headway.tasks.labelled import Labelled
-from headway.theory import flow_of, proven_minimum
+from headway.paths import Path
+from headway.theory import Flow
 
 RESAMPLES = 2_000
 INTERVAL = 0.95
@@ -26,20 +25,19 @@ def certify(
     circuit: Circuit,
     attention: Attention,
     threshold: float,
-    without_necessity: bool = False,
 ) -> Certificate:
-    """Measures a circuit; `trials` are left empty.
+    """Measures a circuit, but for `necessity` and `trials`, which are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
         attention: mean attention along every relation, by relation.
         threshold: the loss below which the circuit counts as doing what the model does.
-        without_necessity: leaves `necessity` empty, as it is measured elsewhere.
     """
     names = bench.hops
     intact, replaced = bench.errors([{}, circuit])
-    feasible, minimum = feasibility(bench.task, circuit, bench.model.config.causal)
+    flow = bench.task.flow()
+    causal = bench.patterns.causal
     pairs = list(combinations(circuit.paths, 2))
     return Certificate(
         intact=dict(zip(names, intact.mean(0).tolist(), strict=True)),
@@ -47,13 +45,13 @@ def certify(
         interval=bootstrap(replaced.mean(1)),
         intact_interval=bootstrap(intact.mean(1)),
         variants=variants(bench, circuit),
-        necessity=[] if without_necessity else necessity(bench, circuit, attention),
+        necessity=[],
         droppable=droppable(bench, circuit, pairs, threshold),
         pairs=len(pairs),
         backups=backups(bench, circuit, attention, threshold),
         trials=[],
-        infeasible=feasible,
-        minimum=minimum,
+        infeasible=None if flow is None else infeasible(flow, circuit, causal),
+        minimum=None if flow is None else flow.minimum_layers(causal),
         sequences=bench.sequences,
         alone=alone(bench, circuit),
     )
@@ -96,12 +94,12 @@ def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Nece
     cut = [circuit.without(path) for path in paths]
     candidates = [
         *cut,
-        *(free_above(without, path[0]) for without, path in zip(cut, paths, strict=True)),
-        *(circuit.replacing(path[:2], Uniform()) for path in paths),
+        *(free_above(without, path.layer) for without, path in zip(cut, paths, strict=True)),
+        *(circuit.replacing(path.at, Uniform()) for path in paths),
     ]
     losses, n = bench.losses(candidates), len(paths)
     return [
-        Necessity(path, attention[path[2]][path[0]][path[1]], *losses[i::n])
+        Necessity(path, attention[path.relation][path.layer][path.head], *losses[i::n])
         for i, path in enumerate(paths)
     ]
 
@@ -113,7 +111,7 @@ def droppable(
 
     Both with every head replaced and with the useful heads above the lower of the two free.
     """
-    cut = [(circuit.without(a).without(b), min(a[0], b[0])) for a, b in pairs]
+    cut = [(circuit.without(a).without(b), min(a.layer, b.layer)) for a, b in pairs]
     losses = losses_twice(bench, cut, threshold)
     return [Pair(*pair, loss) for pair, loss in zip(pairs, losses, strict=True) if loss < math.inf]
 
@@ -129,12 +127,14 @@ def backups(
     """
     own = set(circuit.paths)
     swaps = [
-        (path, (*head, path[2]))
+        (path, Path(*head, path.relation))
         for path in circuit.paths
         for head in bench.heads
-        if (*head, path[2]) not in own and attention[path[2]][head[0]][head[1]] >= least
+        if (*head, path.relation) not in own and attention[path.relation][head[0]][head[1]] >= least
     ]
-    swapped = [(with_path(circuit.without(path), by), min(path[0], by[0])) for path, by in swaps]
+    swapped = [
+        (with_path(circuit.without(path), by), min(path.layer, by.layer)) for path, by in swaps
+    ]
     losses = losses_twice(bench, swapped, threshold)
     return [
         BackUp(*swap, loss) for swap, loss in zip(swaps, losses, strict=True) if loss < math.inf
@@ -143,22 +143,27 @@ def backups(
 
 def with_path(circuit: Circuit, path: Path) -> Circuit:
     """The circuit with one more path; a head that had none gets it alone."""
-    mechanism = circuit.mechanisms[path[:2]]
+    mechanism = circuit.mechanisms[path.at]
     old = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
-    return circuit.replacing(path[:2], Paths(old | {path[2]}))
+    return circuit.replacing(path.at, Paths(old | {path.relation}))
 
 
-def feasibility(task: Task, circuit: Circuit, causal: bool) -> tuple[list[Path] | None, int | None]:
-    """The paths that no flow of information allows, and the proven least number of layers."""
-    if isinstance(task, Labelled) or not isinstance(task, Retrieval | Conditional):
-        return None, None
-    flow = flow_of(task.config)
-    deepest = max((layer for layer, _, _ in circuit.paths), default=0)
-    stages, visible = list(islice(flow.layers(causal), deepest + 1)), flow.visible(causal)
-    found = [flow.attends(held, layer) & visible for layer, held in enumerate(stages)]
-    infeasible = []
+def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[Path]:
+    """The paths between roles that share no piece at their layer, whatever is below.
+
+    Of paths that are not between roles of the flow it says nothing.
+    """
+    deepest = max((path.layer for path in circuit.paths), default=0)
+    visible = flow.visible(causal)
+    found = [
+        flow.attends(held, layer) & visible
+        for layer, held in enumerate(islice(flow.layers(causal), deepest + 1))
+    ]
+    impossible = []
     for path in circuit.paths:
+        if not {*(path.relation.ends or (None,))} <= {*flow.roles}:
+            continue
         query, key = (flow.roles.index(role) for role in flow.ends(path))
-        if not found[path[0]][query, key]:
-            infeasible.append(path)
-    return infeasible, proven_minimum(task.config, causal)
+        if not found[path.layer][query, key]:
+            impossible.append(path)
+    return impossible

@@ -1,10 +1,13 @@
 """What a head does, as data: a mechanism for every head is a circuit."""
 
+import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from headway.errors import HeadwayError, require
+from headway.paths import Path, require_name
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -59,8 +62,6 @@ class KnockOut:
 
 
 Mechanism = Uniform | Identity | Paths | KnockOut
-Path = tuple[int, int, str]
-"""A layer, a head and the relation that it attends along."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ class Circuit:
     mechanisms: dict[Head, Mechanism]
 
     @property
-    def paths(self) -> list[tuple[int, int, str]]:
-        """Every path as (layer, head, relation), in the order in which information flows."""
+    def paths(self) -> list[Path]:
+        """Every path, in the order in which information flows."""
         return [
-            (*head, relation)
+            Path.of(*head, relation)
             for head, mechanism in sorted(self.mechanisms.items(), key=lambda item: item[0])
             if isinstance(mechanism, Paths)
             for relation in sorted(mechanism.relations)
@@ -86,7 +87,15 @@ class Circuit:
     @property
     def useful_heads(self) -> list[Head]:
         """The heads that move something between positions."""
-        return sorted({(layer, head) for layer, head, _ in self.paths})
+        return sorted({path.at for path in self.paths})
+
+    @property
+    def idle_heads(self) -> dict[str, list[Head]]:
+        """The heads that have no path, by what they do instead."""
+        idle = dict[str, list[Head]]()
+        for head in sorted(set(self.mechanisms) - set(self.useful_heads)):
+            idle.setdefault(str(self.mechanisms[head]), []).append(head)
+        return idle
 
     @property
     def useful_layers(self) -> list[int]:
@@ -97,73 +106,75 @@ class Circuit:
         """The same circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})
 
-    def without(self, path: tuple[int, int, str]) -> "Circuit":
+    def without(self, path: Path) -> "Circuit":
         """The same circuit with one path cut."""
-        layer, head, relation = path
-        mechanism = self.mechanisms[layer, head]
-        if not isinstance(mechanism, Paths) or relation not in mechanism.relations:
-            raise HeadwayError(f"the circuit has no path {relation} at layer {layer} head {head}")
-        return self.replacing((layer, head), mechanism.without(relation))
+        mechanism = self.mechanisms[path.at]
+        if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
+            raise HeadwayError(f"the circuit has no path {path}")
+        return self.replacing(path.at, mechanism.without(path.relation))
 
-    def to_json(self) -> list[dict[str, Any]]:
-        """The circuit as JSON data, one entry a head."""
-        return [
-            {"layer": layer, "head": head, **_mechanism_to_json(mechanism)}
-            for (layer, head), mechanism in sorted(
-                self.mechanisms.items(), key=lambda item: item[0]
-            )
-        ]
+    def to_json(self) -> dict[str, str | list[str]]:
+        """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
+        return {
+            name_of(head): sorted(mechanism.relations)
+            if isinstance(mechanism, Paths)
+            else str(mechanism)
+            for head, mechanism in sorted(self.mechanisms.items(), key=lambda item: item[0])
+        }
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "Circuit":
         """The circuit of these paths, with no heads but those that have one."""
         relations: dict[Head, set[str]] = {}
-        for layer, head, relation in paths:
-            relations.setdefault((layer, head), set()).add(relation)
+        for path in paths:
+            relations.setdefault(path.at, set()).add(path.relation)
         return cls({head: Paths(frozenset(found)) for head, found in relations.items()})
 
     @classmethod
-    def from_json(cls, entries: list[Any]) -> "Circuit":
+    def from_json(cls, heads: Any) -> "Circuit":
         """The circuit that `to_json` wrote.
 
         Raises:
             HeadwayError: if an entry is not a mechanism of a head.
         """
-        mechanisms: dict[Head, Mechanism] = {}
-        for entry in entries:
-            fits = isinstance(entry, dict) and {"layer", "head", "mechanism"} <= entry.keys()
-            require(fits, "circuit: head", entry, "an object with layer, head and mechanism")
-            head = entry["layer"], entry["head"]
-            whole = all(type(number) is int for number in head)
-            require(whole, "circuit: (layer, head)", head, "two whole numbers")
-            require(head not in mechanisms, "circuit: (layer, head)", head, "given only once")
-            mechanisms[head] = _mechanism_from_json(entry)
-        return cls(mechanisms)
+        require(isinstance(heads, dict), "circuit", heads, "an object of heads, such as L0.H0")
+        return cls({head_of(name): _mechanism(entry) for name, entry in heads.items()})
 
     def __str__(self):
-        lines = [
-            f"layer {layer} head {head}: {mechanism}"
-            for (layer, head), mechanism in sorted(
-                self.mechanisms.items(), key=lambda item: item[0]
-            )
-        ]
-        return "\n".join(lines)
+        lines = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
+        for kind, heads in self.idle_heads.items():
+            lines.append(f"{kind}: {' '.join(map(name_of, heads))}")
+        return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 
-def _mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
-    if isinstance(mechanism, Paths):
-        return {"mechanism": "paths", "relations": sorted(mechanism.relations)}
-    return {"mechanism": str(mechanism)}
+def name_of(head: Head) -> str:
+    """A head as it is written: `L1.H0`."""
+    return f"L{head[0]}.H{head[1]}"
 
 
-def _mechanism_from_json(entry: dict[str, Any]) -> Mechanism:
-    kind = entry["mechanism"]
-    if kind == "paths":
-        names = entry.get("relations", [])
-        fits = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        require(fits, "circuit: relations", names, "a list of relations' names")
-        return Paths(frozenset(names))
-    plain = {"uniform": Uniform(), "identity": Identity()}
-    known = isinstance(kind, str) and kind in plain
-    require(known, "circuit: mechanism", kind, "uniform, identity or paths")
-    return plain[kind]
+def head_of(text: str) -> Head:
+    """The head that `name_of` wrote.
+
+    Raises:
+        HeadwayError: if it is none.
+    """
+    found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6})", text)
+    if found is None:
+        raise HeadwayError(f"head = {text!r} is not allowed: it must be written as L1.H0")
+    return int(found[1]), int(found[2])
+
+
+def _mechanism(entry: Any) -> Mechanism:
+    if isinstance(entry, list) and all(isinstance(name, str) for name in entry):
+        for name in entry:
+            require_name(name)
+        return Paths(frozenset(entry))
+    match entry:
+        case "uniform":
+            return Uniform()
+        case "identity":
+            return Identity()
+    raise HeadwayError(
+        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, identity or a list of"
+        " relations"
+    )

@@ -1,13 +1,15 @@
 """The attention patterns that mechanisms stand for, on some sequences."""
 
+from collections.abc import Mapping, Sequence
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.circuits.mechanism import Head, Identity, KnockOut, Mechanism, Paths, Uniform
 from headway.errors import require
-from headway.models import Transformer, attention_patterns
-from headway.tasks import Batch, Relation
+from headway.models import Tap, Tappable, Transformer, attention_patterns
+from headway.tasks import Batch, Edges
 
 ABLATIONS: dict[str, str] = {
     "zero": "one-hot paths; rows without a path are zero",
@@ -23,31 +25,34 @@ class Patterns:
     """The patterns of all mechanisms on a batch.
 
     Attributes:
-        relations: the paths that mechanisms may use, by name: those of the relations given whose
-            keys the mask never hides.
+        relations: the relations that mechanisms may use, by name: those given whose keys some
+            layer's mask never hides.
         rows: what stands in rows without a path.
-        visible: which key every query may see.
+        visible: which key every query may see, [layer, query, key].
     """
 
     def __init__(
-        self, model: Transformer, batch: Batch, relations: dict[str, Relation], rows: str = "zero"
+        self, model: Tappable, batch: Batch, relations: dict[str, Edges], rows: str = "zero"
     ):
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
-        self.dtype = model.unembed.weight.dtype
-        size, n = batch.inputs.shape[:2]
-        self.visible = torch.ones(n, n, dtype=torch.bool, device=batch.inputs.device)
-        if model.config.causal:
-            self.visible = self.visible.tril()
+        self.visible, self.dtype = what_is_seen(model, batch.inputs)
+        seen = self.visible.any(0)
         self.relations = {
-            name: relation
-            for name, relation in relations.items()
-            if not model.config.causal or bool((relation.keys <= relation.queries[..., None]).all())
+            name: edges
+            for name, edges in relations.items()
+            if bool((seen[edges.queries[..., None], edges.keys] | ~edges.there).all())
         }
+        size, n = batch.inputs.shape[:2]
         self._shape = (size, n, n)
         self._counts: dict[Paths, Tensor] = {}
         self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
         self._mean: Tensor | None = None
+
+    @property
+    def causal(self) -> bool:
+        """Whether no position sees any that comes after it."""
+        return not bool(self.visible.any(0).triu(1).any())
 
     def rows_of(
         self, mechanism: Paths, name: str, part: slice = slice(None)
@@ -67,7 +72,7 @@ class Patterns:
         share = 1 / self._leaving(mechanism)[part].clamp(min=1).gather(1, queries)
         return queries, keys, share[..., None] * there / there.sum(-1, keepdim=True).clamp(min=1)
 
-    def relation(self, name: str) -> Relation:
+    def relation(self, name: str) -> Edges:
         """A relation by its name."""
         allowed = "a relation of the task that the model's mask lets it see, such as "
         require(name in self.relations, "path", name, allowed + ", ".join([*self.relations][:3]))
@@ -105,7 +110,7 @@ class Patterns:
         inputs = self.batch.inputs
         if isinstance(mechanism, Identity):
             return torch.eye(n, device=inputs.device).expand(size, n, n)
-        visible = self.visible.to(self.dtype)
+        visible = self.visible[head[0]].to(self.dtype)
         uniform = (visible / visible.sum(-1, keepdim=True)).expand(size, n, n)
         if isinstance(mechanism, Uniform):
             return uniform
@@ -140,6 +145,9 @@ class Patterns:
     ) -> Float[Tensor, "sequence query key"]:
         """The pattern that a head has under a mechanism, given the one it would have on its own.
 
+        A knock-out is cut here: attention along its relations is set to zero, and the rest of the
+        row stays as it is.
+
         Args:
             head: layer and head.
             mechanism: what replaces it.
@@ -173,8 +181,54 @@ class Patterns:
         return self._dense[mechanism, None]
 
 
+@torch.no_grad()
+def what_is_seen(
+    model: Tappable, inputs: Tensor
+) -> tuple[Bool[Tensor, "layer query key"], torch.dtype]:
+    """Which keys every query may see in every layer, and the type of patterns.
+
+    Of a `Transformer` its config tells; of other models where any head attends at all.
+    """
+    n = inputs.shape[1]
+    if isinstance(model, Transformer):
+        every = torch.ones(model.n_layers, n, n, dtype=torch.bool, device=inputs.device)
+        seen = every.tril() if model.config.causal else every
+        return seen, model.unembed.weight.dtype
+    seen, types = list[Tensor](), list[torch.dtype]()
+
+    def look(_: int, pattern: Tensor) -> Tensor:
+        seen.append((pattern > 0).any(0).any(0))
+        types.append(pattern.dtype)
+        return pattern
+
+    model(inputs, look)
+    return torch.stack(seen), types[0]
+
+
+def tap_of(patterns: Patterns, candidates: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tap:
+    """The tap that puts mechanisms in the place of heads, for several candidates side by side.
+
+    Args:
+        patterns: of the mechanisms.
+        candidates: what replaces which heads; the others attend as they do.
+        part: the sequences that every candidate is applied to, one candidate's after the other's.
+    """
+
+    def tap(layer: int, pattern: Tensor) -> Tensor:
+        pattern = pattern.clone()
+        size = len(pattern) // len(candidates)
+        for i, candidate in enumerate(candidates):
+            own = pattern[i * size : (i + 1) * size]
+            for (at, head), mechanism in candidate.items():
+                if at == layer:
+                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], part=part)
+        return pattern
+
+    return tap
+
+
 def attention_along(
-    patterns: Float[Tensor, "batch layer head query key"], relation: Relation
+    patterns: Float[Tensor, "batch layer head query key"], relation: Edges
 ) -> Float[Tensor, "layer head"]:
     """The attention that goes along a relation: summed over keys, averaged over query positions.
 

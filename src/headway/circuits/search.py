@@ -21,9 +21,10 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Path, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
 from headway.circuits.patterns import Patterns, attention_along
-from headway.models import Transformer, attention_patterns
+from headway.models import Tappable, attention_patterns
+from headway.paths import Path
 from headway.tasks import Batch, Task
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
@@ -87,18 +88,17 @@ def search(
 
 
 @torch.no_grad()
-def relation_attention(model: Transformer, task: Task, batch: Batch) -> Attention:
+def relation_attention(model: Tappable, task: Task, batch: Batch) -> Attention:
     """Mean attention along every relation of the task, [layer][head], by relation."""
     patterns = attention_patterns(model, batch.inputs)
     return {
-        name: attention_along(patterns, relation).tolist()
-        for name, relation in task.relations(batch).items()
+        name: attention_along(patterns, edges).tolist() for name, edges in task.edges(batch).items()
     }
 
 
-def visible_paths(patterns: Patterns, task: Task) -> list[str]:
-    """The names of the task's paths that the model's mask lets it see."""
-    return [name for name in task.path_names if name in patterns.relations]
+def searched(patterns: Patterns, use: str) -> list[str]:
+    """The relations of one use (see `Edges`) that the model's mask lets it see."""
+    return [name for name, edges in patterns.relations.items() if edges.use == use]
 
 
 def candidate_paths(
@@ -232,19 +232,19 @@ class Step:
     @property
     def layer(self) -> int:
         """The lowest layer that it changes."""
-        return min(path[0] for path in self.cut)
+        return min(path.layer for path in self.cut)
 
     def fits(self, circuit: Circuit) -> bool:
         """Whether the circuit still has what the step takes away."""
         if self.to is not None:
-            mechanism = circuit.mechanisms[self.cut[0][:2]]
+            mechanism = circuit.mechanisms[self.cut[0].at]
             return isinstance(mechanism, Paths) and len(mechanism) > 0
         return set(self.cut) <= set(circuit.paths)
 
     def taken(self, circuit: Circuit) -> Circuit:
         """The circuit after the step."""
         if self.to is not None:
-            return circuit.replacing(self.cut[0][:2], self.to)
+            return circuit.replacing(self.cut[0].at, self.to)
         for path in self.cut:
             circuit = circuit.without(path)
         return circuit
@@ -254,7 +254,7 @@ def single_steps(circuit: Circuit) -> list[Step]:
     """Every step that makes one head simpler."""
     heads: dict[Head, list[Path]] = {}
     for path in circuit.paths:
-        heads.setdefault(path[:2], []).append(path)
+        heads.setdefault(path.at, []).append(path)
     plain = [Step(tuple(paths), to) for paths in heads.values() for to in (Uniform(), Identity())]
     return [Step((path,)) for path in circuit.paths] + plain
 

@@ -22,7 +22,9 @@ from torch import Tensor
 from headway.circuits.mechanism import Identity, KnockOut, Mechanism, Paths, Uniform
 from headway.circuits.patterns import Patterns
 from headway.circuits.units import Candidate, Unit, Units
-from headway.models import Transformer
+from headway.errors import HeadwayError
+from headway.models import Tappable, Transformer
+from headway.tasks import Batch
 
 MOST_ROWS = 16_384
 """Stream vectors computed in one go at most."""
@@ -52,10 +54,18 @@ class Streams:
         computed: stream vectors (one position of one sequence through one layer) computed so far.
     """
 
-    def __init__(self, model: Transformer, inputs: Tensor, patterns: Patterns):
-        self.model, self.inputs, self.patterns = model, inputs, patterns
+    def __init__(self, model: Tappable, batch: Batch, patterns: Patterns):
+        """Takes a model to be computed so.
+
+        Raises:
+            HeadwayError: if it is no `Transformer`.
+        """
+        if not isinstance(model, Transformer):
+            kind = type(model).__name__
+            raise HeadwayError(f"model = {kind} is not allowed: only a Transformer shares streams")
+        self.model, self.inputs, self.patterns = model, batch.inputs, patterns
         self.causal, self.n_layers = model.config.causal, model.config.n_layers
-        self.units = Units(model, inputs.shape[1], patterns)
+        self.units = Units(model, self.inputs.shape[1], patterns)
         with torch.no_grad():
             self._moves = [block.attn.moves() for block in model.layers]
         self._known: dict[tuple[int, int], dict[int, Values]] = defaultdict(dict)
@@ -63,8 +73,8 @@ class Streams:
 
     def outputs(
         self, candidates: Sequence[Candidate], part: slice
-    ) -> Float[Tensor, "candidate sequence read d_model"]:
-        """The stream at the read-out positions after the last layer, of a part of the sequences."""
+    ) -> Float[Tensor, "candidate sequence read output"]:
+        """What the model puts out at the queries of a part of the sequences."""
         wanted = [self.units.final_unit(candidate) for candidate in candidates]
         known = self._known[part.start, part.stop]
         if self._held > MOST_VECTORS:
@@ -83,7 +93,9 @@ class Streams:
         for layer in sorted(missing):
             self._compute(layer, missing[layer], known, part)
         n_read = self.model.n_read
-        return torch.stack([known[unit].x[:, -n_read:] for unit in wanted])
+        return self.model.read(
+            torch.cat([known[unit].x[:, -n_read:] for unit in wanted])
+        ).unflatten(0, (len(wanted), -1))
 
     def _compute(self, layer: int, units: list[int], known: dict[int, Values], part: slice) -> None:
         """Computes the missing units before a layer, those of one shape in one batch."""
@@ -97,7 +109,7 @@ class Streams:
             for i in range(0, len(members), together):
                 block = members[i : i + together]
                 if layer == 0:
-                    x = self.model.embed(self.inputs[part, start:end])[None]
+                    x = self.model.embedded(self.inputs[part])[None, :, start:end]
                 else:
                     x = self._layer(layer - 1, segment, kinds, block, known, part)
                     self.computed += x.shape[:-1].numel()
@@ -221,11 +233,16 @@ class Streams:
         shape = known[units[0].below[segment]].normed.shape
         empty = self.patterns.zeros
         mixed, total = empty(len(units), *shape), empty(len(units), *shape[:2])
-        for u, (mechanism, unit) in enumerate(zip(mechanisms, units, strict=True)):
+        alike: dict[Mechanism | None, list[int]] = defaultdict(list)
+        for u, mechanism in enumerate(mechanisms):
+            alike[mechanism].append(u)
+        for mechanism, members in alike.items():
             if isinstance(mechanism, Identity):
-                mixed[u], total[u] = known[unit.below[segment]].normed, 1
+                mixed[members] = self._stacked(segment, members, units, known)
+                total[members] = 1
                 continue
             assert isinstance(mechanism, Paths)
+            these = torch.tensor(members, device=mixed.device)[:, None, None]
             here = [n for n in mechanism.relations if self.units.segment_of[n] == segment]
             for name in here:
                 rows, keys, weight = self.patterns.rows_of(mechanism, name, part)
@@ -233,12 +250,19 @@ class Streams:
                 for seen in self.units.key_segments[name]:
                     first, after = self.units.segments[seen]
                     inside = ((keys >= first) & (keys < after)).to(weight.dtype) * weight
-                    z = known[unit.below[seen]].normed
+                    z = self._stacked(seen, members, units, known)
                     at = (keys - first).clamp(0, after - first - 1)
-                    found = z[size[..., None], at] * inside[..., None]
-                    mixed[u].index_put_((size, rows - start), found.sum(2), accumulate=True)
-                    total[u].index_put_((size, rows - start), inside.sum(2), accumulate=True)
+                    found = (z[:, size[..., None], at] * inside[..., None]).sum(3)
+                    mixed.index_put_((these, size, rows - start), found, accumulate=True)
+                    share = inside.sum(2).expand(len(members), -1, -1)
+                    total.index_put_((these, size, rows - start), share, accumulate=True)
         return mixed, total
+
+    def _stacked(
+        self, segment: int, members: list[int], units: list[Unit], known: dict[int, Values]
+    ) -> Float[Tensor, "unit sequence row d_model"]:
+        """What some units look at in a segment."""
+        return torch.stack([known[units[u].below[segment]].normed for u in members])
 
     def _matrix(
         self,

@@ -1,28 +1,18 @@
-"""A study: the search on one sample, the same search elsewhere, and the evidence on another."""
+"""A study: sample, search, certify, and search again elsewhere."""
 
 import math
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.certificate import Certificate, Trial
 from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import certify, necessity
-from headway.circuits.mechanism import Circuit, KnockOut
-from headway.circuits.search import (
-    Attention,
-    relation_attention,
-    search,
-    simplify,
-    visible_paths,
-)
+from headway.circuits.mechanism import Circuit, KnockOut, name_of
+from headway.circuits.search import Attention, relation_attention, search, searched, simplify
+from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
-from headway.models import Transformer
+from headway.models import Tappable
 from headway.tasks import Batch, Task
 from headway.training.data import held_out
 
@@ -35,7 +25,6 @@ DRAFT_MARGIN = 0.9
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
 
-
 OTHER_SAMPLES = ("stability 1", "stability 2")
 """Names of samples to search on again, each half as large. (Other thresholds are tried on half of
 the first sample.)"""
@@ -45,17 +34,16 @@ MARGIN = 0.97
 that it stays below the threshold on others."""
 
 
-@contextmanager
-def _pool(workers: int, benches: Sequence[Bench]) -> Iterator[ThreadPoolExecutor]:
-    """Threads of one core each; if anything goes wrong, all that they do is given up at once."""
-    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        try:
-            yield pool
-        except BaseException:
-            for bench in benches:
-                bench.given_up = True
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+@dataclass(frozen=True)
+class Settings:
+    """How to study a model (see `discover` for the fields)."""
+
+    threshold: float
+    sequences: int
+    ablation: str
+    candidate_attention: Sequence[float]
+    trials: bool
+    workers: int | None
 
 
 @dataclass(frozen=True)
@@ -69,100 +57,74 @@ class Studied:
     forwards: float
 
 
-@dataclass(frozen=True)
-class Study:
-    """How to study a model (see `discover` for the fields).
+def study(
+    model: Tappable,
+    task: Task,
+    settings: Settings,
+    seed: int,
+    device: str,
+    circuit: Circuit | None = None,
+) -> Studied:
+    """Finds a model's circuit, or takes the one given, and certifies it on other sequences."""
 
-    Searches and measurements run side by side in `workers` threads, each of which computes on one
-    core; none means as many as the machine has cores.
-    """
+    def sample(name: str, part: float = 1.0) -> Sample:
+        count = math.ceil(part * settings.sequences)
+        return Sample(model, task, held_out(task, count, seed, device, name), settings)
 
-    threshold: float
-    sequences: int
-    ablation: str
-    candidate_attention: Sequence[float]
-    trials: bool
-    workers: int | None
+    here = sample("circuit")
+    own = here.require_learnt()
+    again = settings.trials and circuit is None
+    half = here.part(math.ceil(0.5 * settings.sequences)) if again else here
+    others = {name: sample(name, 0.5) for name in OTHER_SAMPLES} if again else {}
+    batch = held_out(task, settings.sequences, seed, device, "certificate")
+    fresh, cutting = (Bench(model, task, batch, settings.ablation) for _ in range(2))
+    if circuit is not None:
+        require_fits(circuit, model)
+        fresh.loss(circuit)  # a path that there is not is refused here
 
-    def of(
-        self, model: Transformer, task: Task, seed: int, circuit: Circuit | None = None
-    ) -> "Studied":
-        """Finds a model's circuit, or takes the one given, and certifies it."""
-        device = next(model.parameters()).device
+    benches = [fresh, cutting, *(b for s in {here, half, *others.values()} for b in (s.few, s.all))]
+    with Workers(settings.workers, device, benches) as work:
+        searching = work.start(lambda: circuit or here.search(settings.threshold))
+        elsewhere = {name: work.start(s.search, settings.threshold) for name, s in others.items()}
+        chosen = searching.result()
+        cut = work.start(necessity, cutting, chosen, here.attention)
+        evidence = work.start(certify, fresh, chosen, here.attention, settings.threshold)
+        at = [own + (settings.threshold - own) * part for part in OTHER_THRESHOLDS] if again else []
+        otherwise = work.start(lambda: [half.search(threshold) for threshold in at])
 
-        def sample(name: str, part: float = 1.0) -> Sample:
-            batch = held_out(task, math.ceil(part * self.sequences), seed, str(device), name)
-            return Sample(model, task, batch, self.ablation, self.candidate_attention)
+        def trial(name: str, threshold: float, found: Circuit) -> Trial:
+            return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
 
-        here = sample("circuit")
-        own = here.require_learnt(self.threshold)
-        again = self.trials and circuit is None
-        half = here.part(math.ceil(0.5 * self.sequences)) if again else here
-        others = {name: sample(name, 0.5) for name in OTHER_SAMPLES} if again else {}
-        at = [own + (self.threshold - own) * part for part in OTHER_THRESHOLDS] if again else []
-        batch = held_out(task, self.sequences, seed, str(device), "certificate")
-        bench, cutting = (Bench(model, task, batch, self.ablation) for _ in range(2))
-        if circuit is not None:
-            require_fits(circuit, model)
-            bench.loss(circuit)  # a path that there is not is refused here
-
-        workers = (os.cpu_count() or 1) if self.workers is None else self.workers
-        workers = workers if device.type == "cpu" else 1
-        samples = dict.fromkeys((here, half, *others.values()))
-        searched = [b for s in samples for b in (s.few, s.all)]
-        benches = list(dict.fromkeys([bench, cutting, *searched]))
-        with _pool(workers, benches) as pool:
-            found = pool.submit(lambda: circuit or here.search(self.threshold))
-            elsewhere = [pool.submit(other.search, self.threshold) for other in others.values()]
-            chosen = found.result()
-            cut = pool.submit(necessity, cutting, chosen, here.attention)
-            about = (chosen, here.attention, self.threshold)
-            evidence = pool.submit(certify, bench, *about, without_necessity=True)
-            otherwise = pool.submit(lambda: [half.search(threshold) for threshold in at])
-            trials = [
-                Trial("circuit", threshold, trial.paths, jaccard(trial.paths, chosen.paths))
-                for threshold, trial in zip(at, otherwise.result(), strict=True)
-            ]
-            for name, search_there in zip(others, elsewhere, strict=True):
-                paths = search_there.result().paths
-                trials.append(Trial(name, self.threshold, paths, jaccard(paths, chosen.paths)))
-            certificate = replace(evidence.result(), necessity=cut.result(), trials=trials)
-        return Studied(
-            chosen,
-            certificate,
-            here.attention,
-            candidates=sum(b.candidates for b in benches),
-            forwards=sum(b.forwards * b.sequences for b in benches) / self.sequences,
-        )
+        there = zip(at, otherwise.result(), strict=True)
+        trials = [trial("circuit", threshold, found) for threshold, found in there]
+        trials += [trial(n, settings.threshold, f.result()) for n, f in elsewhere.items()]
+        certificate = replace(evidence.result(), necessity=cut.result(), trials=trials)
+    return Studied(
+        chosen,
+        certificate,
+        here.attention,
+        candidates=sum(b.candidates for b in benches),
+        forwards=round(sum(b.forwards * b.sequences for b in benches) / settings.sequences, 6),
+    )
 
 
 class Sample:
     """Sequences to search on, all of them and the first few."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        task: Task,
-        batch: Batch,
-        rows: str,
-        candidate_attention: Sequence[float],
-    ):
-        first = batch.part(slice(DRAFT))
-        self.all, self.few = Bench(model, task, batch, rows), Bench(model, task, first, rows)
+    def __init__(self, model: Tappable, task: Task, batch: Batch, settings: Settings):
+        self.settings = settings
+        self.all = Bench(model, task, batch, settings.ablation)
+        self.few = Bench(model, task, batch.part(slice(DRAFT)), settings.ablation)
         self.attention = relation_attention(model, task, batch)
-        self.paths = visible_paths(self.all.patterns, task)
-        self.candidate_attention = candidate_attention
 
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""
-        bench, batch = self.all, self.all.batch
-        first = batch.part(slice(count))
-        rows = bench.patterns.rows
-        return Sample(bench.model, bench.task, first, rows, self.candidate_attention)
+        bench = self.all
+        return Sample(bench.model, bench.task, bench.batch.part(slice(count)), self.settings)
 
-    def require_learnt(self, threshold: float) -> float:
+    def require_learnt(self) -> float:
         """The model's own loss; raises unless it is below the threshold."""
-        partial = self.all.partial()
+        partial, threshold = self.all.partial(), self.settings.threshold
         if not partial.mean() < threshold:
             names = self.all.hops
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
@@ -181,35 +143,36 @@ class Sample:
         """
         limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
+        paths, stays = (searched(self.all.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
-        for paths in (self.paths, [*self.paths, *self.all.task.stay_names]):
-            how = (self.attention, paths)
-            draft = search(self.few, *how, few, self.candidate_attention, pairs=False)
+        for relations in (paths, [*paths, *stays]):
+            how = (self.attention, relations)
+            least = self.settings.candidate_attention
+            draft = search(self.few, *how, few, least, pairs=False)
             if self.all.losses([draft], limit)[0] < math.inf:
                 return simplify(self.all, draft, limit)
-            circuit = search(self.all, *how, threshold, self.candidate_attention)
+            circuit = search(self.all, *how, threshold, least)
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
                 break
         return min(tried)[2]
 
 
-def require_fits(circuit: Circuit, model: Transformer) -> None:
+def require_fits(circuit: Circuit, model: Tappable) -> None:
     """Checks that a circuit has a mechanism for every head of a model and no others.
 
     Raises:
         HeadwayError: if not.
     """
-    config = model.config
-    heads = {(layer, h) for layer in range(config.n_layers) for h in range(config.n_heads)}
     for head, mechanism in circuit.mechanisms.items():
         stands = not isinstance(mechanism, KnockOut)
-        require(stands, f"circuit: {head}", str(mechanism), "uniform, identity or paths")
-    odd = sorted(set(circuit.mechanisms) ^ heads)
+        allowed = "uniform, identity or paths"
+        require(stands, f"circuit: {name_of(head)}", str(mechanism), allowed)
+    odd = sorted(set(circuit.mechanisms) ^ set(heads_of(model)))
     require(
         not odd,
-        "circuit: (layer, head)",
-        odd[0] if odd else None,
-        f"given just once for every head of the model, which has {config.n_layers} layers of"
-        f" {config.n_heads}",
+        "circuit: head",
+        name_of(odd[0]) if odd else None,
+        f"given just once for every head of the model, which has {model.n_layers} layers of"
+        f" {model.n_heads}",
     )

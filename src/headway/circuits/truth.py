@@ -1,13 +1,18 @@
 """Ground truth: discovery scored on transformers whose circuit is known by construction."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
+from headway.circuits.certificate import WrittenPath
 from headway.circuits.discovery import Discovery, discover
-from headway.circuits.mechanism import Circuit, Path
+from headway.circuits.mechanism import Circuit
 from headway.errors import require
+from headway.fields import to_json
 from headway.models import Known, compiled, planted
+from headway.paths import Path
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ class Score:
     name: str
     paths: Hits
     heads: Hits
-    missing: list[Path]
-    extra: list[Path]
+    missing: list[WrittenPath]
+    extra: list[WrittenPath]
     decoys: int
     intact_loss: float
     replaced_loss: float
@@ -72,7 +77,7 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """The score as JSON data."""
-        return {**asdict(self), "exact": self.exact}
+        return {**to_json(self), "exact": self.exact}
 
 
 def expected(circuit: Circuit, known: Known) -> frozenset[Path]:
@@ -86,7 +91,7 @@ def expected(circuit: Circuit, known: Known) -> frozenset[Path]:
 def score(name: str, found: Discovery, known: Known) -> Score:
     """Compares what was found in a model with what is in it."""
     paths, true = set(found.circuit.paths), expected(found.circuit, known)
-    heads, true_heads = set(found.circuit.useful_heads), {path[:2] for path in true}
+    heads, true_heads = set(found.circuit.useful_heads), {path.at for path in true}
     return Score(
         name=name,
         paths=Hits(len(paths), len(true), len(paths & true)),
@@ -108,23 +113,7 @@ def total(hits: Iterable[Hits]) -> Hits:
     return Hits(sum(h.found for h in hits), sum(h.true for h in hits), sum(h.right for h in hits))
 
 
-def score_compiled(depths: Sequence[int], construction: str) -> Iterator[Score]:
-    """Discovery on the compiled transformers of some depths, one after another."""
-    for depth in depths:
-        known = compiled(depth, construction)
-        found = discover(known.model, known.task, trials=False)
-        yield score(f"{construction} D={depth}", found, known)
-
-
-def score_planted(seeds: Iterable[int]) -> Iterator[Score]:
-    """Discovery on planted circuits, one after another."""
-    for seed in seeds:
-        known = planted(seed)
-        found = discover(known.model, known.task, trials=False)
-        yield score(f"planted {seed}", found, known)
-
-
-def scored(seeds: Sequence[int], depths: Sequence[int]) -> Iterator[Score]:
+def scored(seeds: Sequence[int], depths: Sequence[int] = ()) -> Iterator[Score]:
     """Discovery on compiled transformers of both constructions, then on planted circuits.
 
     Raises:
@@ -132,6 +121,8 @@ def scored(seeds: Sequence[int], depths: Sequence[int]) -> Iterator[Score]:
     """
     require(len(seeds) + len(depths) > 0, "planted", len(seeds), "at least 1, or depth at least 1")
     require(not seeds or seeds[0] >= 0, "first", seeds[0] if seeds else 0, "0 or more")
-    for construction in ("doubling", "sequential"):
-        yield from score_compiled(depths, construction)
-    yield from score_planted(seeds)
+    both = product(("doubling", "sequential"), depths)
+    compilers = {f"{how} D={depth}": partial(compiled, depth, how) for how, depth in both}
+    for name, make in (compilers | {f"planted {n}": partial(planted, n) for n in seeds}).items():
+        known = make()
+        yield score(name, discover(known.model, known.task, trials=False), known)

@@ -1,8 +1,9 @@
 """Units: the pieces of residual streams that candidates share, and which of them each needs.
 
 A unit is a layer and a segment of neighbouring positions that no relation's queries straddle (in
-the retrieval problem a block of pairs, or the queries). It is named by the mechanisms that can
-reach it, so that candidates which differ elsewhere have it in common.
+the retrieval problem a block of pairs, or the queries). It is named by what its layer's heads do
+there and by the units that they look at, so that candidates which differ elsewhere have it in
+common.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ LayerKey = tuple[Mechanism | None, ...]
 
 @dataclass(frozen=True)
 class Unit:
-    """A segment of the residual stream before a layer, under all mechanisms that can reach it.
+    """A segment of the residual stream before a layer, under all that can change it.
 
     Attributes:
         layer: the layer that reads it.
@@ -51,7 +52,8 @@ class Units:
         self.bounds = segment_bounds(patterns, length, model.n_read)
         self.segments = list(pairwise(self.bounds))
         self.known: list[Unit] = []
-        self._ids: dict[tuple[int, int, int, LayerKey], int] = {}
+        self._ids: dict[tuple[int, int, tuple[tuple[int, int], ...], LayerKey], int] = {}
+        self._after: dict[tuple[int, tuple[int, ...], LayerKey], tuple[int, ...]] = {}
         self._parts: dict[tuple[Mechanism | None, int], Mechanism | None] = {}
         self.segment_of = {
             name: self._segment_at(relation.query_span[0])
@@ -67,34 +69,37 @@ class Units:
 
     def final_unit(self, candidate: Candidate) -> int:
         """The unit from which a candidate's answer is read."""
-        count, heads = len(self.segments), range(self.n_heads)
-        ids = [self._unit(0, g, -1, {}, ()) for g in range(count)]
+        count = len(self.segments)
+        ids = tuple(self._unit(0, g, {}, ()) for g in range(count))
         for layer in range(self.n_layers):
-            above = []
-            mechanisms = [candidate.get((layer, head)) for head in heads]
-            for g in range(count):
-                key = tuple(self._part(mechanism, g) for mechanism in mechanisms)
-                looked_at = {g: ids[g]} | {seen: ids[seen] for seen in self._looked_at(key, g)}
-                above.append(self._unit(layer + 1, g, ids[g], looked_at, key))
-            ids = above
+            mechanisms = tuple(candidate.get((layer, head)) for head in range(self.n_heads))
+            name = layer, ids, mechanisms
+            if name not in self._after:
+                self._after[name] = tuple(self._above(*name, g) for g in range(count))
+            ids = self._after[name]
         return ids[-1]
 
-    def _unit(
-        self, layer: int, segment: int, same: int, below: dict[int, int], key: LayerKey
-    ) -> int:
-        name = (layer, segment, same, key)
+    def _above(self, layer: int, ids: tuple[int, ...], mechanisms: LayerKey, segment: int) -> int:
+        """The unit of a segment after a layer, if those before it are known."""
+        key = tuple(self._part(mechanism, segment) for mechanism in mechanisms)
+        looked_at = {segment: ids[segment]}
+        looked_at |= {seen: ids[seen] for seen in self._looked_at(key, segment)}
+        return self._unit(layer + 1, segment, looked_at, key)
+
+    def _unit(self, layer: int, segment: int, below: dict[int, int], key: LayerKey) -> int:
+        name = (layer, segment, tuple(below.items()), key)
         if name not in self._ids:
             self._ids[name] = len(self.known)
             self.known.append(Unit(layer, segment, below, key))
         return self._ids[name]
 
     def _part(self, mechanism: Mechanism | None, segment: int) -> Mechanism | None:
-        """As much of a mechanism as can reach a segment in its own layer or in those above."""
-        if not isinstance(mechanism, Paths | KnockOut) or not self.causal:
+        """As much of a mechanism as concerns a segment in its own layer."""
+        if not isinstance(mechanism, Paths | KnockOut):
             return mechanism
         if (mechanism, segment) not in self._parts:
             reach = frozenset(
-                name for name in mechanism.relations if self.segment_of[name] <= segment
+                name for name in mechanism.relations if self.segment_of[name] == segment
             )
             part: Mechanism | None = type(mechanism)(reach)
             if not reach and isinstance(mechanism, KnockOut):

@@ -15,12 +15,14 @@ import torch
 from filelock import FileLock, Timeout
 
 from headway.errors import HeadwayError, require
+from headway.reading import parsed, read_bytes
 from headway.training.environment import describe_environment
 from headway.training.files import (
-    clear_content_errors,
+    append_line,
     clear_io_errors,
     is_there,
     read_json,
+    remove_drafts,
     write_json,
 )
 
@@ -80,16 +82,15 @@ class Ledger:
         """
         if not is_there(self.path):
             return []
-        with clear_io_errors(self.path, "read"):
-            content = self.path.read_bytes()
-        with clear_content_errors(self.path):
-            whole = content[: content.rfind(b"\n") + 1].decode()
-            return [json.loads(line) for line in whole.split("\n")[:-1]]
+        lines = read_bytes(self.path).split(b"\n")[:-1]
+        found = [parsed(line, f"{self.path}, line {i}") for i, line in enumerate(lines, start=1)]
+        for i, line in enumerate(found, start=1):
+            require(isinstance(line, dict), f"{self.path}, line {i}", line, "an object of fields")
+        return found
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Adds a result; only while `writing`."""
-        with clear_io_errors(self.path, "write"), self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        append_line(self.path, json.dumps(line, ensure_ascii=False))
 
     @contextmanager
     def writing(self, device: str) -> Iterator[None]:
@@ -117,6 +118,7 @@ class Ledger:
                 environment["transformers"] = metadata.version("transformers")
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
+            remove_drafts(self.folder)
             for path in self.folder.glob("*.jsonl"):
                 _drop_torn_line(path)
             yield

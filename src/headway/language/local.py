@@ -239,13 +239,16 @@ def _loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
     logging.disable_progress_bar()
     say(f"loading {path.name}")
     where: dict[str, Any] = {"pretrained_model_name_or_path": str(path), "local_files_only": True}
+    weights: dict[str, Any] = {"use_safetensors": True}  # not pickles, which can hold a program
     if path.is_file():
         where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        weights = {}
+    where["trust_remote_code"] = False  # nor Python files that a folder may hold
     try:
         with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
             tokenizer = AutoTokenizer.from_pretrained(**where)
             model = AutoModelForCausalLM.from_pretrained(
-                **where, dtype=torch.float32, attn_implementation="eager"
+                **where, **weights, dtype=torch.float32, attn_implementation="eager"
             )
     except Exception as error:  # what damaged files raise is not documented
         raise HeadwayError(f"{path} cannot be loaded: {first_line(error)}") from error

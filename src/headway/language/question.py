@@ -76,7 +76,7 @@ class Question:
                 if (chain, query) in self.spans and (chain, key) in self.spans
             ]
             if both:
-                found[f"{query}→{key}"] = both
+                found[f"{query}←{key}"] = both
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -3,20 +3,25 @@
 from headway.models.compiled import compiled, induction
 from headway.models.config import TransformerConfig
 from headway.models.known import Known
+from headway.models.lens import accuracy_lens, logit_lens, loss_lens
 from headway.models.planted import planted
-from headway.models.transformer import (
-    Tap,
-    Transformer,
-    attention_patterns,
-)
+from headway.models.tap import Tap, Tappable, attention_patterns
+from headway.models.tapped import Tapped, tapped
+from headway.models.transformer import Transformer
 
 __all__ = [
     "Known",
     "Tap",
+    "Tappable",
+    "Tapped",
     "Transformer",
     "TransformerConfig",
+    "accuracy_lens",
     "attention_patterns",
     "compiled",
     "induction",
+    "logit_lens",
+    "loss_lens",
     "planted",
+    "tapped",
 ]

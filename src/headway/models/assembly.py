@@ -13,18 +13,19 @@ about C · 6e-8 / d_model to every dimension.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from headway.models.config import TransformerConfig
-from headway.models.transformer import Transformer
+from headway.models.transformer import MLP, Attention, Transformer
 from headway.tasks import Task
 
 ONE = "one"
 """A register that always holds 1: the dimension that holds +C, read as 1."""
+Registers = Mapping[str, Float[Tensor, "_ _"]]
+"""Linear maps by the register that they read or write."""
 CONSTANT = 4096.0
 BALANCE = 2
 
@@ -44,20 +45,8 @@ class Match:
     weight: float | Tensor
 
 
-@dataclass(frozen=True)
-class _Head:
-    layer: int
-    head: int
-    matches: Sequence[Match]
-    moves: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class _Units:
-    layer: int
-    reads: Mapping[str, Tensor]
-    bias: Tensor
-    writes: Mapping[str, Tensor]
+Moves = Sequence[tuple[str, str]]
+"""Registers of the key, each with the register of the query that it is added to, of one width."""
 
 
 @dataclass
@@ -71,8 +60,8 @@ class Assembly:
     widths: Mapping[str, int]
     _embeds: list[tuple[str, int]] = field(default_factory=list)
     _starts: dict[str, float] = field(default_factory=dict)
-    _heads: list[_Head] = field(default_factory=list)
-    _units: list[_Units] = field(default_factory=list)
+    _heads: dict[tuple[int, int], tuple[Sequence[Match], Moves]] = field(default_factory=dict)
+    _units: list[tuple[int, Registers, Tensor, Registers]] = field(default_factory=list)
 
     def embed(self, name: str, first: int) -> None:
         """A register starts with the numbers of the input from `first` on."""
@@ -82,28 +71,18 @@ class Assembly:
         """Every number of a register starts at `value`."""
         self._starts[name] = value
 
-    def head(
-        self, layer: int, head: int, matches: Sequence[Match], moves: Sequence[tuple[str, str]]
-    ) -> None:
-        """A head with the sum of `matches` as its score, which adds one register to another.
-
-        Args:
-            layer: the head's layer.
-            head: its number in the layer.
-            matches: the terms of its score.
-            moves: (register of the key, register of the query that it is added to), of one width.
-        """
-        self._heads.append(_Head(layer, head, matches, moves))
+    def head(self, layer: int, head: int, matches: Sequence[Match], moves: Moves) -> None:
+        """A head with the sum of `matches` as its score, which adds registers to others."""
+        self._heads[layer, head] = matches, moves
 
     def units(
-        self,
-        layer: int,
-        reads: Mapping[str, Float[Tensor, "unit _"]],
-        bias: Float[Tensor, " unit"],
-        writes: Mapping[str, Float[Tensor, "_ unit"]],
+        self, layer: int, reads: Registers, bias: Float[Tensor, " unit"], writes: Registers
     ) -> None:
-        """Hidden units of a layer's MLP: relu(Σ reads · register + bias), added by `writes`."""
-        self._units.append(_Units(layer, reads, bias, writes))
+        """Hidden units of a layer's MLP: relu(Σ reads · register + bias), added by `writes`.
+
+        Maps are [unit, number] by the register read, and [number, unit] by the one written.
+        """
+        self._units.append((layer, reads, bias, writes))
 
     def build(
         self, task: Task, targets: Sequence[str], n_layers: int, n_heads: int = 1
@@ -112,14 +91,14 @@ class Assembly:
 
         Heads and layers that were not mentioned do nothing: they attend uniformly and write 0.
         """
-        counts = [
-            sum(len(u.bias) for u in self._units if u.layer == layer) for layer in range(n_layers)
-        ]
+        counts = [0] * n_layers
+        for layer, _, bias, _ in self._units:
+            counts[layer] += len(bias)
         config = TransformerConfig(
             n_layers=n_layers,
             d_model=BALANCE + 1 + sum(self.widths.values()),
             n_heads=n_heads,
-            d_head=max([1, *(self._head_width(head) for head in self._heads)]),
+            d_head=max([1, *(self._head_width(*head) for head in self._heads.values())]),
             d_mlp=max(counts),
             act_fn="relu",
         )
@@ -129,17 +108,18 @@ class Assembly:
                 if not (".ln" in f".{name}" and name.endswith("weight")):
                     weight.zero_()
             self._write_ends(model, targets)
-            for head in self._heads:
-                self._write_head(model, head)
+            for (layer, head), (matches, moves) in self._heads.items():
+                self._write_head(model.layers[layer].attn, head, matches, moves)
             filled = [0] * n_layers
-            for units in self._units:
-                self._write_units(model, units, filled[units.layer])
-                filled[units.layer] += len(units.bias)
+            for layer, reads, bias, writes in self._units:
+                units = slice(filled[layer], filled[layer] + len(bias))
+                self._write_units(model.layers[layer].mlp, units, reads, bias, writes)
+                filled[layer] = units.stop
         return model.eval().requires_grad_(False)
 
-    def _head_width(self, head: _Head) -> int:
-        matched = sum(self._width(match.key) for match in head.matches)
-        return max(matched, sum(self._width(source) for source, _ in head.moves))
+    def _head_width(self, matches: Sequence[Match], moves: Moves) -> int:
+        matched = sum(self._width(match.key) for match in matches)
+        return max(matched, sum(self._width(source) for source, _ in moves))
 
     def _width(self, name: str) -> int:
         return 1 if name == ONE else self.widths[name]
@@ -167,19 +147,19 @@ class Assembly:
             embed.bias[self._slice(name)] = value
         _balance(embed.weight)
         _balance(embed.bias)
-        ends = [0]
-        for name in targets:
-            ends.append(ends[-1] + self._width(name))
-        for name, (first, last) in zip(targets, pairwise(ends), strict=True):
-            eye = torch.eye(last - first) * self._scale(name)
-            model.unembed.weight[first:last, self._slice(name)] = eye
-
-    def _write_head(self, model: Transformer, head: _Head) -> None:
-        attention = model.layers[head.layer].attn
-        n_heads, d_head = attention.n_heads, attention.d_head
-        queries, keys, values = attention.qkv.weight.view(3, n_heads, d_head, -1)[:, head.head]
         first = 0
-        for match in head.matches:
+        for name in targets:
+            rows = slice(first, first := first + self._width(name))
+            eye = torch.eye(self._width(name)) * self._scale(name)
+            model.unembed.weight[rows, self._slice(name)] = eye
+
+    def _write_head(
+        self, attention: Attention, head: int, matches: Sequence[Match], moves: Moves
+    ) -> None:
+        n_heads, d_head = attention.n_heads, attention.d_head
+        queries, keys, values = attention.qkv.weight.view(3, n_heads, d_head, -1)[:, head]
+        first = 0
+        for match in matches:
             rows = slice(first, first := first + self._width(match.key))
             weight = torch.as_tensor(match.weight, dtype=torch.float32)
             if weight.ndim == 0:
@@ -188,25 +168,25 @@ class Assembly:
             queries[rows, self._slice(match.query)] = weight.T * scale
             key_scale = self._scale(match.key)
             keys[rows, self._slice(match.key)] = torch.eye(self._width(match.key)) * key_scale
-        out = attention.out.weight.view(-1, n_heads, d_head)[:, head.head]
+        out = attention.out.weight.view(-1, n_heads, d_head)[:, head]
         first = 0
-        for source, target in head.moves:
+        for source, target in moves:
             rows = slice(first, first := first + self._width(source))
             eye = torch.eye(self._width(source))
             values[rows, self._slice(source)] = eye * self._scale(source)
             out[self._slice(target), rows] = eye
         _balance(out)
 
-    def _write_units(self, model: Transformer, units: _Units, first: int) -> None:
-        mlp = model.layers[units.layer].mlp
+    def _write_units(
+        self, mlp: MLP | None, units: slice, reads: Registers, bias: Tensor, writes: Registers
+    ) -> None:
         assert mlp is not None
-        rows = slice(first, first + len(units.bias))
-        for name, weight in units.reads.items():
-            mlp.up.weight[rows, self._slice(name)] = weight * self._scale(name)
-        mlp.up.bias[rows] = units.bias
-        for name, weight in units.writes.items():
-            mlp.down.weight[self._slice(name), rows] = weight
-        _balance(mlp.down.weight[:, rows])
+        for name, weight in reads.items():
+            mlp.up.weight[units, self._slice(name)] = weight * self._scale(name)
+        mlp.up.bias[units] = bias
+        for name, weight in writes.items():
+            mlp.down.weight[self._slice(name), units] = weight
+        _balance(mlp.down.weight[:, units])
 
 
 def _balance(written: Tensor) -> None:

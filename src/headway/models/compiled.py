@@ -10,11 +10,14 @@ vectors of different lengths, so the largest q · k need not be at k = q; what i
 shall be found, so it marks all others.
 
 Every later layer is a `Step`: own R_a is matched against R_0 of all second tokens, and from the
-one found, a pairs deeper, R_1 … R_c are copied to R_{a+1} … R_{a+c}.
+one found, a pairs deeper, R_f … R_{f+c-1} are copied to R_{a+f} … R_{a+f+c-1}.
 
-- `doubling` takes a = c = 1, 2, 4, …: what a position has gathered doubles with every layer
+- `doubling` takes a = c = 1, 2, 4, …, f = 1: what a position has gathered doubles with every layer
   (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the proven minimum (`headway.theory`).
-- `sequential` takes a = 1, 2, 3, …, c = 1: one symbol a layer, D + 1 layers.
+- `sequential` takes a = 1, 2, 3, …, f = c = 1: the query walks down its chain, one symbol a layer,
+  D + 1 layers.
+- `passing` takes a = 1, f = 1, 2, 3, …, c = 1: every position reads the next pair in every layer,
+  so that symbols are passed on to the query as on an assembly line; D + 1 layers.
 
 Mean squared error on 4000 fresh sequences, times 10⁻⁴ (N = 4, K = 4):
 
@@ -37,8 +40,10 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.models.assembly import ONE, Assembly, Match
-from headway.models.known import Known, Path
-from headway.tasks import Retrieval, RetrievalConfig, path_name
+from headway.models.known import Known
+from headway.paths import Path, Relation
+from headway.tasks import Retrieval
+from headway.tasks.retrieval import code_of
 
 SHARPNESS = 400.0
 """Nats that half a unit of squared distance costs a key."""
@@ -50,12 +55,28 @@ CERTAIN = 20.0
 """Nats between the right key and any other that is told apart by position."""
 
 
+CHOICES = ("doubling", "sequential", "passing")
+"""Constructions."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """A layer that asks with register `ask` and copies `copies` registers of the pair it finds."""
+    """A layer that asks with register `ask` and copies registers of the pair it finds.
+
+    Attributes:
+        ask: the register that is looked for, which is also how many pairs deeper it is found.
+        copies: how many registers are copied.
+        first: the first of them.
+    """
 
     ask: int
     copies: int
+    first: int = 1
+
+    @property
+    def sources(self) -> range:
+        """The registers that are copied; each is put `ask` registers further on."""
+        return range(self.first, self.first + self.copies)
 
 
 def compiled(
@@ -65,16 +86,15 @@ def compiled(
 
     Args:
         depth: D, retrieval steps.
-        construction: `doubling` (the fewest layers) or `sequential` (a layer a step).
+        construction: `doubling` (the fewest layers), `sequential` or `passing` (a layer a step).
         n_chains: N, interleaved chains.
         d_token: K, dimensions of a token; even.
 
     Raises:
         HeadwayError: if an argument is out of range.
     """
-    choices = ("doubling", "sequential")
-    require(construction in choices, "construction", construction, " or ".join(choices))
-    task = Retrieval(RetrievalConfig(depth=depth, n_chains=n_chains, d_token=d_token))
+    require(construction in CHOICES, "construction", construction, "one of " + ", ".join(CHOICES))
+    task = Retrieval(depth=depth, n_chains=n_chains, d_token=d_token)
     steps = _steps(depth, construction)
     registers = [f"R_{i}" for i in range(depth + 2)]
     assembly = Assembly(
@@ -93,7 +113,7 @@ def compiled(
                 Match(ONE, "square", -SHARPNESS / 2),
                 Match(ONE, "hidden", -CERTAIN),
             ],
-            moves=[(f"R_{i}", f"R_{step.ask + i}") for i in range(1, step.copies + 1)],
+            moves=[(f"R_{i}", f"R_{step.ask + i}") for i in step.sources],
         )
     model = assembly.build(task, registers[2:], n_layers=len(steps) + 1)
     return Known(model, task, _required(depth, steps))
@@ -110,13 +130,15 @@ def induction(n_chains: int = 4, d_token: int = 4) -> Known:
 def _steps(depth: int, construction: str) -> list[Step]:
     if construction == "sequential":
         return [Step(ask, 1) for ask in range(1, depth + 1)]
+    if construction == "passing":
+        return [Step(1, 1, first) for first in range(1, depth + 1)]
     asks = [2**i for i in range(depth.bit_length())]
     return [Step(ask, min(ask, depth + 1 - ask)) for ask in asks]
 
 
 def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
     """Layer 0: the previous token into R_0, its square, and a mark on all but second tokens."""
-    code = task.position_code
+    code = code_of(task, torch.device("cpu"))
     to_previous = _shift_by_one(code)
     sharpness = CERTAIN / _margin((code @ to_previous @ code.T).tril(), -1)
     assembly.head(
@@ -151,12 +173,8 @@ def _shift_by_one(code: Float[Tensor, "position k"]) -> Float[Tensor, "k k"]:
     """
     half = code.shape[1] // 2
     sine, cosine = code[1, :half], code[1, half:]
-    return torch.cat(
-        [
-            torch.cat([cosine.diag(), sine.diag()], 1),
-            torch.cat([-sine.diag(), cosine.diag()], 1),
-        ]
-    )
+    rows = (cosine.diag(), sine.diag()), (-sine.diag(), cosine.diag())
+    return torch.cat([torch.cat(row, dim=1) for row in rows])
 
 
 def _margin(scores: Float[Tensor, "query key"], diagonal: int) -> float:
@@ -174,12 +192,12 @@ def _required(depth: int, steps: list[Step]) -> frozenset[Path]:
     def need(pair: int, register: int, layers: int) -> None:
         """The second token of `pair` (0: the query) must hold a register after so many layers."""
         if register == 0:
-            paths.add((0, 0, path_name(f"s{2 * pair}", f"s{2 * pair - 1}")))
+            paths.add(Path(0, 0, Relation.between(f"s{2 * pair}", f"s{2 * pair - 1}")))
         for layer in range(layers - 1, 0, -1):
             step = steps[layer - 1]
-            if step.ask < register <= step.ask + step.copies:
+            if register - step.ask in step.sources:
                 found = pair + step.ask
-                paths.add((layer, 0, path_name(f"s{2 * pair}", f"s{2 * found}")))
+                paths.add(Path(layer, 0, Relation.between(f"s{2 * pair}", f"s{2 * found}")))
                 need(pair, step.ask, layer)
                 need(found, 0, layer)
                 need(found, register - step.ask, layer)

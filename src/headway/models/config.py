@@ -1,10 +1,10 @@
 """The shape of a transformer, as data."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
-from headway.errors import require, require_types
+from headway.errors import require
+from headway.fields import AtLeastOne, NotNegative, Positive, check
 
 
 @dataclass(frozen=True)
@@ -32,44 +32,39 @@ class TransformerConfig:
             `orthonormal`, the same with the orthonormal vectors that random ones become with
             width: the embeddings of tokens and places, and what W_OV makes of them below the last
             layer (so d_model must be at least twice their number).
+        silent_above: layers above the first so many write nothing at first: their W_O and the
+            W_out of their MLPs start at zero. None means that all write.
         init_scale: a factor on all weights within the blocks.
+        embed_scale: a factor on the embeddings of tokens by number. As drawn, a block writes
+            vectors about √d_model times as long as these.
     """
 
-    n_layers: int = 4
-    d_model: int = 64
-    n_heads: int = 1
-    d_head: int | None = None
-    d_mlp: int | None = None
+    n_layers: AtLeastOne = 4
+    d_model: AtLeastOne = 64
+    n_heads: AtLeastOne = 1
+    d_head: AtLeastOne | None = None
+    d_mlp: NotNegative | None = None
     act_fn: Literal["gelu", "relu"] = "gelu"
     causal: bool = True
     norm: Literal["pre", "none"] = "pre"
     attention: Literal["softmax", "linear"] = "softmax"
     positions: Literal["learned", "none"] = "learned"
     init: Literal["gpt2", "fan_in", "orthogonal", "associative", "orthonormal"] = "gpt2"
-    init_scale: float = 1.0
+    silent_above: NotNegative | None = None
+    init_scale: Positive = 1.0
+    embed_scale: Positive = 1.0
 
     def __post_init__(self):
-        require_types(self, "model.")
-        for field in ("n_layers", "d_model", "n_heads"):
-            value = getattr(self, field)
-            require(value >= 1, f"model.{field}", value, "a whole number of at least 1")
-        if self.d_head is None:
-            require(
-                self.d_model % self.n_heads == 0,
-                "model.n_heads",
-                self.n_heads,
-                f"a divisor of model.d_model = {self.d_model}, unless model.d_head is given",
-            )
-        else:
-            require(self.d_head >= 1, "model.d_head", self.d_head, "a whole number of at least 1")
-        if self.d_mlp is not None:
-            require(self.d_mlp >= 0, "model.d_mlp", self.d_mlp, "0 (attention only) or more")
-        fits = 0 < self.init_scale < math.inf
-        require(fits, "model.init_scale", self.init_scale, "a positive number")
+        check(self, "model.")
+        require(
+            self.d_head is not None or self.d_model % self.n_heads == 0,
+            "model.n_heads",
+            self.n_heads,
+            f"a divisor of model.d_model = {self.d_model}, unless model.d_head is given",
+        )
 
     @property
     def head_width(self) -> int:
-        """The width of a head, given or derived."""
         return self.d_head or self.d_model // self.n_heads
 
     @property
@@ -78,6 +73,9 @@ class TransformerConfig:
         return 4 * self.d_model if self.d_mlp is None else self.d_mlp
 
     @property
+    def size(self) -> str:
+        return f"width {self.d_model}"
+
+    @property
     def attn_only(self) -> bool:
-        """Whether the model has no MLPs."""
         return self.mlp_width == 0

@@ -2,9 +2,9 @@
 
 A model becomes a `TransformerBridge` made of TransformerLens' own components, with the names its
 users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`, `W_Q`, `cfg`. What is
-not as in a language model: the inputs are vectors [batch, position, d_input], `W_E` is
-[d_input, d_model] and has a bias, positions have no embedding of their own, and the outputs are
-those of the last `n_read` positions (the cache holds all positions).
+not as in a language model: the outputs are those of the last `n_read` positions (the cache holds
+all positions); and where sequences are vectors [batch, position, d_input], `W_E` is
+[d_input, d_model] and has a bias, and positions have no embedding of their own.
 """
 
 import importlib
@@ -32,12 +32,12 @@ def to_transformer_lens(model: Transformer) -> LensModel:
     """The model as a `TransformerBridge`, with weights of its own that hold the same numbers.
 
     TransformerLens takes the softmax of attention in single precision, also of a double-precision
-    model. Its processing of weights, which keeps log-probabilities but not vectors as they are,
-    is refused; `enable_compatibility_mode(no_processing=True)` is not.
+    model. Its processing of weights, which keeps log-probabilities but neither vectors nor weights
+    as they are, is refused; `enable_compatibility_mode(no_processing=True)` is not.
 
     Raises:
         HeadwayError: if TransformerLens 4 is not installed, or its outputs are not the model's, or
-            the model reads tokens by number, or has no norms or linear attention.
+            the model has no norms or linear attention.
     """
     _require_plain(model)
     builder = _transformer_lens("model_bridge.sources._bridge_builder")
@@ -53,10 +53,10 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         attn_only=shape.attn_only,
         act_fn=shape.act_fn,
         attention_dir="causal" if shape.causal else "bidirectional",
-        n_ctx=LONGEST_UNMASKED if model.mask is None else len(model.mask),
-        d_vocab=model.d_input,
+        n_ctx=_longest(model),
+        d_vocab=vocabulary_of(model) or model.d_input,
         d_vocab_out=model.unembed.out_features,
-        positional_embedding_type="none",
+        positional_embedding_type="none" if model.pos_embed is None else "standard",
         normalization_type="LN",
         eps=nn.LayerNorm(1).eps,
         default_prepend_bos=False,
@@ -69,7 +69,8 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         # TransformerLens' attention for its own models takes the patterns for `hook_attn_scores`
         # and knows neither `hook_result` nor `hook_q_input`; this one of its classes has them all.
         mapping = adapter.component_mapping
-        mapping.pop("pos_embed")
+        if model.pos_embed is None:
+            mapping.pop("pos_embed")
         parts = mapping["blocks"].submodules
         parts["attn"] = components.PositionEmbeddingsAttentionBridge(
             "attn",
@@ -84,7 +85,7 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         adapter.preprocess_weights = _refuse_processing
 
     bridge = builder.build_bridge_from_module(
-        VectorModel(model, blocks).to(model.embed.weight).train(model.training),
+        Body(model, blocks).to(model.embed.weight).train(model.training),
         "TransformerLensNative",
         tl_config=config,
         model_name="headway",
@@ -105,7 +106,7 @@ def from_transformer_lens(bridge: LensModel) -> Transformer:
         HeadwayError: if the bridge was made by something else.
     """
     root = getattr(bridge, "original_model", None)
-    if not isinstance(root, VectorModel):
+    if not isinstance(root, Body):
         raise HeadwayError(
             f"{type(bridge).__name__} is not a model of to_transformer_lens: only such a model"
             " can be taken back"
@@ -117,13 +118,14 @@ def from_transformer_lens(bridge: LensModel) -> Transformer:
         d_target=len(weights["unembed.bias"]),
         n_positions=bridge.cfg.n_ctx,
         n_read=root.n_read,
+        vocabulary=root.vocabulary,
     ).to(weights["embed.weight"])
     model.load_state_dict(from_lens_weights(weights))
     return model.train(bridge.training)
 
 
-class VectorModel(nn.Module):
-    """What TransformerLens wraps: its own blocks, between a linear embedding and a read-out.
+class Body(nn.Module):
+    """What TransformerLens wraps: its own blocks, between an embedding and a read-out.
 
     Submodules are named as TransformerLens names those of its own models.
     """
@@ -132,31 +134,48 @@ class VectorModel(nn.Module):
         super().__init__()
         self.shape: TransformerConfig = model.config
         self.d_input, self.n_read = model.d_input, model.n_read
-        self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
+        self.vocabulary = vocabulary_of(model)
+        if self.vocabulary is None:
+            self.tok_embed = VectorEmbedding(self.d_input, self.shape.d_model)
+        else:
+            self.tok_embed = nn.Embedding(self.vocabulary, self.shape.d_model)
+        if model.pos_embed is not None:
+            self.pos = nn.Embedding(_longest(model), self.shape.d_model)
         self.layers = nn.ModuleList(blocks)
         self.ln_out = nn.LayerNorm(self.shape.d_model)
         self.head = nn.Linear(self.shape.d_model, model.unembed.out_features)
 
-    def forward(self, inputs_embeds: Tensor, **_: Any) -> Float[Tensor, "batch read d_target"]:
+    def forward(
+        self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None, **_: Any
+    ) -> Float[Tensor, "batch read d_target"]:
         """Predicts at the read-out positions, as `Transformer` does.
 
-        With `start_at_layer`, TransformerLens passes the residual stream [batch, position, d_model]
-        in the place of the inputs.
+        TransformerLens passes tokens as `input_ids`, vectors as `inputs_embeds`; and, with
+        `start_at_layer`, as those the residual stream [batch, position, d_model].
         """
-        widths = (self.d_input, self.shape.d_model)
-        require(
-            inputs_embeds.is_floating_point()
-            and inputs_embeds.ndim == 3
-            and inputs_embeds.shape[-1] in widths,
-            "inputs",
-            f"{inputs_embeds.dtype} of shape {list(inputs_embeds.shape)}",
-            f"vectors [batch, position, {self.d_input}]",
-        )
-        embedded = inputs_embeds.shape[-1] != self.d_input
-        x = inputs_embeds if embedded else self.tok_embed(inputs_embeds)
+        x = self._embedded(inputs_embeds if input_ids is None else input_ids)
         for block in self.layers:
             (x,) = block(x)
         return self.head(self.ln_out(x))[:, -self.n_read :]
+
+    def _embedded(self, inputs: Tensor | None) -> Float[Tensor, "batch position d_model"]:
+        assert inputs is not None
+        own = self.d_input if self.vocabulary is None else None
+        vectors = inputs.is_floating_point() and inputs.ndim == 3
+        is_stream = vectors and inputs.shape[-1] == self.shape.d_model != own
+        tokens = self.vocabulary is not None and not inputs.is_floating_point() and inputs.ndim == 2
+        require(
+            is_stream or tokens or (vectors and inputs.shape[-1] == own),
+            "inputs",
+            f"{inputs.dtype} of shape {list(inputs.shape)}",
+            "tokens [batch, position]" if own is None else f"vectors [batch, position, {own}]",
+        )
+        if is_stream:
+            return inputs
+        x = self.tok_embed(inputs)
+        if not hasattr(self, "pos"):
+            return x
+        return x + self.pos(torch.arange(inputs.shape[1], device=inputs.device)[None])
 
 
 class Scale(nn.Module):
@@ -188,7 +207,7 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """A state dict of `Transformer` under the names of TransformerLens."""
     renamed: dict[str, Tensor] = {}
     for name, weight in weights.items():
-        if name == "embed.weight":
+        if name == "embed.weight" and "embed.bias" in weights:  # of vectors
             renamed[name] = weight.T
         elif ".attn.qkv." in name:
             for part, own in zip("qkv", weight.chunk(3), strict=True):
@@ -204,7 +223,7 @@ def from_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """The state dict of `Transformer` that `to_lens_weights` renamed."""
     renamed: dict[str, Tensor] = {}
     for name, weight in weights.items():
-        if name == "embed.weight":
+        if name == "embed.weight" and "embed.bias" in weights:  # of vectors
             renamed[name] = weight.T
         elif ".attn.q." in name:
             parts = [weights[name.replace(".q.", f".{part}.")] for part in "qkv"]
@@ -221,17 +240,29 @@ def _require_plain(model: Transformer) -> None:
     for field, plain in (("norm", "pre"), ("attention", "softmax")):
         value = getattr(shape, field)
         require(value == plain, f"model.{field}", value, f"{plain}, to be exported")
-    kind = type(model.embed).__name__
-    require(isinstance(model.embed, nn.Linear), "model.embed", kind, "of vectors, to be exported")
+
+
+def vocabulary_of(model: Transformer) -> int | None:
+    """How many tokens a model knows, if it reads them by number."""
+    return model.embed.num_embeddings if isinstance(model.embed, nn.Embedding) else None
+
+
+def _longest(model: Transformer) -> int:
+    if model.pos_embed is not None:
+        return model.pos_embed.num_embeddings
+    return LONGEST_UNMASKED if model.mask is None else len(model.mask)
 
 
 @torch.no_grad()
 def _require_same(bridge: LensModel, model: Transformer) -> None:
     """Makes sure on random inputs that this version of TransformerLens computes the model."""
     length = model.n_read if model.mask is None else len(model.mask)
-    size = (1, length, model.d_input)
-    inputs = torch.randn(size, generator=torch.Generator().manual_seed(0))
-    inputs = inputs.to(model.embed.weight)
+    generator, vocabulary = torch.Generator().manual_seed(0), vocabulary_of(model)
+    if vocabulary is None:
+        inputs = torch.randn(1, length, model.d_input, generator=generator).to(model.embed.weight)
+    else:
+        inputs = torch.randint(vocabulary, (1, length), generator=generator)
+        inputs = inputs.to(model.embed.weight.device)
     if not torch.allclose(bridge(inputs), model(inputs), rtol=1e-3, atol=1e-3):
         raise HeadwayError(
             "this version of TransformerLens computes something else than the model:"
@@ -241,7 +272,7 @@ def _require_same(bridge: LensModel, model: Transformer) -> None:
 
 def _refuse_processing(_: dict[str, Tensor]) -> dict[str, Tensor]:
     raise HeadwayError(
-        "TransformerLens' processing of weights is made for logits and would change these outputs:"
+        "TransformerLens' processing of weights would change them and vectors that are read out:"
         " call enable_compatibility_mode(no_processing=True)"
     )
 

@@ -30,6 +30,14 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
             weight.mul_(config.init_scale)
     if config.init == "orthonormal":
         _orthonormal(model, config, generator)
+    embed = model.get_submodule("embed")
+    if isinstance(embed, nn.Embedding) and config.embed_scale != 1:
+        embed.weight.mul_(config.embed_scale)
+    if config.silent_above is not None:
+        for name, weight in model.get_submodule("blocks").named_parameters():
+            layer, part = name.split(".", 1)
+            if int(layer) >= config.silent_above and part in ("attn.out.weight", "mlp.down.weight"):
+                weight.zero_()
 
 
 def _orthonormal(model: nn.Module, config: TransformerConfig, generator: torch.Generator) -> None:
@@ -43,7 +51,7 @@ def _orthonormal(model: nn.Module, config: TransformerConfig, generator: torch.G
     inner = config.n_heads * config.head_width
     allowed = "model.d_model / model.n_heads, or none, with model.init = orthonormal"
     require(inner == config.d_model, "model.d_head", config.d_head, allowed)
-    weights = [named[name] for name in ("embed.weight", "embed.places") if name in named]
+    weights = [named[name] for name in ("embed.weight", "pos_embed.weight") if name in named]
     count, width = sum(map(len, weights)), config.d_model
     allowed = f"one other than orthonormal: width {width} has no room for {count} embeddings twice"
     require(2 * count <= width, "model.init", "orthonormal", allowed)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from headway.models.transformer import Transformer
+from headway.paths import Path
 from headway.tasks import Task
-
-Path = tuple[int, int, str]
-"""A layer, a head and the relation, such as `s0→s2`, along which the head attends."""
 
 
 @dataclass(frozen=True)

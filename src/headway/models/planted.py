@@ -10,9 +10,10 @@ import random
 from dataclasses import dataclass, field
 
 from headway.errors import require
-from headway.models.known import Known, Path
+from headway.models.known import Known
 from headway.models.wiring import Head, Move, Wire, Wiring
-from headway.tasks import Labelled, RetrievalConfig
+from headway.paths import Path
+from headway.tasks import Labelled
 
 HALVES = ("low", "high")
 
@@ -79,7 +80,7 @@ class _Draw:
 
     def __post_init__(self):
         layers, heads = self.rng.randint(3, 8), self.rng.randint(1, 3)
-        self.wiring = Wiring(Labelled(RetrievalConfig(depth=self.depth)), layers, heads)
+        self.wiring = Wiring(Labelled(depth=self.depth), layers, heads)
 
     def known(self) -> Known:
         """Draws routes, then decoys, and builds the model."""

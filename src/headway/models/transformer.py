@@ -2,8 +2,8 @@
 
 inputs [batch, position, d_input], of vectors
   → Linear → residual stream [batch, position, d_model]
-or inputs [batch, position, 2], tokens and places by number
-  → W_E[token] + W_pos[place] → the same
+or inputs [batch, position], tokens by number
+  → W_E[token] + W_pos[position] → the same
   → n_layers × ( + Attention(LN(x)), + MLP(LN(x)) )
   → LN → Linear at the last `n_read` positions → [batch, n_read, d_target]
 """
@@ -11,6 +11,8 @@ or inputs [batch, position, 2], tokens and places by number
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 
 import torch
 import torch.nn.functional as F
@@ -18,31 +20,35 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headway.models.config import TransformerConfig
+from headway.models.hooks import Hooked, HookPoint, is_watched
 from headway.models.initial import initialise
+from headway.models.tap import Tap
 
-Inputs = Float[Tensor, "batch position d_input"] | Int[Tensor, "batch position 2"]
+Inputs = Float[Tensor, "batch position d_input"] | Int[Tensor, "batch position"]
 Pattern = Float[Tensor, "batch head query key"]
-Tap = Callable[[int, Tensor], Tensor]
-"""Called with a layer and its attention pattern; the layer uses the pattern that is returned."""
 
 
 class Attention(nn.Module):
-    """Multi-head attention, in the two halves between which the tap sits."""
+    """Multi-head attention; every pattern passes through the tap, if there is one."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.n_heads, self.d_head = config.n_heads, config.head_width
         self.is_linear = config.attention == "linear"
         self.qkv = nn.Linear(config.d_model, 3 * self.n_heads * self.d_head)
+        self.hook_q, self.hook_k, self.hook_v = HookPoint(), HookPoint(), HookPoint()
+        self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
+        self.hook_z = HookPoint()
         self.out = nn.Linear(self.n_heads * self.d_head, config.d_model)
 
-    def pattern(
+    def forward(
         self,
         x: Float[Tensor, "batch key d_model"],
-        mask: Float[Tensor, "position key"] | None,
+        mask: Float[Tensor, "position key"] | None = None,
+        tap: Callable[[Pattern], Tensor] | None = None,
         n_read: int | None = None,
-    ) -> tuple[Pattern, Float[Tensor, "batch head key d_head"]]:
-        """Where every head attends, and the values it would carry.
+    ) -> Float[Tensor, "batch query d_model"]:
+        """What the heads write to the residual stream.
 
         With `n_read`, only the last so many positions ask; all positions still answer.
         """
@@ -50,8 +56,11 @@ class Attention(nn.Module):
         q, k, v = self.qkv(x).view(batch, length, 3, self.n_heads, self.d_head).unbind(2)
         if n_read is not None:
             q, mask = q[:, -n_read:], None if mask is None else mask[-n_read:]
-        scores = (q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1)
-        return self.weigh(scores, mask), v.transpose(1, 2)
+        q, k, v = self.hook_q(q), self.hook_k(k), self.hook_v(v)
+        pattern = self.weigh((q * self.d_head**-0.5).transpose(1, 2) @ k.permute(0, 2, 3, 1), mask)
+        pattern = self.hook_pattern(pattern if tap is None else tap(pattern))
+        z = self.hook_z((pattern @ v.transpose(1, 2)).transpose(1, 2))
+        return self.out(z.flatten(2))
 
     def weigh(
         self,
@@ -61,8 +70,10 @@ class Attention(nn.Module):
         """The pattern that scores give, in single precision at least."""
         exact = torch.promote_types(scores.dtype, torch.float32)
         if self.is_linear:
-            return scores.to(exact) if mask is None else scores.to(exact) * mask.exp()
-        return (scores if mask is None else scores + mask).softmax(-1, dtype=exact)
+            scores = scores.to(exact) if mask is None else scores.to(exact) * mask.exp()
+            return self.hook_attn_scores(scores)
+        scores = self.hook_attn_scores(scores if mask is None else scores + mask)
+        return scores.softmax(-1, dtype=exact)
 
     def queries(
         self, x: Float[Tensor, "*batch query d_model"]
@@ -104,12 +115,6 @@ class Attention(nn.Module):
         mapped = F.linear(x, self.qkv.weight[rows], self.qkv.bias[rows])
         return mapped.unflatten(-1, (after - first, self.n_heads, self.d_head)).unbind(-3)
 
-    def mix(
-        self, pattern: Pattern, values: Float[Tensor, "batch head key d_head"]
-    ) -> Float[Tensor, "batch query d_model"]:
-        """What the heads write to the residual stream, attending as `pattern` says."""
-        return self.out((pattern @ values).transpose(1, 2).flatten(2))
-
 
 class MLP(nn.Module):
     """Two linear maps with an activation between them."""
@@ -117,53 +122,75 @@ class MLP(nn.Module):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.up = nn.Linear(config.d_model, config.mlp_width)
-        self.act = F.gelu if config.act_fn == "gelu" else F.relu_
+        self.act = F.gelu if config.act_fn == "gelu" else F.relu
         self.down = nn.Linear(config.mlp_width, config.d_model)
+        self.hook_pre, self.hook_post = HookPoint(), HookPoint()
 
     def forward(self, x: Tensor) -> Tensor:
         """Applies the MLP at every position alone."""
-        return self.down(self.act(self.up(x)))
+        return self.down(self.hook_post(self.act(self.hook_pre(self.up(x)))))
+
+
+class Norm(nn.LayerNorm):
+    """LayerNorm, with a hook on what it has normalised and not yet scaled."""
+
+    def __init__(self, size: int):
+        super().__init__(size)
+        self.hook_normalized = HookPoint()
+
+    def forward(self, input: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """In one go, unless someone looks."""
+        if not is_watched(self.hook_normalized):
+            return super().forward(input)
+        normalized = F.layer_norm(input, self.normalized_shape, eps=self.eps)
+        return self.hook_normalized(normalized) * self.weight + self.bias
 
 
 class Block(nn.Module):
     """One layer: attention, then an MLP if there is one, each added to the residual stream."""
 
+    hook_resid_mid: HookPoint
+    hook_mlp_out: HookPoint
+
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        self.hook_resid_pre, self.hook_resid_post = HookPoint(), HookPoint()
         self.ln1 = norm_of(config)
         self.attn = Attention(config)
+        self.hook_attn_out = HookPoint()
         self.ln2 = None if config.attn_only else norm_of(config)
         self.mlp = None if config.attn_only else MLP(config)
+        if not config.attn_only:
+            self.hook_resid_mid, self.hook_mlp_out = HookPoint(), HookPoint()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch key d_model"],
+        mask: Float[Tensor, "position key"] | None = None,
+        tap: Callable[[Pattern], Tensor] | None = None,
+        n_read: int | None = None,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """The residual stream after the layer; with `n_read`, at the last so many positions."""
+        x = self.hook_resid_pre(x)
+        attended = self.hook_attn_out(self.attn(self.ln1(x), mask, tap, n_read))
+        return self.finish((x if n_read is None else x[:, -n_read:]) + attended)
 
     def finish(
         self, x: Float[Tensor, "batch query d_model"]
     ) -> Float[Tensor, "batch query d_model"]:
         """The rest of the layer, after attention has been added."""
-        if self.ln2 is None or self.mlp is None:
-            return x
-        return x + self.mlp(self.ln2(x))
+        if self.ln2 is not None and self.mlp is not None:
+            x = self.hook_resid_mid(x)
+            x = x + self.hook_mlp_out(self.mlp(self.ln2(x)))
+        return self.hook_resid_post(x)
 
 
 def norm_of(config: TransformerConfig) -> nn.Module:
     """What stands before all that reads the residual stream."""
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+    return Norm(config.d_model) if config.norm == "pre" else nn.Identity()
 
 
-class TokenEmbedding(nn.Embedding):
-    """W_E [token, d_model], and W_pos [place, d_model] if places have vectors."""
-
-    def __init__(self, config: TransformerConfig, vocabulary: int, n_positions: int):
-        super().__init__(vocabulary, config.d_model)
-        learned = config.positions == "learned"
-        self.places = nn.Parameter(torch.empty(n_positions, config.d_model)) if learned else None
-
-    def forward(self, input: Int[Tensor, "*batch 2"]) -> Float[Tensor, "*batch d_model"]:
-        """Embeds tokens and places by number."""
-        token = super().forward(input[..., 0])
-        return token if self.places is None else token + self.places[input[..., 1]]
-
-
-class Transformer(nn.Module):
+class Transformer(Hooked):
     """A transformer that reads and writes vectors, or tokens, at its last `n_read` positions.
 
     Args:
@@ -177,7 +204,7 @@ class Transformer(nn.Module):
     """
 
     mask: Tensor | None
-    embed: nn.Linear | TokenEmbedding
+    embed: nn.Linear | nn.Embedding
     d_input: int
 
     def __init__(
@@ -195,7 +222,12 @@ class Transformer(nn.Module):
         if vocabulary is None:
             self.embed = nn.Linear(d_input, config.d_model)
         else:
-            self.embed = TokenEmbedding(config, vocabulary, n_positions)
+            self.embed = nn.Embedding(vocabulary, config.d_model)
+        placed = vocabulary is not None and config.positions == "learned"
+        self.pos_embed = nn.Embedding(n_positions, config.d_model) if placed else None
+        self.hook_embed = HookPoint()
+        if placed:
+            self.hook_pos_embed = HookPoint()
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         self.ln_final = norm_of(config)
         self.unembed = nn.Linear(config.d_model, d_target)
@@ -204,13 +236,14 @@ class Transformer(nn.Module):
         initialise(self, config, torch.Generator().manual_seed(seed))
 
     def forward(
-        self, inputs: Inputs, tap: Tap | None = None
+        self, inputs: Inputs, tap: Tap | None = None, layers: int | None = None
     ) -> Float[Tensor, "batch read d_target"]:
         """Predicts at the read-out positions; every layer's attention passes through `tap`.
 
-        Sequences may be shorter than `n_positions`.
+        Sequences may be shorter than `n_positions`. With `layers`, the first so many are all that
+        there is.
         """
-        (last,) = deque(self.streams(inputs, tap), maxlen=1)
+        (last,) = deque(islice(self.streams(inputs, tap), layers), maxlen=1)
         return self.read(last)
 
     def streams(
@@ -218,45 +251,46 @@ class Transformer(nn.Module):
     ) -> Iterator[Float[Tensor, "batch position d_model"]]:
         """The residual stream after every layer.
 
-        Without a tap, the last layer is computed at the read-out positions only: nothing else of
-        it can reach the output.
+        Unless there is a tap, or a hook in it, the last layer is computed at the read-out positions
+        only: nothing else of it can reach the output.
         """
         length = inputs.shape[1]
         mask = None if self.mask is None else self.mask[:length, :length]
+        x = self.embedded(inputs)
+        last = self.layers[-1]
+        whole = tap is not None or is_watched(last) or is_watched(self.ln_final)
+        for layer, block in enumerate(self.layers):
+            own = None if tap is None else partial(tap, layer)
+            x = block(x, mask, own, None if whole or block is not last else self.n_read)
+            yield x
+
+    def embedded(self, inputs: Inputs) -> Float[Tensor, "batch position d_model"]:
+        """The residual stream before the first layer."""
         x = self.embed(inputs)
         if inputs.is_floating_point():
             x = x.to(inputs.dtype)  # the stream, whatever precision maps are in
-        for layer, block in enumerate(self.layers):
-            last = tap is None and layer == len(self.blocks) - 1
-            pattern, values = block.attn.pattern(block.ln1(x), mask, self.n_read if last else None)
-            if tap is not None:
-                pattern = tap(layer, pattern)
-            elif last:
-                x = x[:, -self.n_read :]
-            x = block.finish(x + block.attn.mix(pattern, values))
-            yield x
+        x = self.hook_embed(x)
+        if self.pos_embed is None:
+            return x
+        places = self.pos_embed(torch.arange(inputs.shape[1], device=inputs.device))
+        return x + self.hook_pos_embed(places.expand_as(x))
 
     def read(
         self, stream: Float[Tensor, "batch position d_model"]
     ) -> Float[Tensor, "batch read d_target"]:
         """What is read out of a residual stream; it is meant for that after the last layer."""
-        return self.unembed(self.ln_final(stream[:, -self.n_read :]))
+        if not is_watched(self.ln_final):
+            stream = stream[:, -self.n_read :]
+        return self.unembed(self.ln_final(stream)[:, -self.n_read :])
+
+    @property
+    def n_layers(self) -> int:
+        return self.config.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        return self.config.n_heads
 
     @property
     def layers(self) -> list[Block]:
-        """The blocks, typed."""
         return list(self.blocks)  # pyright: ignore[reportReturnType]
-
-
-def attention_patterns(
-    model: Transformer, inputs: Inputs
-) -> Float[Tensor, "batch layer head query key"]:
-    """The attention pattern of every head of every layer."""
-    seen: list[Tensor] = []
-
-    def record(_: int, pattern: Tensor) -> Tensor:
-        seen.append(pattern)
-        return pattern
-
-    model(inputs, record)
-    return torch.stack(seen, dim=1)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import torch
 
 from headway.models.assembly import ONE, Assembly, Match
-from headway.models.known import Path
 from headway.models.transformer import Transformer
-from headway.tasks import Labelled, path_name
+from headway.paths import Path, Relation
+from headway.tasks import Labelled
 
 SHARP = 20.0
 """Nats between a key of the right chain and role and a key with only one of them."""
@@ -57,7 +57,7 @@ class Wiring:
     def __post_init__(self):
         half = self.task.d_token // 2
         self.widths = {"token.low": half, "token.high": half, "chain": self.task.n_chains}
-        self.widths |= dict.fromkeys(self.task.role_names, 1)
+        self.widths |= dict.fromkeys(self.task.roles, 1)
         self.wires = {
             (layer, head): Wire() for layer in range(self.n_layers) for head in range(self.n_heads)
         }
@@ -71,7 +71,7 @@ class Wiring:
         wire = self.wires[head]
         assert wire.keys.setdefault(query, key) == key
         wire.moves += moves
-        return (*head, path_name(query, key))
+        return Path(*head, Relation.between(query, key))
 
     def gate(self, primary: str, backup: str, flag: str, result: str) -> None:
         """Sets `result` to `primary` where `flag` is 1, to `backup` where it is at most 1/2."""
@@ -82,7 +82,7 @@ class Wiring:
         """The model, which predicts the `targets` registers side by side."""
         assembly = Assembly(self.widths)
         first = 0
-        for name in ("token.low", "token.high", "chain", *self.task.role_names):
+        for name in ("token.low", "token.high", "chain", *self.task.roles):
             assembly.embed(name, first)
             first += self.widths[name]
         for (layer, head), wire in self.wires.items():
@@ -99,7 +99,7 @@ class Wiring:
             roles = [Match(wire.told, key, 4 * SHARP) for key in keys]
             roles += [Match(ONE, key, -3 * SHARP) for key in keys]
         if wire.selfish:
-            others = [role for role in self.task.role_names if role not in wire.keys]
+            others = [role for role in self.task.roles if role not in wire.keys]
             roles += [Match(role, role, SHARP) for role in others]
         return [Match("chain", "chain", SHARP), *roles]
 

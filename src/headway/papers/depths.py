@@ -5,14 +5,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from headway.bases import Base
+from headway.changes import changed, whole_names
 from headway.errors import require
+from headway.papers.measures.reading import task_of
 from headway.sweeps import Plan
 from headway.sweeps.plan import Cell as GridCell
 from headway.sweeps.plan import cells as crossed
-from headway.tasks import make_task
-from headway.theory import flow_of
+from headway.tasks import Retrieval, Task
+from headway.theory import Flow, closed_form
 from headway.training import Run, RunConfig, fast
-from headway.training.config import changed
+from headway.training.config import flat
 from headway.training.environment import describe_environment
 from headway.training.files import is_there, write_json
 
@@ -28,9 +31,8 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     hop is learnt, not how well.
     """
     return changed(
-        fast(depth, seed, mixture=False),
+        fast(depth, seed, spare=layers - closed_form(depth)),
         {
-            "model.n_layers": layers,
             "training.steps": 600 + 800 * depth,
             "training.batch_size": 64,
             "training.weight_decay": 0.05,
@@ -51,7 +53,7 @@ def plan(axes: Mapping[str, str] | None = None) -> Plan:
     Raises:
         HeadwayError: if a field is unknown, or a value is not allowed.
     """
-    return Plan.of("depths", [(cell.name, config) for cell, config in _crossed(axes)])
+    return Plan.of_cells("depths", _crossed(axes))
 
 
 def other_axes(axes: Mapping[str, str]) -> list[str]:
@@ -119,12 +121,13 @@ def results(axes: Mapping[str, str] | None, folder: Path) -> list[Cell]:
         HeadwayError: if a run's folder cannot be read.
     """
     runs: dict[tuple[Any, ...], list[tuple[RunConfig, dict[str, Any] | None]]] = {}
-    for cell, config in _crossed(axes):
-        values = {name: value for name, value in cell.values.items() if name != "seed"}
-        depth, layers = values.pop("depth"), values.pop("layers")
-        place = folder / cell.name
+    others = other_axes(_whole(axes))
+    for cell in _crossed(axes):
+        place, values = folder / cell.name, flat(cell.config)
         outcome = Run.open(place).outcome() if is_there(place / "config.json") else None
-        runs.setdefault((tuple(values.items()), depth, layers), []).append((config, outcome))
+        rest = tuple((name, values[name]) for name in others)
+        size = task_of(cell.config, Retrieval).depth, cell.config.transformer.n_layers
+        runs.setdefault((rest, *size), []).append((cell.config, outcome))
     rests = list(dict.fromkeys(rest for rest, _, _ in runs))
     ranked = sorted(runs, key=lambda place: (rests.index(place[0]), *place[1:]))
     return [_cell(place[1], place[2], dict(place[0]), runs[place]) for place in ranked]
@@ -132,15 +135,14 @@ def results(axes: Mapping[str, str] | None, folder: Path) -> list[Cell]:
 
 def reach(config: RunConfig) -> int:
     """The hops that the theory allows a model: the furthest x_j that its query can come to hold."""
-    flow, layers = flow_of(config.task), config.model.n_layers
-    held = flow.holdings(layers, config.model.causal)[-1][flow.query]
+    flow = _flow(config.task)
+    held = flow.holdings(config.transformer.n_layers, config.transformer.causal)[-1][flow.query]
     return max((int(piece[2:]) for piece in held if piece.startswith("x_")), default=0)
 
 
 def learnt_hops(run: Run) -> int:
     """The hops that a run has learnt from x_1 on without a gap, as `Cell.learnt` has them."""
-    plateau = run.task.reference_losses()["mean of the candidates"]
-    return _learnt(run.metrics()[-1]["partial"], plateau, len(run.task.role_names) // 2)
+    return _learnt(run.metrics()[-1]["partial"], run.task, task_of(run.config, Retrieval).depth)
 
 
 def trained(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, int]]:
@@ -158,10 +160,23 @@ def write(cells: Sequence[Cell], file: Path) -> None:
     write_json(file, {"written on": environment, "cells": [cell.to_json() for cell in cells]})
 
 
-def _crossed(axes: Mapping[str, str] | None) -> Iterator[tuple[GridCell, RunConfig]]:
+def _flow(task: Task) -> Flow:
+    """How information must flow to an answer of the retrieval problem, where that is known."""
+    flow = task.flow()
+    assert flow is not None
+    return flow
+
+
+def _crossed(axes: Mapping[str, str] | None) -> Iterator[GridCell]:
+    return crossed(Base.of(small), _whole(axes))
+
+
+def _whole(axes: Mapping[str, str] | None) -> dict[str, str]:
+    """All axes by the whole names of their fields."""
+    whole = whole_names(Base.of(small), axes or {})
     for name, instead in (("task.depth", "depth"), ("model.n_layers", "layers")):
-        require(name not in (axes or {}), "grid", name, f"written as {instead}")
-    return crossed(small, {**AXES, **(axes or {})})
+        require(name not in whole, "grid", name, f"written as {instead}")
+    return {**AXES, **whole}
 
 
 def _cell(
@@ -174,7 +189,6 @@ def _cell(
     ended = {config.seed: outcome for config, outcome in runs if outcome is not None}
     done = {seed: outcome for seed, outcome in ended.items() if outcome["status"] == "done"}
     losses = tuple(outcome["val_loss"] for outcome in done.values())
-    plateau = make_task(config.task).reference_losses()["mean of the candidates"]
     return Cell(
         depth=depth,
         layers=layers,
@@ -183,17 +197,17 @@ def _cell(
         runs=len(runs),
         failed=len(runs) - len(done),
         solved=sum(loss < SOLVED for loss in losses),
-        learnt=tuple(_learnt(outcome["partial"], plateau, depth) for outcome in done.values()),
+        learnt=tuple(_learnt(outcome["partial"], config.task, depth) for outcome in done.values()),
         reach=reach(config),
-        least=flow_of(config.task).minimum_layers(config.model.causal),
+        least=_flow(config.task).minimum_layers(config.transformer.causal),
         losses=losses,
         seconds=tuple(outcome["seconds"] for outcome in done.values()),
     )
 
 
-def _learnt(partial: dict[str, float], plateau: float, depth: int) -> int:
+def _learnt(partial: dict[str, float], task: Task, depth: int) -> int:
     """How many hops are learnt in a row; if only the last is asked for, that one counts for all."""
-    below = plateau * 2 / 3
+    below = task.references()["mean of the candidates"] * 2 / 3
     if len(partial) == 1:
         return depth * (next(iter(partial.values())) < below)
     hops = [loss < below for loss in partial.values()]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from headway.circuits import saved_discovery, saved_timeline
 from headway.papers.depths import SOLVED
 from headway.papers.measures import studies
-from headway.papers.measures.reading import least_heads
+from headway.papers.measures.reading import least_heads, task_of
+from headway.tasks import Retrieval
 from headway.training import Run
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def flow(_: GroupRuns) -> Drawn:
 
     flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
     found = witness(flow)
-    stages = flow.holdings(len({layer for layer, _, _ in found.paths}), True)
+    stages = flow.holdings(len({path.layer for path in found.paths}), True)
     return {"fig3": (title, draw_flow(flow, True, found.paths, stages, title))}
 
 
@@ -65,7 +66,7 @@ def losses(runs: GroupRuns) -> Drawn:
     return {
         f"fig6-{name}": (
             f"Losses of {name} during training",
-            draw_losses(run.metrics(), run.task.hop_names, run.task.reference_losses()),
+            draw_losses(run.metrics(), run.task.hops, run.task.references()),
         )
         for name, run in runs["d"].items()
     }
@@ -120,7 +121,7 @@ def depths(runs: GroupRuns) -> Drawn:
 
     solved: dict[tuple[int, int], list[bool]] = {}
     for run in runs["depths"].values():
-        place = len(run.task.role_names) // 2, run.config.model.n_layers
+        place = task_of(run.config, Retrieval).depth, run.config.transformer.n_layers
         solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < SOLVED)
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)

@@ -20,6 +20,7 @@ class Experiment:
             from answers by model.
         draw: its figures, from the same.
         asks: whether it asks language models (see `asking`).
+        texts: in words, the texts that its sequences are drawn from, at a scale.
     """
 
     name: str
@@ -28,3 +29,4 @@ class Experiment:
     measure: Callable[[Any], Measures]
     draw: Callable[[Any], Drawn]
     asks: bool = False
+    texts: Callable[[str], Sequence[str]] = lambda _: ()

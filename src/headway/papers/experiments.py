@@ -1,9 +1,10 @@
 """The paper's figures, and studies of what it leaves open, as experiments: which runs each takes,
 what is measured, what is drawn."""
 
-from headway.papers import asking, drawings, measures
+from headway.papers import asking, drawings, measures, phases
 from headway.papers.experiment import Experiment
 from headway.papers.measures import studies
+from headway.papers.measures.algorithms import algorithms
 
 EXPERIMENTS = {
     experiment.name: experiment
@@ -113,6 +114,13 @@ EXPERIMENTS = {
             ("lengths",),
             lambda runs: studies.lengths(runs["lengths"]),
             drawings.lengths,
+        ),
+        Experiment(
+            "algorithms",
+            "jump over facts, or pass symbols on: which of the two is learnt, and what decides",
+            ("algorithms",),
+            lambda runs: algorithms(runs["algorithms"]),
+            phases.draw,
         ),
     )
 }

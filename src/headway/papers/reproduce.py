@@ -15,7 +15,6 @@ from headway.papers.setups import Configs
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
-from headway.tasks import Bigrams, BigramsConfig, make_task
 from headway.training import Run, RunConfig
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -220,17 +219,6 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     return saved
 
 
-def texts(experiment: Experiment, scale: str) -> list[str]:
-    """The texts, in words, whose statistics an experiment's in-context bigrams are drawn from."""
-    tasks = {
-        config.task: None
-        for group in experiment.groups
-        for config in plan(group, scale).runs.values()
-        if isinstance(config.task, BigramsConfig)
-    }
-    return list(dict.fromkeys(Bigrams(task).chain.origin for task in tasks))
-
-
 def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
     """Writes an experiment's measures into `results/<scale>/<name>.json`.
 
@@ -249,7 +237,7 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
         "missing": missing,
         "measures": found,
     }
-    if used := texts(experiment, scale):
+    if used := experiment.texts(scale):
         data["texts"] = used
     write_json(path, data)
     return path
@@ -366,6 +354,6 @@ def _ended(folder: Path, config: RunConfig) -> str | None:
 def _disk(config: RunConfig) -> float:
     """Bytes of a run's checkpoints."""
     every, steps = config.training.checkpoint_every, config.training.steps
-    positions = config.training.batch_size * make_task(config.task).length
+    positions = config.training.batch_size * config.task.length
     weights = step_cost(config) / positions
     return 4 * weights * (2 if every == 0 else 1 + steps // every)

@@ -1,82 +1,37 @@
-"""The cast of a circuit whose task is not at hand, told from the names of its roles.
+"""The cast of a circuit whose task is not at hand.
 
-A circuit names only roles, and what was found out about it the hops as well. The tasks of headway
-give their roles names of their own, so that from these follow the symbols and their order; of other
-tasks only the names are shown.
+What was found out about a circuit tells the roles and where they stand. A circuit by itself names
+only roles that have paths, in no order: as heads look back, what they look at stands before.
 """
 
-import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
-
 from headway.circuits import Circuit, Discovery, Path, Timeline
-from headway.report.roles import Cast, Place, places
-from headway.report.routes import ends
-from headway.tasks import Conditional, ConditionalConfig, Retrieval, RetrievalConfig, Task
-from headway.tasks.base import Order
-
-ORDERS: tuple[Order, ...] = ("deep-first", "shallow-first")
-
-Looks = set[tuple[str, str]]
-"""Pairs of a role that attends, and the role attended to."""
+from headway.report.roles import Cast, Place, places_of
 
 
-def cast_of(shown: Circuit | Discovery | Timeline) -> Cast | None:
-    """The roles that something was found out about; none if it names none.
-
-    A discovery knows every role, a circuit and a timeline only those that have paths.
-    """
+def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
+    """The roles that something was found out about, perhaps none, and the hops so far as known."""
     match shown:
         case Circuit():
             return _of_paths(shown.paths, ())
         case Timeline():
             return _of_paths([history.path for history in shown.paths], tuple(shown.hops))
         case Discovery():
-            roles = {ends((0, 0, name))[0]: None for name in shown.attention if "→" in name}
-            looks = {
-                (query, key)
-                for name, layers in shown.attention.items()
-                for query, key in [ends((0, 0, name))]
-                if key in roles and max(map(max, layers)) > 0
-            }
-            return _cast(tuple(roles), looks, tuple(shown.certificate.intact)) if roles else None
+            return Cast(tuple(places_of(shown.standing)), tuple(shown.certificate.intact))
 
 
-def _of_paths(paths: Iterable[Path], hop_names: tuple[str, ...]) -> Cast | None:
-    looks = {ends(path) for path in paths}
-    named = {role for look in looks for role in look}
-    if not named or "" in named:
-        return None
-    if all(re.fullmatch(r"s[0-9]+", role) for role in named):
-        depth = max(1, math.ceil(max(int(role[1:]) for role in named) / 2))
-        return _cast(Retrieval(RetrievalConfig(depth)).role_names, looks, hop_names)
-    if named <= set(Conditional.role_names):
-        return _cast(Conditional.role_names, looks, hop_names)
-    return _cast(sorted(named, reverse=True), looks, hop_names)
+def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
+    """The roles that the paths join, each after all that it looks at, so far as that can be.
 
-
-def _cast(roles: Sequence[str], looks: Looks, hop_names: tuple[str, ...]) -> Cast:
-    """The cast of the first known task with these roles in which no look is cast ahead.
-
-    Without a mask roles look ahead in every order; then the first order is taken.
+    Those that look are put last, those of a name that comes early in the alphabet after others.
     """
-    known = [places(task) for task in _known(tuple(roles))]
-    if not known:
-        return Cast(tuple(Place(role, "", role) for role in reversed(roles)), hop_names)
-
-    def ahead(standing: Sequence[Place]) -> bool:
-        rank = {place.role: i for i, place in enumerate(standing)}
-        return any(rank[key] > rank[query] for query, key in looks)
-
-    return Cast(tuple(min(known, key=ahead)), hop_names)
-
-
-def _known(roles: tuple[str, ...]) -> Iterator[Task]:
-    """The tasks of headway that have just these roles."""
-    for order in ORDERS:
-        if roles == Conditional.role_names:
-            yield Conditional(ConditionalConfig(order=order))
-        elif len(roles) > 2:
-            task = Retrieval(RetrievalConfig(depth=len(roles) // 2, order=order))
-            if roles == task.role_names:
-                yield task
+    looks = {path.relation.ends for path in paths}
+    if None in looks:
+        return Cast((), hops)
+    left = sorted({role for ends in looks if ends for role in ends}, reverse=True)
+    order: list[str] = []
+    while left:
+        waiting = {ends[0] for ends in looks if ends and ends[0] != ends[1] and ends[1] in left}
+        free = [role for role in left if role not in waiting] or left
+        order.append(free[0])
+        left.remove(free[0])
+    return Cast(tuple(Place(role, "", role) for role in order), hops)

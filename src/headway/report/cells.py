@@ -61,7 +61,7 @@ def run_cell(run: Run) -> str:
         HeadwayError: if a file of the run's folder cannot be read.
     """
     metrics, outcome = run.metrics(), run.outcome()
-    findings = Findings(run, metrics, outcome, [], None, None, [])
+    findings = Findings(run, metrics, outcome, [], None, None, None, [])
     ended = "" if outcome is None or run.status == "done" else f": {escape(outcome['message'])}"
     html = tag("p", f"<b>{escape(run.folder.name)}</b> · {run.status}{ended}")
     html += tag("p", setting(findings), class_="soft")
@@ -74,7 +74,7 @@ def run_cell(run: Run) -> str:
         f"validation loss <b>{number(last['val_loss'])}</b> at step {whole(last['step'])}"
         f" ({partial})",
     )
-    group = loss_group(findings, hop_steps(metrics, run.task.hop_names))
+    group = loss_group(findings, hop_steps(metrics, run.task.hops))
     ends = [[name.like.points[-1][1]] for name in group.names]
     end = max(1, last["step"])
     return _cell(html + stacked([_ended(group, ends)], end, end), CURVES)
@@ -84,7 +84,7 @@ def discovery_cell(found: Discovery) -> str:
     """A circuit with the evidence for it: the verdict, the drawing, and every path's losses."""
     html = tag("p", _verdict(found)) + tag("p", _properties(found), class_="soft")
     cast = cast_of(found)
-    html += "" if cast is None else _drawing(found.circuit, cast, found)
+    html += _drawing(found.circuit, cast, found)
     if found.circuit.paths:
         html += tag("div", _paths(found, cast), class_="scroll")
         html += tag(
@@ -99,19 +99,18 @@ def discovery_cell(found: Discovery) -> str:
 
 def circuit_cell(circuit: Circuit) -> str:
     """A circuit: the drawing alone."""
-    cast = cast_of(circuit)
-    if cast is None:
+    if not circuit.paths:
         words = escape(circuit).replace("\n", "<br>") or "A circuit of no heads."
         return _cell(tag("p", words), LOOKS)
-    return _cell(_drawing(circuit, cast), DRAWING)
+    return _cell(_drawing(circuit, cast_of(circuit)), DRAWING)
 
 
 def timeline_cell(timeline: Timeline) -> str:
     """When every path was born and every hop learnt, and the curves that tell it."""
     html = tag("p", _order(timeline))
     if timeline.paths and timeline.steps:
-        cast = cast_of(timeline) or Cast((), tuple(timeline.hops))
-        several = any(history.path[1] for history in timeline.paths)
+        cast = cast_of(timeline)
+        several = any(history.path.head for history in timeline.paths)
         ends = [[h.attention[-1], h.loss_without[-1]] for h in timeline.paths]
         group = _ended(path_group(timeline, cast, several), [*ends, [timeline.loss[-1]]])
         last, _ = shown_until(timeline, [])
@@ -138,9 +137,9 @@ def _verdict(found: Discovery) -> str:
     heads, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
     side = "below" if found.faithful else "<b>not</b> below"
     layers, least = counted(len(found.circuit.useful_layers), "layer"), found.certificate.minimum
-    proven = "" if least is None else f" (proven minimum: {least})"
+    minimum = "" if least is None else f" (flow minimum: {least})"
     return (
-        f"<b>{heads} of {counted(every, 'head')}</b> useful, in {layers}{proven}. With every head"
+        f"<b>{heads} of {counted(every, 'head')}</b> useful, in {layers}{minimum}. With every head"
         f" replaced the loss is <b>{number(found.replaced_loss)}</b>, {side} the threshold of"
         f" {found.threshold:g}; the model's own is {number(found.intact_loss)}."
     )
@@ -158,17 +157,16 @@ def _properties(found: Discovery) -> str:
     return listed(name if holds else f"<b>not</b> {name}" for name, holds in known)
 
 
-def _paths(found: Discovery, cast: Cast | None) -> str:
-    looks = {} if cast is None else path_looks(cast, found.circuit.paths)
+def _paths(found: Discovery, cast: Cast) -> str:
+    looks = path_looks(cast, found.circuit.paths)
     rows = []
     for n in found.certificate.necessity:
-        layer, head, _ = n.path
         dot = f'<i class="dot {looks[n.path].colour}"></i>' if n.path in looks else ""
         again = found.certificate.stability(n.path)
         rows.append(
             [
-                str(layer),
-                str(head),
+                str(n.path.layer),
+                str(n.path.head),
                 dot + path_tag(n.path),
                 number(n.attention),
                 number(n.loss),
@@ -189,7 +187,7 @@ def _order(timeline: Timeline) -> str:
     order = ""
     if timeline.in_chain_order is not None:
         how = ", in" if timeline.in_chain_order else ", <b>not</b> in"
-        order = f"{how} the order of the chain"
+        order = f"{how} order"
     dated = counted(len(timeline.paths), "path")
     return f"{dated}; {listed(hops) if hops else 'no hops'}{order}."
 

@@ -1,6 +1,8 @@
 """All that a run's folder says, read once."""
 
 import functools
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,16 +10,29 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import ABLATIONS, THRESHOLD, Discovery, Head, Timeline
+from headway.circuits import (
+    ABLATIONS,
+    THRESHOLD,
+    Discovery,
+    Head,
+    MinimalCircuits,
+    Timeline,
+    saved_circuits,
+)
+from headway.circuits.dependence import Dependence, saved_dependence
 from headway.circuits.emergence import hop_steps
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.tasks import Batch, ChainConfig, task_kind
-from headway.theory import proven_minimum
+from headway.report.least import Least
+from headway.tasks import Batch, Task
 from headway.training import Run, held_out
+from headway.training.modules import Module
 
 SEQUENCES = 16
 """Held-out sequences over which the attention between roles is averaged; the first is shown."""
+
+MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
+"""Of the example's positions, and of the cells of all its maps; of more the page shows the end."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -34,7 +49,9 @@ class Findings:
         sessions: where it was computed, one entry a start or resume.
         discovery: its circuit, if it was looked for.
         timeline: the births of the circuit's paths, if they were dated.
+        circuits: every minimal circuit, if all were looked for.
         checkpoints: the steps whose weights are kept.
+        dependence: what depends on what, if it was asked.
     """
 
     run: Run
@@ -43,34 +60,21 @@ class Findings:
     sessions: list[dict[str, Any]]
     discovery: Discovery | None
     timeline: Timeline | None
+    circuits: MinimalCircuits | None
     checkpoints: list[int]
-
-    @property
-    def chains(self) -> ChainConfig:
-        """What is learned: a task of chains."""
-        config = self.run.config.task
-        assert isinstance(config, ChainConfig)
-        return config
+    dependence: Dependence | None = None
 
     @classmethod
     def of(cls, run: Run) -> "Findings":
         """Reads a run's folder.
 
         Raises:
-            HeadwayError: if a file in it is corrupted, or the task has no chains to look at.
+            HeadwayError: if a file in it is corrupted.
         """
-        config = run.config.task
-        if not isinstance(config, ChainConfig):
-            raise HeadwayError(
-                f"{run.folder}: task.kind = {task_kind(config)!r}: only what follows chains has a"
-                " page; figures of the others are drawn by: headway mechanism"
-            )
         circuit, dated = run.read("circuit.json"), run.read("emergence.json")
         discovery = None if circuit is None else Discovery.from_json(circuit)
         timeline = None if dated is None else Timeline.from_json(dated)
-        model = run.config.model
-        heads = {(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)}
-        if discovery and set(discovery.circuit.mechanisms) != heads:
+        if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
             raise HeadwayError(
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: headway circuit {run.folder}"
@@ -82,6 +86,12 @@ class Findings:
                     f"{run.folder}: emergence.json dates another circuit than circuit.json;"
                     f" date this one with: headway emergence {run.folder}"
                 )
+        depends = saved_dependence(run)
+        if discovery and depends and depends.circuit != discovery.circuit.paths:
+            raise HeadwayError(
+                f"{run.folder}: dependence.json is about another circuit than circuit.json;"
+                f" ask about this one with: headway depend {run.folder}"
+            )
         return cls(
             run=run,
             metrics=run.metrics(),
@@ -89,8 +99,15 @@ class Findings:
             sessions=run.sessions(),
             discovery=discovery,
             timeline=timeline,
+            circuits=saved_circuits(run),
             checkpoints=run.checkpoint_steps(),
+            dependence=depends,
         )
+
+    @property
+    def task(self) -> Task:
+        """The task as the model answers it."""
+        return self.run.task
 
     @property
     def loss(self) -> float | None:
@@ -98,29 +115,61 @@ class Findings:
         return self.metrics[-1]["val_loss"] if self.metrics else None
 
     @property
+    def judged_loss(self) -> float | None:
+        """The same over the hops that can be predicted without error."""
+        return judged_loss(self.task, self.metrics[-1]) if self.metrics else None
+
+    @property
     def solved_at(self) -> dict[str, Any] | None:
         """The first evaluation at which the task counts as solved."""
-        return next((line for line in self.metrics if line["val_loss"] < THRESHOLD), None)
+        return next((m for m in self.metrics if judged_loss(self.task, m) < THRESHOLD), None)
 
     @property
     def solved(self) -> bool:
         """Whether the task counts as solved at the last evaluation."""
-        return self.loss is not None and self.loss < THRESHOLD
+        return self.judged_loss is not None and self.judged_loss < THRESHOLD
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:
         """The step at which each hop was learnt, from the evaluations; none if it was not yet."""
-        return hop_steps(self.metrics, self.run.task.hop_names)
+        return hop_steps(self.metrics, self.task.hops)
+
+    @property
+    def no_circuit(self) -> str | None:
+        """Why there is no circuit to look for, as a sentence; none if there may be one."""
+        if self.task.length == 1:
+            return "A sequence has one position, so attention has no choice: there is no circuit."
+        if getattr(self.run.config.model, "attention", "softmax") != "softmax":
+            return (
+                "The model's attention is linear: its scores are no shares of attention, so no"
+                " circuit can be looked for."
+            )
+        return None
+
+    @property
+    def no_maps(self) -> str | None:
+        """Why there is no attention to show, as a sentence; none if there is."""
+        if self.no_circuit is not None:
+            return self.no_circuit
+        if not self.checkpoints:
+            return "The run has no checkpoint yet, so there is no attention to show."
+        model = self.run.config.model
+        if isinstance(model, Module) and self.run.build is None and model.builder is None:
+            return (
+                "The model was recorded without a way to build it again, so there is no attention"
+                " to show."
+            )
+        return None
 
     @property
     def causal(self) -> bool:
         """Whether the model has the causal mask."""
         return self.run.config.model.causal
 
-    @property
-    def minimum(self) -> int | None:
-        """The proven least number of layers for the run's task and mask; none if none is enough."""
-        return proven_minimum(self.run.config.task, self.causal)
+    @functools.cached_property
+    def least(self) -> Least:
+        """The flow minimum of the run's task under the model's mask."""
+        return Least.of(self.task, self.causal)
 
     @property
     def ablation(self) -> str:
@@ -132,27 +181,37 @@ class Findings:
         """Whether the model has more than one head in a layer."""
         return self.run.config.model.n_heads > 1
 
+    @functools.cached_property
+    def heads(self) -> list[Head]:
+        """All heads of the model."""
+        return heads_of(self.run)
+
     @property
     def useful_heads(self) -> list[Head]:
         """The heads of the circuit, or of the timeline, or none if neither is there."""
         if self.discovery is not None:
             return self.discovery.circuit.useful_heads
         if self.timeline is not None:
-            return sorted({history.path[:2] for history in self.timeline.paths})
+            return sorted({history.path.at for history in self.timeline.paths})
         return []
 
     @property
     def followed_heads(self) -> list[Head]:
         """The heads whose attention the page follows through training."""
-        model = self.run.config.model
-        every = [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
-        return self.useful_heads if len(every) > MOST_HEADS and self.useful_heads else every
+        few = len(self.heads) <= MOST_HEADS
+        return self.heads if few or not self.useful_heads else self.useful_heads
 
     @functools.cached_property
     def sequences(self) -> Batch:
         """The held-out sequences on which the page looks at attention."""
         config = self.run.config
-        return held_out(self.run.task, SEQUENCES, config.seed, self.run.device, "emergence")
+        return held_out(self.task, SEQUENCES, config.seed, self.run.device, "emergence")
+
+    @property
+    def shown(self) -> range:
+        """The positions of the example that the page shows: the last ones, if there are many."""
+        most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
+        return range(self.task.length)[-most:]
 
     @functools.cached_property
     def example(self) -> Batch:
@@ -164,3 +223,16 @@ class Findings:
     def example_attention(self) -> Float[Tensor, "layer head query key"]:
         """Every head's attention on the example, at the last checkpoint."""
         return attention_patterns(self.run.model(), self.example.inputs)[0].cpu()
+
+
+def heads_of(run: Run) -> list[Head]:
+    """All heads of a run's model."""
+    model = run.config.model
+    return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
+
+
+def judged_loss(task: Task, line: Mapping[str, Any]) -> float:
+    """The loss of an evaluation over the hops that can be predicted without error."""
+    if task.judged == task.hops:
+        return line["val_loss"]
+    return sum(line["partial"][hop] for hop in task.judged) / len(task.judged)

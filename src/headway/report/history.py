@@ -48,10 +48,11 @@ def history(findings: Findings, memory: Memory | None = None) -> History:
         HeadwayError: if there is no checkpoint, or one cannot be read.
     """
     memory = {} if memory is None else memory
-    heads, task = findings.followed_heads, findings.run.task
-    between_roles = len(heads) * len(task.role_names) ** 2
+    heads, task = findings.followed_heads, findings.task
+    between_roles = len(heads) * max(1, len(task.roles)) ** 2
     steps = thinned(findings.checkpoints, MOST_BETWEEN_ROLES // between_roles)
-    kept = thinned(list(range(len(steps))), MOST_ON_EXAMPLE // (len(heads) * task.length**2))
+    on_one = len(heads) * len(findings.shown) ** 2
+    kept = thinned(list(range(len(steps))), MOST_ON_EXAMPLE // on_one)
     layers, numbers = [list(each) for each in zip(*heads, strict=True)]
     between, on_example = [], []
     for step in steps:
@@ -74,10 +75,12 @@ def history(findings: Findings, memory: Memory | None = None) -> History:
 def snapshot(
     findings: Findings, step: int
 ) -> tuple[UInt8[Tensor, "layer head role role"], UInt8[Tensor, "layer head query key"]]:
-    """Attention at one checkpoint: between roles, and on the example."""
-    batch = findings.sequences
+    """Attention at one checkpoint: between roles, and on the example, so far as it is shown."""
+    batch = findings.sequences if findings.task.roles else findings.example
     patterns = attention_patterns(findings.run.model(step), batch.inputs)
-    return hundredths(role_attention(patterns, findings.run.task, batch)), hundredths(patterns[0])
+    start = findings.shown.start
+    on_example = patterns[0, :, :, start:, start:]
+    return hundredths(role_attention(patterns, findings.task, batch)), hundredths(on_example)
 
 
 def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:

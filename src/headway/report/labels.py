@@ -3,11 +3,30 @@
 import re
 from collections.abc import Sequence
 
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def typeset(name: str) -> str:
-    """A name of the code as it is printed: `x_1` as x₁, `s2→s1` as s₂→s₁."""
-    subscripts = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-    return re.sub(r"\b([a-z])_?(\d+)\b", lambda m: m[1] + m[2].translate(subscripts), name)
+    """A name of the code as it is printed: `x_1` as x₁, `s2←s1` as s₂←s₁, `find^2` as find²."""
+    name = re.sub(r"\b([a-z])_?(\d+)\b", lambda m: m[1] + m[2].translate(SUBSCRIPTS), name)
+    return re.sub(r"\^(\d+)", lambda m: m[1].translate(SUPERSCRIPTS), name)
+
+
+def shortened(name: str, most: int = 18) -> str:
+    """A name of at most so many characters, its end left out if it is longer."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def few(names: Sequence[str], apart: str = " ") -> str:
+    """Names as they are printed beside a drawing; of more than three the first and the last."""
+    shown = [typeset(shortened(name)) for name in names]
+    return f"{shown[0]} … {shown[-1]}" if len(shown) > 3 else apart.join(shown)
+
+
+def answer_of(hops: Sequence[str]) -> str:
+    """What is asked for, as a drawing says it: the hops, where they say more than `answer`."""
+    return "answer" if tuple(hops) in ((), ("answer",)) else f"answer {few(hops, ', ')}"
 
 
 def rounded(value: float) -> str:

@@ -1,25 +1,73 @@
 """Where everything stands in the drawing of a circuit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from headway.circuits import Circuit, Path
-from headway.report.roles import Cast, Place, places
-from headway.report.routes import ends
+from headway.report.labels import shortened
+from headway.report.roles import Cast, Place, joins_roles, places
 from headway.tasks import Task
 
 USEFUL_HEIGHT, USELESS_HEIGHT = 1.3, 0.42
+LINE_HEIGHT = 0.5
+"""The room that an arrow with a name takes."""
+
+CHARACTER = 0.12
+"""The width, about, of a character of a name."""
 
 GROUPS = {1: "query", 2: "pair", 3: "row"}
 """What roles that stand together are called, by how many they are."""
 
+KEY, QUERY = "attended to", "attending"
+"""The columns of a circuit whose paths do not join roles."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Where a path is drawn.
+
+    Attributes:
+        start: at the position attended to, before the layer.
+        end: at the position that attends, after it.
+        bend: how much it is bent, so that those of several heads on one way lie side by side.
+        name: what is written on it; empty if its ends say it all.
+    """
+
+    start: Point
+    end: Point
+    bend: float = 0.0
+    name: str = ""
+
+    def point(self, at: float) -> Point:
+        """The point `at` so much of its way, 0 where it starts and 1 where it ends."""
+        (x, y), (x_end, y_end) = self.start, self.end
+        run, rise = x_end - x, y_end - y
+        aside = 2 * at * (1 - at) * self.bend
+        return x + at * run + aside * rise, y + at * rise - aside * run
+
 
 @dataclass(frozen=True)
 class Grid:
-    """Where columns (roles) and rows (the residual stream before and after layers) stand."""
+    """Where columns, rows and arrows stand.
+
+    Attributes:
+        places: what the columns are, from the left.
+        columns: where they stand, by role.
+        rows: where the residual stream stands before the first layer and after each.
+        arrows: of every path.
+        joints: points of the streams to mark.
+        by_role: whether the columns are roles; else the arrows have names.
+    """
 
     places: list[Place]
     columns: dict[str, float]
     rows: list[float]
+    arrows: dict[Path, Arrow]
+    joints: list[Point]
+    by_role: bool
 
     @property
     def right(self) -> float:
@@ -31,45 +79,87 @@ class Grid:
         """Of the last row."""
         return self.rows[-1]
 
+    @property
+    def braces(self) -> list[tuple[float, float, str]]:
+        """Groups of columns: where they begin and end, and what they are called."""
+        if not all(place.symbol for place in self.places):
+            return []
+        found = []
+        for _, group in groupby(self.places, lambda place: place.group):
+            members = [self.columns[place.role] for place in group]
+            found.append((min(members), max(members), GROUPS.get(len(members), "row")))
+        return found
 
-def grid_of(circuit: Circuit, task: Task | Cast) -> Grid:
-    """The grid of a circuit; layers without a useful head are low."""
-    standing = places(task)
+
+def grid_of(circuit: Circuit, task: Task | Cast, character: float = CHARACTER) -> Grid:
+    """The grid of a circuit; layers without a useful head are low.
+
+    A column a role if all paths join roles. If not, all arrows lead from the column of what is
+    attended to, to that of what attends, one below the other, and bear the relation's name.
+
+    Args:
+        circuit: a mechanism for every head.
+        task: that it was found on, or its cast.
+        character: the width of a character of the names.
+    """
+    if joins_roles(task, circuit.paths):
+        return _by_role(circuit, places(task), character)
+    return _by_relation(circuit, character)
+
+
+def _by_role(circuit: Circuit, standing: Sequence[Place], character: float) -> Grid:
     columns: dict[str, float] = {}
-    x = 0.0
+    widest = max(len(shortened(place.role)) for place in standing)
+    grouped, x = all(place.symbol for place in standing), 0.0
     for i, place in enumerate(standing):
         if i:
-            x += 1.0 if place.group == standing[i - 1].group else 1.45
+            apart = 1.45 if grouped and place.group != standing[i - 1].group else 1.0
+            x += max(apart, character * (widest + 2))
         columns[place.role] = x
-    rows, useful = [0.0], set(circuit.useful_layers)
-    for layer in sorted({layer for layer, _ in circuit.mechanisms}):
-        rows.append(rows[-1] + (USEFUL_HEIGHT if layer in useful else USELESS_HEIGHT))
-    return Grid(standing, columns, rows)
+    useful = set(circuit.useful_layers)
+    rows = _rows(circuit, dict.fromkeys(useful, USEFUL_HEIGHT))
+    arrows = {}
+    for path in circuit.paths:
+        query, key = path.relation.ends or ("", "")
+        start, end = (columns[key], rows[path.layer]), (columns[query], rows[path.layer + 1])
+        same = (path.layer, path.relation)
+        twins = [p.head for p in circuit.paths if (p.layer, p.relation) == same]
+        bend = 0.3 * (twins.index(path.head) - (len(twins) - 1) / 2)
+        arrows[path] = Arrow(start, end, bend)
+    touched = {row for layer in useful for row in (layer, layer + 1)} | {0, len(rows) - 1}
+    joints = [(x, rows[row]) for x in columns.values() for row in sorted(touched)]
+    return Grid(list(standing), columns, rows, arrows, joints, by_role=True)
 
 
-def arrow_name(path: tuple[int, int, str]) -> str:
+def _by_relation(circuit: Circuit, character: float) -> Grid:
+    names = {path: shortened(path.relation, 36) for path in circuit.paths}
+    width = max(2.4, character * (max(map(len, names.values()), default=0) + 8))
+    in_layer = {
+        layer: [path for path in circuit.paths if path.layer == layer]
+        for layer in circuit.useful_layers
+    }
+    heights = {layer: LINE_HEIGHT * len(paths) + 0.2 for layer, paths in in_layer.items()}
+    rows = _rows(circuit, heights)
+    arrows = {}
+    for layer, paths in in_layer.items():
+        for i, path in enumerate(reversed(paths)):
+            y = rows[layer] + 0.1 + LINE_HEIGHT * (i + 0.36)
+            arrows[path] = Arrow((0.0, y), (width, y), name=names[path])
+    columns = {KEY: 0.0, QUERY: width}
+    joints = [point for arrow in arrows.values() for point in (arrow.start, arrow.end)]
+    sides = [Place(name, "", name) for name in columns]
+    return Grid(sides, columns, rows, arrows, joints, by_role=False)
+
+
+def _rows(circuit: Circuit, heights: dict[int, float]) -> list[float]:
+    """Where every layer begins and the last one ends; layers without a height are low."""
+    rows = [0.0]
+    for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
+        rows.append(rows[-1] + heights.get(layer, USELESS_HEIGHT))
+    return rows
+
+
+def arrow_name(path: Path) -> str:
     """The name of a path's group in the SVG."""
-    layer, head, relation = path
-    return f"arrow-{layer}-{head}-{relation.replace('→', '-')}"
-
-
-def arrow_ends(grid: Grid, path: Path) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where an arrow starts and ends."""
-    query, key = ends(path)
-    layer = path[0]
-    return (grid.columns[key], grid.rows[layer]), (grid.columns[query], grid.rows[layer + 1])
-
-
-def bend_of(circuit: Circuit, path: Path) -> float:
-    """How much an arrow is bent, so that those of several heads on one way lie side by side."""
-    layer, head, relation = path
-    twins = [h for at, h, name in circuit.paths if (at, name) == (layer, relation)]
-    return 0.3 * (twins.index(head) - (len(twins) - 1) / 2)
-
-
-def point_on(grid: Grid, circuit: Circuit, path: Path, at: float) -> tuple[float, float]:
-    """The point of an arrow `at` so much of its way, 0 where it starts and 1 where it ends."""
-    (x, y), (x_end, y_end) = arrow_ends(grid, path)
-    run, rise, bend = x_end - x, y_end - y, bend_of(circuit, path)
-    aside = 2 * at * (1 - at) * bend
-    return x + at * run + aside * rise, y + at * rise - aside * run
+    relation = "-".join(path.relation.replace("←", " ").split())
+    return f"arrow-{path.layer}-{path.head}-{relation}"

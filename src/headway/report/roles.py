@@ -1,14 +1,16 @@
 """Where the roles of a task stand, what they are called in figures, and how heads join them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.tasks import Batch, Conditional, Retrieval, Task
-from headway.theory import flow_of, is_code
+from headway.circuits import Path
+from headway.circuits.discovery import standing_of
+from headway.tasks import Batch, Task
+from headway.theory import is_code
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Place:
 
     Attributes:
         role: its name, e.g. `s2`.
-        symbol: what stands there, e.g. `x_1`; empty if the task does not say.
+        symbol: what stands there, e.g. `x_1`; empty if the task's flow does not say.
         group: a name that it has in common with the other roles of its pair, fact or row.
     """
 
@@ -32,46 +34,65 @@ class Cast:
 
     Attributes:
         places: the roles of one chain in the order in which they stand in a sequence.
-        hop_names: what is asked for, in chain order; empty if that is not known.
+        hops: what is asked for, in chain order; empty if that is not known.
     """
 
     places: tuple[Place, ...]
-    hop_names: tuple[str, ...] = ()
+    hops: tuple[str, ...] = ()
 
 
 def places(task: Task | Cast) -> list[Place]:
-    """The roles of one chain in the order in which they stand in a sequence, the query last."""
-    if isinstance(task, Cast):
-        return list(task.places)
-    if not isinstance(task, Retrieval | Conditional):
-        return [Place(role, "", role) for role in reversed(task.role_names)]
-    flow = flow_of(task.config)
+    """The roles of one chain in the order in which they stand in a sequence; perhaps none."""
+    return list(task.places) if isinstance(task, Cast) else places_of(standing_of(task))
+
+
+def places_of(standing: Mapping[str, Sequence[str]]) -> list[Place]:
+    """The places of roles, from what each starts with.
+
+    Symbols and groups are told only if every role starts with one symbol, and perhaps the one code
+    of its group.
+    """
     found = []
-    for role, pieces in zip(flow.roles, flow.starts, strict=True):
-        code, symbol = sorted(pieces, key=lambda piece: not is_code(piece))
-        found.append(Place(role, symbol, code))
+    for role, pieces in standing.items():
+        codes = [piece for piece in pieces if is_code(piece)]
+        symbols = [piece for piece in pieces if not is_code(piece)]
+        if len(symbols) != 1 or len(codes) > 1:
+            return [Place(role, "", role) for role in standing]
+        found.append(Place(role, symbols[0], codes[0] if codes else role))
     return found
 
 
-def position_labels(task: Task, batch: Batch) -> list[str]:
-    """What to call every position of the batch's first sequence: its symbol and its chain.
+def joins_roles(task: Task | Cast, paths: Sequence[Path]) -> bool:
+    """Whether every path leads from a role to a role of its chain, so that these can be columns."""
+    roles = {place.role for place in places(task)}
+    return bool(roles) and all(set(path.relation.ends or [""]) <= roles for path in paths)
 
-    In the retrieval problem a letter for the chain and the symbol's place in it, `a0 a1 … b0`;
-    otherwise the symbol and the number of the chain, `x1`. Positions outside all chains get `·`.
+
+def position_labels(task: Task, batch: Batch) -> list[str]:
+    """What to call every position of the batch's first sequence.
+
+    A token by its number. Of vectors the symbol and its chain, if the symbols are known: a letter
+    for the chain and the number of the symbol, `a0 a1 … b0`, or the symbol and the number of the
+    chain, `x1`; otherwise the role and its chain. Positions outside all chains get `·`.
     """
+    if task.vocabulary is not None:
+        return [str(token) for token in batch.inputs[0].tolist()]
     labels = ["·"] * task.length
     for place in places(task):
-        index = task.role_names.index(place.role)
-        for chain, position in enumerate(batch.roles[0, index].tolist()):
-            labels[position] = _label(place, chain)
+        row = batch.roles[0, task.roles.index(place.role)].tolist()
+        for chain, position in enumerate(row):
+            labels[position] = _label(place, chain, len(row))
     return labels
 
 
 def block_starts(task: Task, batch: Batch) -> list[int]:
     """The positions at which a new block of pairs, facts or rows begins, but the first."""
+    standing = places(task)
+    if not all(place.symbol for place in standing):
+        return []
     starts: dict[str, int] = {}
-    for place in places(task):
-        first = int(batch.roles[:, task.role_names.index(place.role)].min())
+    for place in standing:
+        first = int(batch.roles[:, task.roles.index(place.role)].min())
         starts[place.group] = min(first, starts.get(place.group, first))
     return sorted(start for start in starts.values() if start > 0)
 
@@ -83,28 +104,26 @@ def role_attention(
 
     Roles in the order of `places`; averaged over sequences and chains.
     """
-    order = [task.role_names.index(place.role) for place in places(task)]
+    order = [task.roles.index(place.role) for place in places(task)]
     roles = batch.roles[:, order]
     rows = torch.arange(len(patterns), device=patterns.device)[:, None, None, None]
     along = patterns[rows, :, :, roles[:, :, None], roles[:, None, :]]
     return along.mean((0, 3)).permute(2, 3, 0, 1)
 
 
-def gained(
-    task: Task | Cast, paths: Sequence[tuple[int, int, str]]
-) -> dict[tuple[int, str], tuple[str, ...]]:
+def gained(task: Task | Cast, paths: Sequence[Path]) -> dict[tuple[int, str], tuple[str, ...]]:
     """The symbols that a role comes by in a layer, if heads copy all that stands where they look.
 
     Returns: by layer and role; roles that gain nothing in a layer are left out.
     """
-    held = {place.role: {place.symbol} for place in places(task)}
+    held = {place.role: {place.symbol} for place in places(task) if place.symbol}
     order = symbol_order(task)
     gains: dict[tuple[int, str], tuple[str, ...]] = {}
-    for layer in sorted({layer for layer, _, _ in paths}):
+    for layer in sorted({path.layer for path in paths}):
         before = {role: set(symbols) for role, symbols in held.items()}
-        for at, _, relation in paths:
-            query, _, key = relation.partition("→")
-            if at == layer and query in held and key in held:
+        for path in paths:
+            query, key = path.relation.ends or ("", "")
+            if path.layer == layer and query in held and key in held:
                 held[query] |= before[key]
         for role, symbols in held.items():
             new = [symbol for symbol in order if symbol in symbols - before[role]]
@@ -115,14 +134,17 @@ def gained(
 
 def symbol_order(task: Task | Cast) -> list[str]:
     """All symbols, those nearest to the query first."""
-    return list(dict.fromkeys(place.symbol for place in reversed(places(task))))
+    found = (place.symbol for place in reversed(places(task)) if place.symbol)
+    return list(dict.fromkeys(found))
 
 
-def _label(place: Place, chain: int) -> str:
+def _label(place: Place, chain: int, chains: int) -> str:
     number = place.symbol.partition("_")[2]
     if number:
         return chain_letter(chain) + number
-    return f"{place.symbol or place.role}{chain + 1}"
+    if place.symbol:
+        return f"{place.symbol}{chain + 1}"
+    return f"{place.role} {chain_letter(chain)}" if chains > 1 else place.role
 
 
 def chain_letter(chain: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.circuits import Path
-from headway.report.roles import Cast, places, symbol_order
+from headway.report.roles import Cast, joins_roles, places, symbol_order
 from headway.tasks import Task
 
 
@@ -57,7 +57,7 @@ class Routes:
         legs: every path of the circuit, in the order in which information flows.
         arrivals: for every symbol that comes to the query, the paths that bring it there.
         needs: for the same symbols, all paths that this depends on, those among them.
-        missing: the symbols asked for that never reach the query.
+        missing: the hops that are symbols and never reach the query.
         joins: where branches meet on the way to an answer; none if the way is a chain.
         idle: the paths that no answer depends on, by this account.
     """
@@ -75,19 +75,22 @@ class Routes:
 
 
 def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
-    """Traces every symbol asked for back through a circuit; none if the task names no symbols."""
+    """Traces every symbol asked for back through a circuit.
+
+    None if the task names no symbols, or a path leads elsewhere than from role to role.
+    """
     standing = places(task)
-    if not all(place.symbol for place in standing):
+    if not all(place.symbol for place in standing) or not joins_roles(task, paths):
         return None
     order = symbol_order(task)
     group = {place.role: place.group for place in standing}
     held = {place.role: {place.symbol, place.group} for place in standing}
     origin: dict[tuple[str, str], list[Path]] = {}
     legs: dict[Path, Leg] = {}
-    for layer in sorted({path[0] for path in paths}):
+    for layer in sorted({path.layer for path in paths}):
         before = {role: set(pieces) for role, pieces in held.items()}
-        for path in (path for path in paths if path[0] == layer):
-            query, key = ends(path)
+        for path in (path for path in paths if path.layer == layer):
+            query, key = _ends(path)
             shared, new = before[query] & before[key], before[key] - before[query]
             legs[path] = Leg(
                 path=path,
@@ -103,23 +106,23 @@ def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
     query = standing[-1].role
     arrivals = {s: tuple(origin[query, s]) for s in order if (query, s) in origin}
     needs = {symbol: tuple(sorted(tracer.support(query, symbol))) for symbol in arrivals}
-    asked = [symbol for symbol in task.hop_names if symbol in needs]
-    used = {path for symbol in asked for path in needs[symbol]}
+    asked = [symbol for symbol in order if symbol in task.hops]
+    used = {path for symbol in asked or needs for path in needs.get(symbol, ())}
     joins = (tracer.join(path) for path in legs if path in used)
     return Routes(
         legs=legs,
         arrivals=arrivals,
         needs=needs,
-        missing=tuple(symbol for symbol in task.hop_names if symbol not in needs),
+        missing=tuple(symbol for symbol in asked if symbol not in needs),
         joins=tuple(join for join in joins if join is not None),
         idle=tuple(path for path in legs if path not in used),
     )
 
 
-def ends(path: Path) -> tuple[str, str]:
-    """The role that attends and the role attended to."""
-    query, _, key = path[2].partition("→")
-    return query, key
+def _ends(path: Path) -> tuple[str, str]:
+    """The role that attends and the role attended to, of a path between roles."""
+    assert path.relation.ends is not None
+    return path.relation.ends
 
 
 class _Tracer:
@@ -134,7 +137,7 @@ class _Tracer:
         if (role, piece) not in self._supports:
             found: set[Path] = set()
             for path in self.origin.get((role, piece), ()):
-                query, key = ends(path)
+                query, key = _ends(path)
                 found |= {path} | self.support(key, piece)
                 for other in self.found_by(path):
                     found |= self.support(query, other) | self.support(key, other)
@@ -148,7 +151,7 @@ class _Tracer:
 
     def join(self, path: Path) -> Join | None:
         """The path as a join, if it is one."""
-        query, key = ends(path)
+        query, key = _ends(path)
         pieces = self.found_by(path)
         supports = {piece: self.support(query, piece) for piece in pieces}
         branches: dict[str, tuple[Path, ...]] = {}

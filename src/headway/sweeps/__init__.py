@@ -4,6 +4,7 @@ from typing import Literal
 
 from headway.errors import HeadwayError
 from headway.sweeps.board import Board
+from headway.sweeps.depend import clamped_plan, depend, measure_clamped, stays_of, train_clamped
 from headway.sweeps.engine import Engine
 from headway.sweeps.jobs import Event
 from headway.sweeps.local import LocalEngine
@@ -45,12 +46,17 @@ __all__ = [
     "LocalEngine",
     "Plan",
     "RayEngine",
+    "clamped_plan",
     "default_folder",
+    "depend",
     "grid",
     "load_plan",
     "make_engine",
+    "measure_clamped",
     "require_format",
+    "stays_of",
     "sweep",
     "table",
+    "train_clamped",
     "write_table",
 ]

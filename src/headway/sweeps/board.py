@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headway.sweeps.jobs import Event
-from headway.sweeps.memory import n_weights
-from headway.tasks import make_task
 from headway.training import RunConfig
+from headway.training.memory import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 STATES: dict[str, State] = {
@@ -108,6 +107,5 @@ class Board:
 
 def step_cost(config: RunConfig) -> float:
     """What a training step costs, but for a factor: weights times positions."""
-    task = make_task(config.task)
-    weights = n_weights(config.model, task)
-    return config.training.batch_size * task.length * float(weights)
+    weights = n_weights(config.transformer, config.task)
+    return config.training.batch_size * config.task.length * float(weights)

@@ -3,14 +3,15 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
-from headway.sweeps.jobs import Event, Job, Stack
+from headway.sweeps.jobs import Event, Job
 from headway.sweeps.sources import PLAN
-from headway.sweeps.work import Tell, carry_out
+from headway.sweeps.work import Tell, carry_out_told
 from headway.training import Run
 from headway.training.files import clear_io_errors, is_there, write_whole
 
@@ -49,11 +50,15 @@ class Reports:
         return list(news.values())
 
 
-def on_node(stack: Stack, reports: Any, bring_home: bool) -> Returned:
+Told = Sequence[dict[str, Any]]
+"""The jobs of a stack as `Job.to_json` gives them: a node need not know a task's class."""
+
+
+def on_node(told: Told, reports: Any, bring_home: bool) -> Returned:
     """Carries out a stack on a node.
 
     Args:
-        stack: what is to be done; the folders are those at home.
+        told: what is to be done; the folders are those at home.
         reports: the `Reports` actor.
         bring_home: whether to train in a folder of the node's own and to return the files.
     """
@@ -67,26 +72,27 @@ def on_node(stack: Stack, reports: Any, bring_home: bool) -> Returned:
 
     process = f"{os.uname().nodename}/{os.getpid()}"
     if bring_home:
-        files = in_own_folders(stack, tell)
+        files = in_own_folders(told, tell)
         return Returned(ends, files, process)
-    if not is_there(stack[0].folder.parent / PLAN):
+    if not is_there(Path(told[0]["folder"]).parent / PLAN):
         return Returned(None, {}, process)
-    carry_out(stack, tell)
+    carry_out_told(told, tell)
     return Returned(ends, {}, process)
 
 
-def in_own_folders(stack: Stack, tell: Tell) -> dict[str, Files]:
+def in_own_folders(told: Told, tell: Tell) -> dict[str, Files]:
     """Carries out a stack from its start in temporary folders; what is in them then."""
-    home = str(stack[0].folder.parent)
+    home = str(Path(told[0]["folder"]).parent)
     with tempfile.TemporaryDirectory(prefix="headway-") as there:
 
-        def told(event: Event) -> None:
+        def tell_home(event: Event) -> None:
             if event.kind == "failed":
                 event = replace(event, message=(event.message or "").replace(there, home))
                 _at_home(Path(there) / event.name, event)
             tell(event)
 
-        carry_out(tuple(replace(job, folder=Path(there) / job.name) for job in stack), told)
+        own = [{**data, "folder": str(Path(there) / data["name"])} for data in told]
+        carry_out_told(own, tell_home)
         return {path.name: _content(path) for path in Path(there).iterdir()}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError
+from headway.tasks.registry import change_of
 from headway.training import Run, RunConfig, from_dict, to_dict
 from headway.training.files import is_there
 from headway.training.stacked import shape_of
@@ -42,8 +43,14 @@ class Job:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Job":
-        """The job that `to_json` wrote."""
+        """The job that `to_json` wrote.
+
+        Raises:
+            HeadwayError: if its task cannot be found, or is another one by now.
+        """
         config, command = from_dict(data["config"]), tuple(data["command"])
+        if change := change_of(data["config"]["task"], config.task):
+            raise HeadwayError(change)
         return cls(data["name"], Path(data["folder"]), config, data["retry"], command)
 
 

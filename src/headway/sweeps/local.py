@@ -9,8 +9,8 @@ from typing import Self
 from headway.errors import HeadwayError, require
 from headway.sweeps.crew import Worker, stop_all
 from headway.sweeps.engine import TRIES, cores, lost
-from headway.sweeps.jobs import Event, Stack, is_busy, settled
-from headway.sweeps.memory import available, estimate, resident
+from headway.sweeps.jobs import Event, Stack, failed, is_busy, settled
+from headway.training.memory import available, estimate, resident
 
 TICK = 0.2
 """Seconds after which there is an event, if only that there is none."""
@@ -142,8 +142,10 @@ class LocalEngine:
         if event.kind == "elsewhere":
             yield from self._put_off(worker.take(event.name), waiting)
             return
-        if event.kind in ("done", "failed"):
-            worker.take(event.name)
+        taken = worker.take(event.name) if event.kind in ("done", "failed") else ()
+        if event.kind == "failed":
+            for job in taken:
+                failed(job, event.message or "")
         yield event
 
     def _bury(self, worker: Worker, waiting: list[Stack]) -> Iterator[Event]:

@@ -11,10 +11,10 @@ from typing import Any, Self
 from headway.errors import HeadwayError, require
 from headway.sweeps.cluster import Files, Reports, Returned, failed_at_home, on_node, unpack
 from headway.sweeps.engine import cores, lost
-from headway.sweeps.jobs import Event, Job, Stack, settled
-from headway.sweeps.sources import described
+from headway.sweeps.jobs import Event, Job, Stack, failed, settled
 from headway.training import RunBusyError
 from headway.training.files import first_line
+from headway.userfile import described
 
 TICK = 0.5
 """Seconds after which there is an event, if only that there is none."""
@@ -166,7 +166,8 @@ class RayEngine:
         if key not in self._tasks:
             options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
             self._tasks[key] = self._ray.remote(**options)(on_node)
-        return self._tasks[key].remote(stack, reports, self.bring_home)
+        told = [job.to_json() for job in stack]
+        return self._tasks[key].remote(told, reports, self.bring_home)
 
     def _news(self, reports: Any) -> Iterator[Event]:
         try:
@@ -209,6 +210,8 @@ class RayEngine:
                 unpack(job, files)
             except RunBusyError:
                 return Event("elsewhere", job.name)
+        elif end.kind == "failed":
+            return failed(job, end.message or "")
         elif end.kind == "done" and settled(job) is None:
             raise failed_at_home(job, f"{job.name} was done there and is not here")
         return end

@@ -1,20 +1,19 @@
 """A plan: which runs a sweep is made of, each under a name of its own."""
 
 import hashlib
-import inspect
 import itertools
 import math
 import re
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+from headway.bases import Base, base_of
+from headway.changes import Carried, configured, hints_in, whole_names
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import MOST, split, types_of, values_of
-from headway.training import RECIPES, RunConfig, from_dict, to_dict
-from headway.training.config import FORMAT, changed, flat, upgraded
-from headway.training.naming import said, short_names, varied
+from headway.training import RunConfig, from_dict, to_dict
+from headway.training.config import FORMAT, flat
+from headway.words import MOST, said, short_names, values_of, varied
 
 LONGEST = 120
 """Characters in a name that we make."""
@@ -30,10 +29,12 @@ class Plan:
     Attributes:
         name: of the whole; the sweep's folder is called after it unless another is given.
         runs: the config of every run, by the name of its folder.
+        carried: what the grid's changes carried along.
     """
 
     name: str
     runs: dict[str, RunConfig]
+    carried: tuple[Carried, ...] = field(default=(), compare=False)
 
     def __post_init__(self):
         if not self.runs:
@@ -43,7 +44,7 @@ class Plan:
             require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
 
     @classmethod
-    def of(cls, name: str, pairs: Iterable[tuple[str, RunConfig]]) -> "Plan":
+    def of(cls, name: str, pairs: Iterable[tuple[str, RunConfig]]) -> Self:
         """A plan of named configs.
 
         Raises:
@@ -58,18 +59,31 @@ class Plan:
             runs[run] = config
         return cls(name, runs)
 
-    def crossed(self, axes: Axes) -> "Plan":
+    @classmethod
+    def of_cells(cls, name: str, made: Iterable["Cell"]) -> Self:
+        """The plan of a grid's cells.
+
+        Raises:
+            HeadwayError: if two have one name, or there are none.
+        """
+        cells = list(made)
+        plan = cls.of(name, [(cell.name, cell.config) for cell in cells])
+        return replace(plan, carried=tuple(one for cell in cells for one in cell.carried))
+
+    def crossed(self, axes: Axes) -> Self:
         """Every run of this plan with every combination of other fields.
 
         Raises:
             HeadwayError: if a field is none of a run's config, or a value is not allowed.
         """
-        crossed = [
-            (f"{name},{cell.name}", config)
-            for name, base in self.runs.items()
-            for cell, config in cells(base, axes)
-        ]
-        return Plan.of(self.name, crossed)
+        return self.of_cells(
+            self.name,
+            [
+                replace(cell, name=f"{name},{cell.name}")
+                for name, config in self.runs.items()
+                for cell in cells(Base.of(config), axes)
+            ],
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain JSON data."""
@@ -81,18 +95,16 @@ class Plan:
         """The plan that `to_json` wrote.
 
         Raises:
-            HeadwayError: if it is none, or of a newer format.
+            HeadwayError: if it is none, or of another format.
         """
         require(isinstance(data, dict), where, data, "an object of fields")
         version = data.get("format")
-        known = type(version) is int and 1 <= version <= FORMAT
-        require(known, f"{where}: format", version, f"a whole number from 1 to {FORMAT}")
+        require(version == FORMAT, f"{where}: format", version, str(FORMAT))
         name, runs = data.get("name"), data.get("runs")
         require(isinstance(name, str), f"{where}: name", name, "text")
         require(isinstance(runs, dict), f"{where}: runs", runs, "an object of configs")
         try:
-            configs = {run: upgraded(config, version) for run, config in runs.items()}
-            return cls(name, {run: from_dict(config) for run, config in configs.items()})
+            return cls(name, {run: from_dict(config) for run, config in runs.items()})
         except HeadwayError as error:
             raise HeadwayError(f"{where}: {error}") from None
 
@@ -103,11 +115,13 @@ class Cell:
 
     Attributes:
         name: made of what varies.
-        values: by field.
+        config: with the values.
+        carried: what they carried along.
     """
 
     name: str
-    values: dict[str, Any]
+    config: RunConfig
+    carried: list[Carried]
 
 
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
@@ -116,76 +130,46 @@ def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
         grid("fast", {"model.n_layers": "1..8", "seed": range(8)})
 
     Args:
-        base: a config, a recipe's name, or a function that returns a config. A field that is one of
-            the function's arguments is passed to it.
-        axes: the values of every field by its dotted name.
+        base: a config, the name of a recipe or of a Python file with a task, or a function that
+            returns a config. A field that is one of the function's arguments is passed to it.
+        axes: the values of every field by its name.
 
     Raises:
         HeadwayError: if a field is unknown, has no values or one that is not allowed.
     """
-    if isinstance(base, str):
-        require(base in RECIPES, "recipe", base, "one of " + ", ".join(RECIPES))
-    name = base if isinstance(base, str) else getattr(base, "__name__", "grid")
-    made = cells(RECIPES[base] if isinstance(base, str) else base, axes)
-    return Plan.of(name, [(cell.name, config) for cell, config in made])
+    made = base_of(base) if isinstance(base, str) else Base.of(base)
+    return Plan.of_cells(made.name, cells(made, axes))
 
 
-def axes_of(texts: Sequence[str]) -> dict[str, str]:
-    """The axes that are written as `FIELD=VALUES`.
-
-    Raises:
-        HeadwayError: if one is not, or a field is named twice.
-    """
-    axes: dict[str, str] = {}
-    for text in texts:
-        field, values = split(text)
-        if field in axes:
-            raise HeadwayError(f"{field} is named twice: write all its values as one list")
-        axes[field] = values
-    return axes
-
-
-def cells(
-    base: RunConfig | Callable[..., RunConfig], axes: Axes
-) -> Iterator[tuple[Cell, RunConfig]]:
-    """Every combination of the axes' values, and its config.
+def cells(base: Base, axes: Axes) -> Iterator[Cell]:
+    """Every combination of the axes' values.
 
     Raises:
         HeadwayError: which combination is not allowed, and why.
     """
-    arguments: dict[str, Any] = {}
-    if not isinstance(base, RunConfig):
-        hints, taken = typing.get_type_hints(base), inspect.signature(base).parameters
-        arguments = {name: hints.get(name, str) for name in taken}
-    default = base if isinstance(base, RunConfig) else base()
-    hints = types_of(default) | arguments
-    values: dict[str, list[Any]] = {}
-    for field, given in axes.items():
-        if field not in hints:
-            raise HeadwayError(_unknown(field, hints))
-        one = values_of(field, given, hints[field]) if isinstance(given, str) else list(given)
-        require(bool(one), field, one, "at least one value")
-        values[field] = one
+    hints, values = hints_in(base), dict[str, list[Any]]()
+    for name, given in whole_names(base, axes).items():
+        values[name] = (
+            values_of(name, given, hints[name]) if isinstance(given, str) else list(given)
+        )
+        require(bool(values[name]), name, values[name], "at least one value")
     count = math.prod(map(len, values.values()))
     require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
-    for cell in combinations(values):
-        own = {name: value for name, value in cell.values.items() if name in arguments}
-        rest = {name: value for name, value in cell.values.items() if name not in arguments}
+    for name, chosen in combinations(values):
         try:
-            config = base if isinstance(base, RunConfig) else base(**own)
-            yield cell, changed(config, rest)
+            yield Cell(name, *configured(base, chosen))
         except HeadwayError as error:
-            raise HeadwayError(f"in the grid's cell {cell.name}: {error}") from None
+            raise HeadwayError(f"in the grid's cell {name}: {error}") from None
 
 
-def combinations(values: dict[str, list[Any]]) -> Iterator[Cell]:
+def combinations(values: dict[str, list[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every combination of values; named by what varies, or by all if nothing does."""
     several = [field for field, one in values.items() if len(one) > 1] or list(values)
     short = short_names(several)
     for chosen in itertools.product(*values.values()):
         cell = dict(zip(values, chosen, strict=True))
         name = ",".join(f"{short[field]}={said(cell[field])}" for field in several)
-        yield Cell(file_name(name), cell)
+        yield file_name(name), cell
 
 
 def named_by_what_varies(configs: Sequence[RunConfig]) -> list[tuple[str, RunConfig]]:
@@ -227,16 +211,3 @@ def require_name(name: Any) -> None:
         name,
         "a folder's name: no slash, no dot in front, at most 200 bytes",
     )
-
-
-def _unknown(field: str, hints: Mapping[str, Any]) -> str:
-    last = field.rpartition(".")[2]
-    near = [name for name in hints if name.rpartition(".")[2] == last]
-    if near:
-        return f"{field} is not a field: did you mean {' or '.join(near)}?"
-    section = field.partition(".")[0]
-    inside = [name for name in hints if name.startswith(f"{section}.")] if "." in field else []
-    if inside:
-        return f"{field} is not a field: those of {section} are {', '.join(inside)}"
-    own = [name for name in hints if "." not in name]
-    return f"{field} is not a field: there are task.*, model.*, training.*, {', '.join(own)}"

@@ -1,63 +1,70 @@
 """Where plans come from: a recipe's name, a Python file, the folder of a sweep."""
 
-import runpy
-import sys
-import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headway import userfile
+from headway.bases import Base, base_of, is_file
 from headway.errors import HeadwayError
-from headway.sweeps.plan import Axes, Plan, axes_of, cells, file_name, grid, named_by_what_varies
+from headway.sweeps.plan import Axes, Plan, cells, file_name, named_by_what_varies
 from headway.training import RECIPES, RunConfig
-from headway.training.files import first_line, is_there, read_json
+from headway.training.files import is_there, read_json
 from headway.training.finding import PLAN
+from headway.training.run import require_own_file
+from headway.words import texts_of
 
 
 def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
     """The plan that a user names.
 
     Args:
-        source: a recipe's name; a Python file that defines `plan()`, which returns a list of
-            `RunConfig`, or a dict of them by name, or a list of pairs (name, `RunConfig`); or the
-            folder of a sweep.
+        source: a recipe's name; a Python file that defines a task, or `recipe()`, which returns a
+            `RunConfig`, or `plan()`, which returns a list of them, or a dict of them by name, or a
+            list of pairs (name, `RunConfig`); or the folder of a sweep.
         texts: a grid to cross it with, each `FIELD=VALUES`.
 
     Raises:
         HeadwayError: if there is no such plan, it is not one, or the grid does not fit.
     """
-    axes, path = axes_of(texts), Path(source)
-    if isinstance(source, str) and source in RECIPES:
+    axes, path = texts_of(texts), Path(source)
+    if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
+        returned = userfile.called(path, plan)
+        try:
+            return _planned(path, returned, axes)
+        except HeadwayError as error:
+            named = str(error).startswith((f"{path}:", f"{path} "))
+            raise HeadwayError(str(error) if named else f"{path}: {error}") from None
+    if is_file(str(source)) or source in RECIPES:
+        base = base_of(str(source))
         if axes:
-            return grid(source, axes)
-        return Plan.of(source, named_by_what_varies([RECIPES[source]()]))
+            return Plan.of_cells(base.name, cells(base, axes))
+        return Plan.of(base.name, named_by_what_varies([base.make()]))
     if is_there(path / PLAN):
         if axes:
             raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
         return read_plan(path)
     if path.is_dir():
         raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
-    if not is_there(path):
-        if path.suffix == ".py":
-            raise HeadwayError(f"{path}: there is no such file")
-        raise HeadwayError(
-            f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"
-            " a Python file that defines plan(), or a sweep's folder"
-        )
-    try:
-        return _planned(path, _returned(path), axes)
-    except HeadwayError as error:
-        named = str(error).startswith((f"{path}:", f"{path} ", f"{path},"))
-        raise HeadwayError(str(error) if named else f"{path}: {error}") from None
+    raise HeadwayError(
+        f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"
+        " a Python file that defines a task or plan(), or a sweep's folder"
+    )
 
 
 def read_plan(folder: Path) -> Plan:
     """The plan of the sweep in a folder.
 
     Raises:
-        HeadwayError: if it cannot be read.
+        HeadwayError: if it cannot be read, or names a Python file that could have come with it.
     """
-    return Plan.from_json(read_json(folder / PLAN), str(folder / PLAN))
+    data = read_json(folder / PLAN)
+    runs = data.get("runs") if isinstance(data, dict) else None
+    for config in runs.values() if isinstance(runs, dict) else ():
+        if isinstance(config, dict):
+            require_own_file(folder, config.get("task"), config.get("model"))
+    return Plan.from_json(data, str(folder / PLAN))
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
@@ -67,25 +74,8 @@ def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) ->
     """
     if is_there(Path(source) / PLAN):
         return Path(source)
-    crossed = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in axes_of(texts).items())
+    crossed = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in texts_of(texts).items())
     return Path("runs") / file_name("-".join(part for part in (plan.name, crossed) if part))
-
-
-def _returned(path: Path) -> Any:
-    """What a file's `plan()` returns."""
-    before = list(sys.path)
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        function = runpy.run_path(str(path), run_name=path.stem).get("plan")
-        if not callable(function):
-            raise HeadwayError(f"{path} defines no function plan()")
-        return function()
-    except HeadwayError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise HeadwayError(f"{path}{_line(error, path)}: {described(error)}") from None
-    finally:
-        sys.path[:] = before
 
 
 def _planned(path: Path, returned: Any, axes: Axes) -> Plan:
@@ -111,26 +101,13 @@ def _of_list(path: Path, configs: list[RunConfig], axes: Axes) -> Plan:
     if not axes:
         return Plan.of(path.stem, named_by_what_varies(configs))
     if len(configs) == 1:
-        return Plan.of(path.stem, [(cell.name, c) for cell, c in cells(configs[0], axes)])
-    crossed = [config for base in configs for _, config in cells(base, axes)]
-    return Plan.of(path.stem, named_by_what_varies(crossed))
+        return Plan.of_cells(path.stem, cells(Base.of(configs[0]), axes))
+    crossed = [cell for config in configs for cell in cells(Base.of(config), axes)]
+    names = [name for name, _ in named_by_what_varies([cell.config for cell in crossed])]
+    renamed = [replace(cell, name=name) for cell, name in zip(crossed, names, strict=True)]
+    return Plan.of_cells(path.stem, renamed)
 
 
 def _shown(value: Any) -> str:
     text = repr(value).partition("\n")[0]
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _line(error: BaseException, path: Path) -> str:
-    """At which line of a file an error arose, in words."""
-    if isinstance(error, SyntaxError):
-        return f", line {error.lineno}" if error.lineno else ""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
-    return f", line {lines[-1]}" if lines else ""
-
-
-def described(error: BaseException) -> str:
-    """An error on one line: its kind and what it says."""
-    message = first_line(error) if isinstance(error, Exception) else str(error)
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -15,11 +15,12 @@ from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
+from headway.tasks.registry import change_of
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_there, write_json
-from headway.training.naming import said
+from headway.training.files import clear_io_errors, is_there, read_json, write_json
 from headway.training.stacked import shape_of
+from headway.words import said
 
 OLD = 3600.0
 """Seconds after which a half-made folder is taken to be left over from a killed process."""
@@ -67,8 +68,8 @@ def sweep(
         stackable,
         "stack",
         stack,
-        "1, as no run of this plan can share its steps: training.depths = mixture (of the recipe"
-        " fast: mixture=false), training.targets, supervise or trained forbid it",
+        "1, as no run of this plan can share its steps, which takes training.curriculum = implicit"
+        " or final_hop and training.trained = none",
     )
     require_room(place, plan)
     try:
@@ -119,7 +120,12 @@ def require_room(folder: Path, plan: Plan) -> None:
     if is_there(folder / "config.json"):
         raise HeadwayError(f"{folder} is the folder of a run: choose another one for the sweep")
     known = read_plan(folder).runs if is_there(folder / PLAN) else {}
+    written = read_json(folder / PLAN)["runs"] if known else {}
     for name, config in plan.runs.items():
+        if name in known and (change := change_of(written[name]["task"], config.task)):
+            raise HeadwayError(
+                f"{folder / name}: {change}: put the file back as it was, or choose another folder"
+            )
         if is_there(folder / name):
             require_same(folder / name, Run.open(folder / name).config, config)
         elif name in known:

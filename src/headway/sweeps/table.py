@@ -3,17 +3,19 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from headway.changes import annotations
 from headway.errors import HeadwayError, require
-from headway.sweeps.fields import split, types_of_all, values_of
-from headway.training import Run
+from headway.fields import hints_of
+from headway.tasks import KINDS
+from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
-from headway.training.naming import said
+from headway.words import named, said, split, values_of
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
@@ -38,8 +40,9 @@ def table(
     Raises:
         HeadwayError: if there is no such folder, field or column, or a value is not one.
     """
-    keep = [_condition(text) for text in where]
     rows = [row_of(run) for run in _found(Path(folder))]
+    fields = _annotations() if where else {}
+    keep = [_condition(text, fields) for text in where]
     rows = [row for row in rows if all(holds(row) for holds in keep)]
     if sort is not None:
         names = columns(rows)
@@ -126,13 +129,20 @@ def _found(folder: Path) -> list[Run | HeadwayError]:
     return found
 
 
-def _condition(text: str) -> Callable[[Row], bool]:
+def _annotations() -> dict[str, Any]:
+    """What every field may hold by which rows are chosen: those of all tasks that are known."""
+    found = {"task.kind": Literal[*KINDS], **annotations(fast())}
+    for task in KINDS.values():
+        for name, hint in hints_of(task).items():
+            found[f"task.{name}"] = hint | found.get(f"task.{name}", hint)
+    return {**found, "status": Literal[STATUSES], "name": str}
+
+
+def _condition(text: str, fields: Mapping[str, Any]) -> Callable[[Row], bool]:
     """Whether a row fits `FIELD=VALUES`."""
-    field, values = split(text)
-    types = {**types_of_all(), "status": Literal[STATUSES], "name": str}
-    if field not in types:
-        raise HeadwayError(f"{field} is not a field: there are {', '.join(types)}")
-    allowed = values_of(field, values, types[field])
+    name, values = split(text)
+    field = named(name, fields)
+    allowed = values_of(field, values, fields[field])
     return lambda row: field in row and row[field] in allowed
 
 

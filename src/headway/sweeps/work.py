@@ -4,15 +4,15 @@ import contextlib
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from headway.errors import HeadwayError
 from headway.sweeps.jobs import Event, Job, Stack, ended, failed, halves, opened, settled
-from headway.sweeps.sources import described
 from headway.training import Run, RunBusyError, resume_stacked
+from headway.userfile import described
 
 EVERY = 0.25
 """Seconds between two reports of a run's progress."""
@@ -23,6 +23,25 @@ Tell = Callable[[Event], None]
 
 class StopTrainingError(Exception):
     """Raised by who is told, to leave all runs between two steps, as an interrupt does."""
+
+
+def carry_out_told(told: Sequence[dict[str, Any]], tell: Tell) -> None:
+    """Carries out runs as another process wrote them down (see `carry_out`).
+
+    A run that cannot be read, as the file of its task is gone, has an error in it or has changed,
+    has failed: to try it again would not help.
+
+    Args:
+        told: the jobs of a stack, each as `Job.to_json` gives it.
+        tell: told of every event.
+    """
+    jobs = list[Job]()
+    for data in told:
+        try:
+            jobs.append(Job.from_json(data))
+        except HeadwayError as error:
+            tell(Event("failed", data["name"], message=reason(error)))
+    carry_out(tuple(jobs), tell)
 
 
 def carry_out(stack: Stack, tell: Tell) -> None:

@@ -33,8 +33,8 @@ def main() -> None:
     threading.Thread(target=_listen, args=(stacks, stop, os.getppid()), daemon=True).start()
 
     sys.path[:] = json.loads(sys.argv[1])
-    from headway.sweeps.jobs import Event, Job
-    from headway.sweeps.work import StopTrainingError, carry_out
+    from headway.sweeps.jobs import Event
+    from headway.sweeps.work import StopTrainingError, carry_out_told
 
     def answer(**what: Any) -> None:
         try:
@@ -50,7 +50,7 @@ def main() -> None:
     answer(kind="ready")
     while (told := stacks.get()) is not None:
         try:
-            carry_out(tuple(map(Job.from_json, told)), tell)
+            carry_out_told(told, tell)
         except StopTrainingError:
             break
     sys.stderr.flush()

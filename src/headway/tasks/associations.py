@@ -2,19 +2,31 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headway.errors import require, require_types
-from headway.tasks.base import Batch, Relation, Task
+from headway.errors import require
+from headway.fields import AtLeastTwo, NotBelowZero
+from headway.tasks.base import Batch, Task
+from headway.tasks.relations import Edges
+from headway.tasks.targets import Tokens
 
 
 @dataclass(frozen=True)
-class AssociationsConfig:
-    """The parameters of a set of associations (Cabannes et al. 2024, arXiv 2310.02984).
+class Associations(Task):
+    """Items, one a sequence; asks for the class f(z) of the item z.
+
+    With five items and two classes one batch of five, all in a random order, could read
+
+        item   3  0  4  1  2
+        class  1  0  0  1  1
+
+    Items and classes are both numbered from 0, but do not share their vectors (Cabannes et al.
+    2024, arXiv 2310.02984).
 
     Attributes:
         n_items: N, how many items there are.
@@ -25,22 +37,20 @@ class AssociationsConfig:
             batch of N items then holds each once.
     """
 
-    n_items: int = 64
-    n_classes: int | None = None
-    exponent: float = 0.0
+    n_items: AtLeastTwo = 64
+    n_classes: AtLeastTwo | None = None
+    exponent: NotBelowZero = 0.0
     sampling: Literal["all", "random"] = "random"
 
     def __post_init__(self):
-        require_types(self, "task.")
+        super().__post_init__()
         n = self.n_items
-        require(n >= 2, "task.n_items", n, "a whole number of at least 2")
         require(
-            self.n_classes is None or 2 <= self.n_classes <= n,
+            self.n_classes is None or self.n_classes <= n,
             "task.n_classes",
             self.n_classes,
             f"a whole number from 2 to task.n_items = {n}, or none",
         )
-        require(0 <= self.exponent < math.inf, "task.exponent", self.exponent, "0 or more")
         require(
             self.sampling == "random" or self.exponent == 0,
             "task.sampling",
@@ -48,60 +58,67 @@ class AssociationsConfig:
             f"random with task.exponent = {self.exponent}: of all items, each comes once",
         )
 
+    @property
+    def hops(self) -> tuple[str, ...]:
+        return ("class",)
 
-class Associations(Task):
-    """Samples items, one a sequence; asks for the class f(z) of the item z.
+    @property
+    def label(self) -> str:
+        return f"N={self.n_items}"
 
-    With five items and two classes one batch of five, all in a random order, could read
+    @property
+    def vocabulary(self) -> int:
+        return self.n_items
 
-        item   3  0  4  1  2
-        class  1  0  0  1  1
+    @property
+    def targets(self) -> Tokens:
+        return Tokens(self.n_classes or self.n_items)
 
-    Items and classes are both numbered from 0, but do not share their vectors.
-    """
+    def classes(self, device: torch.device | str = "cpu") -> Int[Tensor, " item"]:
+        """The class of every item."""
+        return tables_of(self, torch.device(device))[0]
 
-    def __init__(self, config: AssociationsConfig | None = None, device: str = "cpu"):
-        self.config = config = config or AssociationsConfig()
-        n = config.n_items
-        self.length = self.n_read = 1
-        self.d_input = 2
-        self.vocabulary = n
-        self.d_target = config.n_classes or n
-        self.hop_names = ("class",)
-        fixed = torch.Generator().manual_seed(0)
-        drawn = torch.randint(config.n_classes or n, (n,), generator=fixed)
-        classes = torch.arange(n) if config.n_classes is None else drawn
-        weights = torch.arange(1, n + 1, dtype=torch.float64) ** -config.exponent
-        self.classes: Int[Tensor, " item"] = classes.to(device)
-        self.frequencies: Float[Tensor, " item"] = (weights / weights.sum()).to(device)
+    def frequencies(self, device: torch.device | str = "cpu") -> Float[Tensor, " item"]:
+        """The share of every item, in double precision."""
+        return tables_of(self, torch.device(device))[1]
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Int[Tensor, " batch"]]:
-        """Draws the items."""
-        n, device = self.config.n_items, generator.device
-        if self.config.sampling == "all":
+        n, device = self.n_items, generator.device
+        if self.sampling == "all":
             rounds = -(-count // n)
             items = torch.rand(rounds, n, generator=generator, device=device).argsort(-1).flatten()
             return (items[:count],)
-        if self.config.exponent == 0:
+        if self.exponent == 0:
             return (torch.randint(n, (count,), generator=generator, device=device),)
         chances = torch.rand(count, generator=generator, device=device, dtype=torch.float64)
-        items = torch.searchsorted(self.frequencies.cumsum(0), chances, right=True)
+        items = torch.searchsorted(self.frequencies(device).cumsum(0), chances, right=True)
         return (items.clamp(max=n - 1),)
 
-    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
-        """Puts every item into a sequence of its own."""
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         (items,) = draws
-        inputs = torch.stack([items, torch.zeros_like(items)], dim=-1)[:, None]
-        targets = self.classes[items][:, None, None]
-        return Batch(inputs, targets, items.new_empty(len(items), 0, 0))
+        return Batch(items[:, None], self.classes(items.device)[items][:, None, None])
 
-    def relations(self, batch: Batch) -> dict[str, Relation]:
+    def relations(self, batch: Batch) -> dict[str, Edges]:
         """None: a sequence has one position."""
         return {}
 
-    def reference_losses(self) -> dict[str, float]:
+    def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all classes alike, and the frequencies of the classes, whatever the item."""
-        shares = torch.zeros_like(self.frequencies).index_add(0, self.classes, self.frequencies)
+        frequencies = self.frequencies()
+        shares = torch.zeros_like(frequencies).index_add(0, self.classes(), frequencies)
         shares = shares[shares > 0]
         entropy = -(shares * shares.log()).sum().item()
-        return {"uniform": math.log(self.d_target), "frequencies of classes": entropy}
+        return {
+            "uniform": {"class": math.log(self.targets.vocabulary)},
+            "frequencies of classes": {"class": entropy},
+        }
+
+
+@cache
+def tables_of(task: Associations, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The class and the share of every item, on a device."""
+    n, fixed = task.n_items, torch.Generator().manual_seed(0)
+    drawn = torch.randint(task.n_classes or n, (n,), generator=fixed)
+    classes = torch.arange(n) if task.n_classes is None else drawn
+    weights = torch.arange(1, n + 1, dtype=torch.float64) ** -task.exponent
+    return classes.to(device), (weights / weights.sum()).to(device)

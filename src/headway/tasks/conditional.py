@@ -1,58 +1,24 @@
 """The conditional retrieval problem: a step needs two values found before (Musat 2024, 3.1)."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.errors import require, require_types
-from headway.tasks.base import Batch, Order, Relation, Task, require_code, sinusoid
+from headway.errors import require
+from headway.fields import AtLeastOne, AtLeastTwo
+from headway.tasks.base import Batch, Task
+from headway.tasks.codes import Base, Even, at_queries, coded, sinusoid
+from headway.tasks.relations import Edges
+from headway.theory import Flow, Order, conditional_flow
 
 
 @dataclass(frozen=True)
-class ConditionalConfig:
-    """The conditional retrieval problem's parameters.
-
-    Attributes:
-        n_values: M, values of x and of y; the table has M² rows.
-        n_chains: N, queries, each with a cell (x, y) of the table to itself; at most M².
-        d_token: K, dimensions of a token and of the position code; even.
-        curriculum: the implicit curriculum (IC): predict x, y and z rather than z alone.
-        position_code: a code for every token, or one for all tokens of a pair or row.
-        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); none picks
-            the base whose longest wave is 1.25 sequences.
-        order: table first and queries' facts last, or the other way round.
-    """
-
-    n_values: int = 2
-    n_chains: int = 4
-    d_token: int = 4
-    curriculum: bool = True
-    position_code: Literal["token", "pair"] = "token"
-    position_base: float | None = 10_000.0
-    order: Order = "deep-first"
-
-    def __post_init__(self):
-        require_types(self, "task.")
-        require(self.n_values >= 2, "task.n_values", self.n_values, "a whole number of at least 2")
-        require(
-            1 <= self.n_chains <= self.n_values**2,
-            "task.n_chains",
-            self.n_chains,
-            f"from 1 to {self.n_values**2} (one row of the table each)",
-        )
-        require_code(self.d_token, self.position_base)
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """What a query must predict."""
-        return ("x", "y", "z") if self.curriculum else ("z",)
-
-
 class Conditional(Task):
-    """Samples sequences `… x y z … a y … a x … a`; asks for z, which needs both x and y.
+    """Sequences `… x y z … a y … a x … a`; asks for z, which needs both x and y.
 
     The table holds a row x y z for *every* pair (x, y), so that neither value alone tells z, as in
     the functions formulation of appendix A.4. With M = 2, the values x, x' and y, y', and two
@@ -66,46 +32,74 @@ class Conditional(Task):
 
     Roles: `a` is the query; `ax.a ax.x` the tokens of its x fact; `ay.a ay.y` those of its y
     fact; `xy.x xy.y xy.z` the tokens of its row of the table.
+
+    Attributes:
+        n_values: M, values of x and of y; the table has M² rows.
+        n_chains: N, queries, each with a cell (x, y) of the table to itself; at most M².
+        d_token: K, dimensions of a token and of the position code; even.
+        position_code: a code for every token, or one for all tokens of a pair or row.
+        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); None picks
+            the base whose longest wave is 1.25 sequences.
+        order: table first and queries' facts last, or the other way round.
     """
 
-    role_names = ("a", "ax.a", "ax.x", "ay.a", "ay.y", "xy.x", "xy.y", "xy.z")
+    n_values: AtLeastTwo = 2
+    n_chains: AtLeastOne = 4  # pyright: ignore[reportIncompatibleMethodOverride]
+    d_token: Even = 4
+    position_code: Literal["token", "pair"] = "token"
+    position_base: Base | None = 10_000.0
+    order: Order = "deep-first"
 
-    def __init__(self, config: ConditionalConfig | None = None, device: str = "cpu"):
-        self.config = config = config or ConditionalConfig()
-        m, n, k = config.n_values, config.n_chains, config.d_token
-        table = 3 * m * m
-        self.length = table + 5 * n
-        self.n_chains = self.n_read = n
-        self.d_token, self.d_input = k, 2 * k
-        self.d_target = k * len(config.asked)
-        self.hop_names = config.asked
-        if config.order == "deep-first":
-            self._table_start, self._y_start, self._x_start = 0, table, table + 2 * n
-        else:
-            self._x_start, self._y_start, self._table_start = 0, 2 * n, 4 * n
-        self._query_start = table + 4 * n
+    def __post_init__(self):
+        super().__post_init__()
+        most = self.n_values**2
+        allowed = f"from 1 to {most} (one row of the table each)"
+        require(self.n_chains <= most, "task.n_chains", self.n_chains, allowed)
 
-        positions = torch.arange(self.length)
-        if config.position_code == "pair":
-            positions = torch.empty(self.length, dtype=torch.long)
-            for start, rows, width in (
-                (self._table_start, m * m, 3),
-                (self._y_start, n, 2),
-                (self._x_start, n, 2),
-                (self._query_start, n, 1),
-            ):
-                positions[start : start + rows * width] = start + torch.arange(
-                    rows
-                ).repeat_interleave(width)
-            positions = positions.unique(return_inverse=True)[1]
-        self.position_code: Float[Tensor, "position token"] = sinusoid(
-            positions, k, config.position_base
-        ).to(device)
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return ("a", "ax.a", "ax.x", "ay.a", "ay.y", "xy.x", "xy.y", "xy.z")
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        return ("x", "y", "z")
 
     @property
     def hop_order(self) -> list[tuple[str, str]]:
         """Both x and y are nearer to the query than z; between them there is no order."""
-        return [("x", "z"), ("y", "z")] if self.config.curriculum else []
+        return [("x", "z"), ("y", "z")]
+
+    @property
+    def label(self) -> str:
+        return f"M={self.n_values}"
+
+    @property
+    def title(self) -> str:
+        return "Looking up what needs two facts at once"
+
+    @property
+    def reading(self) -> str:
+        return (
+            f"A table with a row x y z for each of {self.n_values**2} pairs of values, facts that"
+            " give every query a its y and its x, and the queries, which ask for z. The number"
+            " tells which query a position belongs to; rows that nobody asks for are marked with a"
+            " dot. Symbols are random vectors drawn afresh for every sequence."
+        )
+
+    def flow(self) -> Flow:
+        return conditional_flow(self.order)
+
+    @property
+    def length(self) -> int:
+        return 3 * self.n_values**2 + 5 * self.n_chains
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """Where the table, the y facts, the x facts and the queries begin."""
+        table, n = 3 * self.n_values**2, self.n_chains
+        if self.order == "deep-first":
+            return {"table": 0, "y": table, "x": table + 2 * n, "query": table + 4 * n}
+        return {"table": 4 * n, "y": 2 * n, "x": 0, "query": table + 4 * n}
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws symbols, the row of the table each query asks for, and every shuffle.
@@ -113,7 +107,7 @@ class Conditional(Task):
         Returns: the symbols a, x, y, z side by side; each query's cell; the slot of every row of
             the table; the slots of every chain in the queries, the x facts and the y facts.
         """
-        m, n, device = self.config.n_values, self.n_chains, generator.device
+        m, n, device = self.n_values, self.n_chains, generator.device
 
         def shuffled(*shape: int) -> Tensor:
             noise = torch.rand(count, *shape, generator=generator, device=device)
@@ -124,60 +118,63 @@ class Conditional(Task):
         )
         return symbols, shuffled(m * m)[:, :n], shuffled(m * m), shuffled(3, n)
 
-    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
-        """Puts the table's rows, both kinds of facts and the queries at their slots."""
-        m, n, k = self.config.n_values, self.n_chains, self.d_token
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        m, n = self.n_values, self.n_chains
         symbols = draws[0]
         cells, rows, slots = (drawn.long() for drawn in draws[1:])
         a, x, y, z = symbols.split([n, m, m, m * m], dim=1)
-        own_x, own_y = (
-            values.gather(1, index[..., None].expand(-1, -1, k))
-            for values, index in ((x, cells // m), (y, cells % m))
-        )
-        own_z = z.gather(1, cells[..., None].expand(-1, -1, k))
+        each = torch.arange(len(a), device=a.device)[:, None]
+        own_x, own_y, own_z = x[each, cells // m], y[each, cells % m], z[each, cells]
 
-        inputs = symbols.new_empty(len(symbols), self.length, 2 * k)
-        inputs[..., k:] = self.position_code
+        def placed(where: str, width: int, slot: Tensor) -> list[Tensor]:
+            return [self.starts[where] + width * slot + i for i in range(width)]
 
-        def put(start: int, width: int, slot: Tensor, *columns: Tensor) -> list[Tensor]:
-            where = [start + width * slot + i for i in range(width)]
-            for positions, tokens in zip(where, columns, strict=True):
-                inputs[..., :k].scatter_(1, positions[..., None].expand(-1, -1, k), tokens)
-            return where
-
-        x_of_row, y_of_row = x.repeat_interleave(m, 1), y.repeat(1, m, 1)
-        table = put(self._table_start, 3, rows, x_of_row, y_of_row, z)
-        queries = put(self._query_start, 1, slots[:, 0], a)
-        x_fact = put(self._x_start, 2, slots[:, 1], a, own_x)
-        y_fact = put(self._y_start, 2, slots[:, 2], a, own_y)
-        own_row = [positions.gather(1, cells) for positions in table]
+        table, queries = placed("table", 3, rows), placed("query", 1, slots[:, 0])
+        x_fact, y_fact = placed("x", 2, slots[:, 1]), placed("y", 2, slots[:, 2])
+        tokens = x.repeat_interleave(m, 1), y.repeat(1, m, 1), z, a, a, own_x, a, own_y
+        positions = torch.cat([*table, *queries, *x_fact, *y_fact], dim=1)
+        inputs = coded(torch.cat(tokens, dim=1), positions, code_of(self, symbols.device))
+        own_row = [places.gather(1, cells) for places in table]
         roles = torch.stack([*queries, *x_fact, *y_fact, *own_row], dim=1)
+        targets = torch.stack([own_x, own_y, own_z], dim=2)
+        return Batch(inputs, at_queries(targets, slots[:, 0]), roles)
 
-        asked = [own_x, own_y, own_z] if self.config.curriculum else [own_z]
-        targets = torch.stack(asked, dim=2)
-        at_query = slots[:, 0, :, None, None].expand_as(targets)
-        return Batch(inputs, torch.zeros_like(targets).scatter_(1, at_query, targets), roles)
-
-    def relations(self, batch: Batch) -> dict[str, Relation]:
+    def relations(self, batch: Batch) -> dict[str, Edges]:
         """As in every task, and from each query to all the rows of its x, or of its y."""
         relations = super().relations(batch)
-        m, k = self.config.n_values, self.d_token
+        m, k = self.n_values, self.d_token
         tokens = batch.inputs[..., :k]
-        rows = self._table_start + 3 * torch.arange(m * m, device=batch.roles.device)
+        rows = self.starts["table"] + 3 * torch.arange(m * m, device=batch.roles.device)
         for i, role in enumerate(("xy.x", "xy.y")):
-            own = batch.roles[:, self.role_names.index(role)]
+            own = batch.roles[:, self.roles.index(role)]
             column = tokens[:, rows + i]
             mine = tokens.gather(1, own[..., None].expand(-1, -1, k))
             same = (column[:, None] == mine[:, :, None]).all(-1)
             keys = (rows + i)[same.float().topk(m, dim=-1).indices]
-            name = f"a→{role} (rows of the same {'xy'[i]})"
-            relations[name] = Relation(name, batch.roles[:, 0], keys)
+            name = f"a←{role} (rows of the same {'xy'[i]})"
+            relations[name] = Edges(batch.roles[:, 0], keys, "measured")
         return relations
 
-    def reference_losses(self) -> dict[str, float]:
-        """Predicting zero, the mean of all candidates (hop by hop), and z knowing x alone."""
-        m = self.config.n_values
+    def reference_losses(self) -> dict[str, dict[str, float]]:
+        """Predicting zero, the mean of all candidates, and z knowing x alone."""
+        m = self.n_values
         values, cells = 1 - 1 / m, 1 - 1 / m**2
-        hops = {"x": values, "y": values, "z": cells}
-        mean = sum(hops[name] for name in self.hop_names) / self.n_hops
-        return {"zero": 1.0, "mean of the candidates": mean, "z from x alone": values}
+        return {
+            "zero": dict.fromkeys(self.hops, 1.0),
+            "mean of the candidates": {"x": values, "y": values, "z": cells},
+            "z from x alone": {"z": values},
+        }
+
+
+@cache
+def code_of(task: Conditional, device: torch.device) -> Float[Tensor, "position token"]:
+    """The position code of a task on a device."""
+    positions = torch.arange(task.length)
+    if task.position_code == "pair":
+        n, rows = task.n_chains, task.n_values**2
+        for name, count, width in (("table", rows, 3), ("y", n, 2), ("x", n, 2), ("query", n, 1)):
+            start = task.starts[name]
+            places = start + torch.arange(count).repeat_interleave(width)
+            positions[start : start + count * width] = places
+        positions = positions.unique(return_inverse=True)[1]
+    return sinusoid(positions, task.d_token, task.position_base).to(device)

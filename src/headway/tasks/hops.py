@@ -3,53 +3,49 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import torch
+from annotated_types import Ge, Le
 from jaxtyping import Int
 from torch import Tensor
 
-from headway.errors import require, require_types
-from headway.tasks.base import NONE, UNASKED, Batch, Relation, Task, previous_token
+from headway.errors import require
+from headway.fields import Depth
+from headway.tasks.base import Batch, Task
+from headway.tasks.relations import NO_KEY, Edges, previous_token
+from headway.tasks.targets import IGNORE_INDEX, Tokens
 
 
 @dataclass(frozen=True)
-class HopsConfig:
-    """The k-hop problem's parameters; in the paper 4 symbols and sequences of 100.
+class SeveralHops(Task, registered=False):
+    """Asks where hops lead among symbols, for several numbers of hops, `asked`, that rise."""
 
-    Attributes:
-        hops: the k that are asked, rising; every sequence has one of them.
-        n_symbols: that sequences are made of.
-        n_places: symbols in a sequence.
-    """
-
-    hops: tuple[int, ...] = (1, 2, 4, 8)
-    n_symbols: int = 4
-    n_places: int = 100
+    asked: tuple[Depth, ...] = (1,)
+    n_symbols: int = 2
 
     def __post_init__(self):
-        require_types(self, "task.")
-        require_hops(self.hops)
-        require(
-            3 <= self.n_symbols <= 256,
-            "task.n_symbols",
-            self.n_symbols,
-            "from 3 (of two, none of which comes twice in a row, each is the other's next) to 256",
-        )
-        require(self.n_places >= 3, "task.n_places", self.n_places, "a whole number of at least 3")
+        super().__post_init__()
+        rising = len(self.asked) > 0 and all(low < high for low, high in pairwise((0, *self.asked)))
+        allowed = "whole numbers of at least 1 that rise"
+        require(rising, "task.asked", self.asked, allowed)
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        return tuple(f"hop {k}" for k in self.asked)
+
+    @property
+    def label(self) -> str:
+        return "k=" + ",".join(map(str, self.asked))
+
+    def reference_losses(self) -> dict[str, dict[str, float]]:
+        """Saying every symbol with the same probability."""
+        return {"any symbol": dict.fromkeys(self.hops, math.log(self.n_symbols))}
 
 
-def require_hops(hops: tuple[int, ...]) -> None:
-    """Checks which numbers of hops are asked.
-
-    Raises:
-        HeadwayError: if there are none, one is below 1, or they do not rise.
-    """
-    rising = bool(hops) and all(low < high for low, high in pairwise((0, *hops)))
-    require(rising, "task.hops", hops, "whole numbers of at least 1 that rise")
-
-
-class Hops(Task):
-    """Samples sequences k X_1 … X_T; asks at every place i for hop_k(i).
+@dataclass(frozen=True)
+class Hops(SeveralHops):
+    """Sequences k X_1 … X_T; asks at every place i for hop_k(i).
 
     Symbols are uniform but for that none comes twice in a row. find^1(i) is the latest j ≤ i with
     X_{j-1} = X_i: the place after the last place that held the same symbol. find^k follows it k
@@ -62,88 +58,82 @@ class Hops(Task):
     none.
 
     Tokens: the symbols, then one for every k, then none.
+
+    Attributes:
+        asked: the k that are asked, rising; every sequence has one of them.
+        n_symbols: that sequences are made of; 4 in the paper. At least 3: of two, none of which
+            comes twice in a row, each is the other's next.
+        n_places: symbols in a sequence; 100 in the paper.
     """
 
-    def __init__(self, config: HopsConfig | None = None, device: str = "cpu"):
-        self.config = config = config or HopsConfig()
-        self.n_read = config.n_places
-        self.length = 1 + config.n_places
-        self.d_input = 2
-        self.vocabulary = self.d_target = config.n_symbols + len(config.hops) + 1
-        self.none = self.vocabulary - 1
-        self.hop_names = tuple(f"hop {k}" for k in config.hops)
-        self._hops = torch.tensor(config.hops, device=device)
+    asked: tuple[Depth, ...] = (1, 2, 4, 8)
+    n_symbols: Annotated[int, Ge(3), Le(256)] = 4
+    n_places: Annotated[int, Ge(3)] = 100
+
+    @property
+    def vocabulary(self) -> int:
+        """Symbols, a token for every k, and one for none."""
+        return self.n_symbols + len(self.asked) + 1
+
+    @property
+    def targets(self) -> Tokens:
+        return Tokens(self.vocabulary)
+
+    @property
+    def none(self) -> int:
+        """The answer where hops lead nowhere."""
+        return self.vocabulary - 1
 
     @property
     def n_depths(self) -> int:
-        """Sequences may be of the first few k alone."""
-        return len(self.config.hops)
+        return len(self.asked)
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draws the first symbol and the step from each to the next, and what decides k."""
-        n, places, device = self.config.n_symbols, self.config.n_places, generator.device
+        n, places, device = self.n_symbols, self.n_places, generator.device
         first = torch.randint(n, (count, 1), generator=generator, device=device)
         steps = torch.randint(1, n, (count, places - 1), generator=generator, device=device)
         chosen = torch.rand(count, generator=generator, device=device)
         return torch.cat([first, steps], dim=1).to(torch.uint8), chosen
 
-    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
-        """Puts k in front of the symbols; what is asked of a sequence is the column of its k.
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        """Puts k in front of the symbols; what is asked of a sequence is the column of its k."""
+        return self.shallower(draws, len(self.asked))
 
-        Args:
-            draws: what `draw` drew.
-            depth: only the first so many k; none means all.
-        """
+    def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
+        """Asks only for the first so many k."""
         steps, chosen = draws
-        symbols = steps.long().cumsum(1) % self.config.n_symbols
-        which = (chosen * (self.n_depths if depth is None else depth)).long()
-        found = find(symbols, max(self.config.hops))[
-            self._hops[which] - 1, torch.arange(len(which))
-        ]
-        answers = symbols.gather(1, found.clamp(min=0)).where(found != NONE, self.none)
-        targets = answers[:, :, None].repeat(1, 1, len(self.config.hops))
-        asked = which[:, None] == torch.arange(len(self.config.hops), device=which.device)
-        targets = targets.where(asked[:, None], UNASKED)
-        tokens = torch.cat([self.config.n_symbols + which[:, None], symbols], dim=1)
-        places = torch.arange(self.length, device=tokens.device).expand_as(tokens)
-        roles = tokens.new_empty(len(tokens), 0, 0)
-        return Batch(torch.stack([tokens, places], dim=-1), targets, roles)
+        symbols = steps.long().cumsum(1) % self.n_symbols
+        which = (chosen * depth).long()
+        ks = torch.tensor(self.asked, device=which.device)
+        rows = torch.arange(len(which), device=which.device)
+        found = find(symbols, max(self.asked))[ks[which] - 1, rows]
+        answers = symbols.gather(1, found.clamp(min=0)).where(found != NO_KEY, self.none)
+        asked = which[:, None] == torch.arange(len(self.asked), device=which.device)
+        targets = answers[:, :, None].where(asked[:, None], IGNORE_INDEX)
+        return Batch(torch.cat([self.n_symbols + which[:, None], symbols], dim=1), targets)
 
-    @property
-    def path_names(self) -> tuple[str, ...]:
-        """`previous token`, and find^j for every j up to the largest k."""
-        deepest = range(1, max(self.config.hops) + 1)
-        return ("previous token", *(f"find^{j}" for j in deepest))
-
-    def paths(self, batch: Batch) -> dict[str, Relation]:
+    def relations(self, batch: Batch) -> dict[str, Edges]:
         """From every place to the one before, and to find^j, if it is there."""
-        symbols = batch.inputs[:, 1:, 0]
+        symbols = batch.inputs[:, 1:]
         places = torch.arange(1, self.length, device=symbols.device).expand_as(symbols)
-        relations = {"previous token": previous_token(batch)}
-        for j, found in enumerate(find(symbols, max(self.config.hops)), start=1):
-            keys = (found + 1).where(found != NONE, NONE)
-            queries = places.where(found != NONE, NONE)
-            relations[f"find^{j}"] = Relation(f"find^{j}", queries, keys[..., None])
+        relations = {"previous token": previous_token(batch.inputs)}
+        for j, found in enumerate(find(symbols, max(self.asked)), start=1):
+            keys = (found + 1).where(found != NO_KEY, NO_KEY)
+            queries = places.where(found != NO_KEY, NO_KEY)
+            relations[f"find^{j}"] = Edges(queries, keys[..., None])
         return relations
-
-    def relations(self, batch: Batch) -> dict[str, Relation]:
-        """The paths: there are no others."""
-        return self.paths(batch)
-
-    def reference_losses(self) -> dict[str, float]:
-        """Saying every symbol with the same probability."""
-        return {"any symbol": math.log(self.config.n_symbols)}
 
 
 def find(symbols: Int[Tensor, "batch place"], most: int) -> Int[Tensor, "{most} batch place"]:
-    """find^1 to find^most of every place, counted from 0, or `NONE` where there is none."""
+    """find^1 to find^most of every place, counted from 0, or `NO_KEY` where there is none."""
     count, length = symbols.shape
     at = torch.arange(length, device=symbols.device)
     same = (symbols[:, :, None] == symbols[:, None]) & (at < at[:, None])
-    last = torch.where(same, at, NONE).amax(-1)
-    once = torch.where(last == NONE, NONE, last + 1)
+    last = torch.where(same, at, NO_KEY).amax(-1)
+    once = torch.where(last == NO_KEY, NO_KEY, last + 1)
     found = [once]
     for _ in range(most - 1):
         before = found[-1]
-        found.append(once.gather(1, before.clamp(min=0)).where(before != NONE, NONE))
+        found.append(once.gather(1, before.clamp(min=0)).where(before != NO_KEY, NO_KEY))
     return torch.stack(found).view(most, count, length)

@@ -1,14 +1,17 @@
 """The retrieval problem with every position told its chain and its role."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from headway.tasks.base import Batch
-from headway.tasks.retrieval import Retrieval, RetrievalConfig
+from headway.tasks.retrieval import Retrieval
 
 
+@dataclass(frozen=True)
 class Labelled(Retrieval):
-    """Samples the sequences of `Retrieval`, with labels in place of the position code.
+    """The sequences of `Retrieval`, with labels in place of the position code.
 
     With D = 2 and the chains a b c and p q r, whose ids are 0 and 1, one sequence reads
 
@@ -18,23 +21,23 @@ class Labelled(Retrieval):
 
     so the model reads a token (K numbers), a one-hot chain (N) and a one-hot role (2D + 1). Any
     attention along paths can be written into a single head, and so any pattern of paths planted
-    in a model: for scoring discovery, not for learning. The config's position code is not used.
+    in a model: for scoring discovery, not for learning. The position code is not used.
     """
 
-    def __init__(self, config: RetrievalConfig | None = None, device: str = "cpu"):
-        super().__init__(config, device)
-        self.d_input = self.d_token + self.n_chains + len(self.role_names)
-
-    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
-        """Puts every chain's symbols at the slots drawn for it, and labels every position."""
-        batch = super().assemble(draws, depth)
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        batch = super().assemble(draws)
         roles = batch.roles
         count, n_roles, n_chains = roles.shape
-        inputs = batch.inputs.new_zeros(count, batch.inputs.shape[1], self.d_input)
-        inputs[..., : self.d_token] = batch.inputs[..., : self.d_token]
+        k, length = self.d_token, batch.inputs.shape[1]
+        inputs = batch.inputs.new_zeros(count, length, k + n_chains + n_roles)
+        inputs[..., :k] = batch.inputs[..., :k]
         at = torch.arange(count, device=roles.device)[:, None, None]
         chain = torch.arange(n_chains, device=roles.device)
         role = torch.arange(n_roles, device=roles.device)[:, None]
-        inputs[at, roles, self.d_token + chain] = 1
-        inputs[at, roles, self.d_token + n_chains + role] = 1
+        inputs[at, roles, k + chain] = 1
+        inputs[at, roles, k + n_chains + role] = 1
         return Batch(inputs, batch.targets, roles)
+
+    def flow(self) -> None:
+        """None: where every position is told its role, attention needs nothing in common."""
+        return None

@@ -2,55 +2,22 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from typing import Annotated
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Int
 from torch import Tensor
 
-from headway.errors import require, require_types
+from headway.errors import require
+from headway.fields import AtLeastOne, NotNegative
 from headway.tasks.base import Batch, Task
 
 
 @dataclass(frozen=True)
-class RecallConfig:
-    """Factual recall's parameters (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
-
-    Attributes:
-        n_subjects: S.
-        n_relations: R.
-        n_answers: |A_r|, answers that a relation can have; no two relations share one.
-        n_noise: tokens that say nothing.
-        length: positions in a sequence, the last token (EOS) among them.
-    """
-
-    n_subjects: int = 16
-    n_relations: int = 4
-    n_answers: int = 8
-    n_noise: int = 8
-    length: int = 16
-
-    def __post_init__(self):
-        require_types(self, "task.")
-        for name in ("n_subjects", "n_relations", "n_answers"):
-            value = getattr(self, name)
-            require(value >= 1, f"task.{name}", value, "a whole number of at least 1")
-        require(
-            self.length >= 3,
-            "task.length",
-            self.length,
-            "a whole number of at least 3 (a subject, a relation, and the last token)",
-        )
-        least = 1 if self.length > 3 else 0
-        require(
-            self.n_noise >= least,
-            "task.n_noise",
-            self.n_noise,
-            f"a whole number of at least {least} with task.length = {self.length}",
-        )
-
-
 class Recall(Task):
-    """Samples sequences with one subject and one relation; asks for the answer at the end.
+    """Sequences with one subject and one relation; asks for the answer at the end.
 
     One sequence of six positions reads
 
@@ -59,64 +26,103 @@ class Recall(Task):
     and its target is a*(s1, r2), one of the answers A_r2 that relation 2 can have. Which it is, was
     drawn uniformly from A_r for every subject, by the task and not by a run's seed: it cannot be
     found in the sequence and must be memorised. Subject and relation stand at random places, in
-    either order; every other place holds noise.
+    either order; every other place holds noise (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
 
     Roles: EOS, the query; subject; relation. Noise plays none.
+
+    Attributes:
+        n_subjects: S; their tokens come first, then those of relations, noise, EOS and answers.
+        n_relations: R.
+        n_answers: |A_r|, answers that a relation can have; no two relations share one.
+        n_noise: tokens that say nothing.
+        length: positions in a sequence, the last token (EOS) among them.
     """
 
-    def __init__(self, config: RecallConfig | None = None, device: str = "cpu"):
-        self.config = config = config or RecallConfig()
-        s, r, a = config.n_subjects, config.n_relations, config.n_answers
-        self.length, self.n_read, self.n_chains = config.length, 1, 1
-        self.first_relation = s
-        self.first_noise = s + r
-        self.eos = self.first_noise + config.n_noise
-        self.first_answer = self.eos + 1
-        self.vocabulary = self.first_answer + r * a
-        self.d_input, self.d_target = 2, self.vocabulary
-        self.hop_names = ("answer",)
-        self.role_names = ("EOS", "subject", "relation")
-        fixed = torch.Generator().manual_seed(0)
-        drawn = torch.randint(a, (s, r), generator=fixed).to(device)
-        answers = self.first_answer + torch.arange(r * a, device=device)
-        self.answers: Int[Tensor, "relation answer"] = answers.view(r, a)
-        self.facts: Int[Tensor, "subject relation"] = drawn + self.answers[:, 0]
+    n_subjects: AtLeastOne = 16
+    n_relations: AtLeastOne = 4
+    n_answers: AtLeastOne = 8
+    n_noise: NotNegative = 8
+    length: Annotated[int, Ge(3)] = 16  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    def __post_init__(self):
+        super().__post_init__()
+        least = 1 if self.length > 3 else 0
+        allowed = f"a whole number of at least {least} with task.length = {self.length}"
+        require(self.n_noise >= least, "task.n_noise", self.n_noise, allowed)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return ("EOS", "subject", "relation")
+
+    @property
+    def label(self) -> str:
+        return f"S={self.n_subjects}"
+
+    @property
+    def first_noise(self) -> int:
+        return self.n_subjects + self.n_relations
+
+    @property
+    def eos(self) -> int:
+        return self.first_noise + self.n_noise
+
+    @property
+    def first_answer(self) -> int:
+        """The token of the first answer; all after it are answers, too."""
+        return self.eos + 1
+
+    @property
+    def vocabulary(self) -> int:
+        return self.first_answer + self.n_relations * self.n_answers
+
+    def answers(self, device: torch.device | str = "cpu") -> Int[Tensor, "relation answer"]:
+        """The tokens that are answers of a relation."""
+        count = self.n_relations * self.n_answers
+        tokens = self.first_answer + torch.arange(count, device=device)
+        return tokens.view(self.n_relations, self.n_answers)
+
+    def facts(self, device: torch.device | str = "cpu") -> Int[Tensor, "subject relation"]:
+        """The answer of every subject and relation."""
+        return facts_of(self, torch.device(device))
 
     def draw(
         self, count: int, generator: torch.Generator
     ) -> tuple[Int[Tensor, "batch 2"], Int[Tensor, "batch 2"], Int[Tensor, "batch place"]]:
-        """Draws subject and relation, their two places, and noise for all places before EOS."""
-        config, device = self.config, generator.device
 
         def integers(high: int, *shape: int) -> Tensor:
-            return torch.randint(high, shape, generator=generator, device=device)
+            return torch.randint(high, shape, generator=generator, device=generator.device)
 
-        asked = [integers(config.n_subjects, count), integers(config.n_relations, count)]
-        before = config.length - 1
+        asked = [integers(self.n_subjects, count), integers(self.n_relations, count)]
+        before = self.length - 1
         first, second = integers(before, count), integers(before - 1, count)
         places = torch.stack([first, second + (second >= first)], dim=1)
-        noise = integers(max(config.n_noise, 1), count, before)
+        noise = integers(max(self.n_noise, 1), count, before)
         return torch.stack(asked, dim=1), places, noise
 
-    def assemble(self, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
-        """Puts subject and relation at their places among the noise, and EOS at the end."""
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
         asked, places, noise = draws
-        count, last = len(asked), self.length - 1
-        tokens = torch.full((count, self.length), self.eos, device=asked.device)
+        count, last, device = len(asked), self.length - 1, asked.device
+        tokens = torch.full((count, self.length), self.eos, device=device)
         tokens[:, :last] = self.first_noise + noise
-        offsets = torch.tensor([0, self.first_relation], device=asked.device)
+        offsets = torch.tensor([0, self.n_subjects], device=device)
         tokens.scatter_(1, places, asked + offsets)
-        position = torch.arange(self.length, device=asked.device).expand_as(tokens)
-        targets = self.facts[asked[:, 0], asked[:, 1]]
+        targets = self.facts(device)[asked[:, 0], asked[:, 1]]
         roles = torch.cat([torch.full_like(places[:, :1], last), places], dim=1)
-        inputs = torch.stack([tokens, position], dim=-1)
-        return Batch(inputs, targets[:, None, None], roles[..., None])
+        return Batch(tokens, targets[:, None, None], roles[..., None])
 
-    def reference_losses(self) -> dict[str, float]:
+    def reference_losses(self) -> dict[str, dict[str, float]]:
         """Predicting all tokens alike, all answers, and all answers of the relation."""
-        a, r = self.config.n_answers, self.config.n_relations
+        a, r = self.n_answers, self.n_relations
         return {
-            "uniform": math.log(self.d_target),
-            "any answer": math.log(r * a),
-            "any answer of the relation": math.log(a),
+            "uniform": {"answer": math.log(self.vocabulary)},
+            "any answer": {"answer": math.log(r * a)},
+            "any answer of the relation": {"answer": math.log(a)},
         }
+
+
+@cache
+def facts_of(task: Recall, device: torch.device) -> Int[Tensor, "subject relation"]:
+    """The facts of a task on a device."""
+    shape, fixed = (task.n_subjects, task.n_relations), torch.Generator().manual_seed(0)
+    drawn = torch.randint(task.n_answers, shape, generator=fixed)
+    return (drawn + task.answers()[:, 0]).to(device)

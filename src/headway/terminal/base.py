@@ -1,41 +1,33 @@
-"""What every screen shares: the terminal's width, curves and times as text."""
+"""What every screen shares: the terminal, at most 80 columns wide; files that can be written."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from headway.errors import require
-
-BLOCKS = " ▁▂▃▄▅▆▇█"
-WIDTH = 80
+from headway.output import Screen, plain
+from headway.text import width
 
 
 def console() -> Console:
     """The terminal, at most 80 columns wide, so that output reads the same everywhere."""
-    wide = Console(highlight=False)
-    return wide if wide.width <= WIDTH else Console(highlight=False, width=WIDTH)
+    file = sys.stdout.for_drawing() if isinstance(sys.stdout, Screen) else sys.stdout
+    return PlainConsole(file=cast(TextIO, file), highlight=False, width=width())
 
 
-def sparkline(values: list[float], width: int, top: float = 1.0) -> str:
-    """A curve between 0 and `top` as `width` characters, each the mean of its share of values."""
-    if not values:
-        return ""
-    width = min(width, len(values))
-    edges = [round(i * len(values) / width) for i in range(width + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
-    return "".join(BLOCKS[min(8, max(0, round(8 * mean / top)))] for mean in means)
+class PlainConsole(Console):
+    """A terminal in which no text moves the cursor; displays do."""
 
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: `48 s`, `3 min 05 s`, `2 h 07 min`."""
-    seconds = round(seconds)
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02d} s"
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """What is shown, piece by piece."""
+        for one in super().render(renderable, options):
+            yield one if one.control else Segment(plain(one.text), one.style)
 
 
 def require_file(path: Path, endings: Sequence[str]) -> None:

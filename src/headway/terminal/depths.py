@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.papers.depths import SOLVED, Cell, trained
-from headway.terminal.base import console, duration
+from headway.terminal.base import console
+from headway.text import duration
 
 
 def print_depths(cells: Sequence[Cell]) -> None:

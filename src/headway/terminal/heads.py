@@ -10,7 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headway.terminal.base import console, duration
+from headway.terminal.base import console
+from headway.text import duration
 
 SHOWN = 10
 """So many of the ranked heads are printed; the page and `heads.json` have all."""

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.language.accuracy import Cell
-from headway.terminal.base import console, duration
+from headway.terminal.base import console
+from headway.text import duration
 
 
 def print_cells(cells: Sequence[Cell]) -> None:

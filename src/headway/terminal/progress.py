@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from headway.errors import HeadwayError
-from headway.terminal.base import console, duration, sparkline
+from headway.terminal.base import console
+from headway.text import duration, sparkline
 from headway.training import Run
 from headway.training.loop import Watch
 
@@ -45,9 +45,10 @@ class Progress:
             self.live.update(self.panel(run, step, end), refresh=True)
         if self.live is None and metrics and (self.evaluations % 10 == 1 or step == end):
             hops = "  ".join(f"{hop} {x:.3f}" for hop, x in metrics["partial"].items())
-            rate = metrics["examples_per_second"]
+            rate, loss = metrics["examples_per_second"], metrics["val_loss"]
+            early = "  stopped early" if loss < run.config.training.stop_below else ""
             print(
-                f"step {step:6d}/{end}  loss {metrics['val_loss']:.3f}  {hops}  {rate:.0f} ex/s",
+                f"step {step:6d}/{end}  loss {loss:.3f}  {hops}  {rate:.0f} ex/s" + early,
                 flush=True,
             )
 
@@ -89,23 +90,3 @@ def watching() -> Iterator[Watch]:
         return
     with Live(console=console(), auto_refresh=False) as live:
         yield Progress(live)
-
-
-def print_outcome(run: Run) -> None:
-    """How a training run ended."""
-    outcome = run.read("outcome.json")
-    if outcome is None:
-        raise HeadwayError(f"{run.folder}: the run has not ended yet")
-    hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in outcome["partial"].items())
-    print(
-        f"{outcome['status']}: validation {run.task.measure} {outcome['val_loss']:.4f} ({hops})"
-        f"\n      after {outcome['step']} steps, {duration(outcome['seconds'])}"
-        f"{said_of_attempts(outcome)}"
-        f"\nrun   {run.folder}"
-    )
-
-
-def said_of_attempts(outcome: dict[str, Any]) -> str:
-    """Which attempts were given up before the one that counts, in words."""
-    steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
-    return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""

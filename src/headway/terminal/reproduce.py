@@ -7,7 +7,8 @@ from rich.text import Text
 
 from headway.papers.claims import Verdict
 from headway.papers.reproduce import Cost, Result
-from headway.terminal.base import console, duration
+from headway.terminal.base import console
+from headway.text import duration
 
 LOOKS = {True: "green", False: "red", None: "dim"}
 

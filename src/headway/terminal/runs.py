@@ -7,7 +7,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from headway.terminal.base import console, duration
+from headway.terminal.base import console
+from headway.text import duration
 
 
 def print_runs(

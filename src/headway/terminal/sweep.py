@@ -13,8 +13,9 @@ from rich.text import Text
 from headway.sweeps import Board, Event, table
 from headway.sweeps.board import Standing
 from headway.sweeps.sweep import SweepWatch
-from headway.terminal.base import WIDTH, console, duration
+from headway.terminal.base import console
 from headway.terminal.runs import print_runs
+from headway.text import WIDTH, duration
 
 BAR = 24
 MOST = 100

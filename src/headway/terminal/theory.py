@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from headway import text
 from headway.circuits import Circuit, saved_discovery
-from headway.errors import require
-from headway.tasks.base import Order
-from headway.terminal.base import WIDTH, console
-from headway.terminal.circuit import drawing
+from headway.circuits.text import drawing
+from headway.errors import HeadwayError, require
+from headway.paths import Path
+from headway.terminal.base import console
 from headway.theory import (
     Flow,
     Holdings,
-    Path,
+    Order,
     Witness,
     bounds,
     closed_form,
-    flow_of,
     hop_flow,
     is_code,
+    is_minimal_circuit,
     witness,
 )
 from headway.training import Run
@@ -140,7 +141,9 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
         HeadwayError: if no circuit was found yet.
     """
     found = saved_discovery(run)
-    flow, causal = flow_of(run.config.task), run.config.model.causal
+    flow, causal = run.config.task.flow(), run.config.model.causal
+    if flow is None:
+        raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
     if figure is not None:
         _require_drawable(flow)
     along = flow.along(found.circuit.paths, causal, run.config.model.n_layers)
@@ -152,6 +155,8 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
     print_broken(along.broken)
+    if is_minimal_circuit(flow, found.circuit.paths, causal):
+        out.print("The circuit is minimal: without any one of its paths the flow would break.")
     if figure is not None:
         _draw(flow, causal, found.circuit.paths, along.stages, run.folder.name, figure)
 
@@ -165,7 +170,7 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     width = 7 + sum(
         2 + max(len(role), *(len(row[i]) for row in cells)) for i, role in enumerate(roles)
     )
-    if width > WIDTH:
+    if width > text.width():
         roles, cells = roles[-1:], [row[-1:] for row in cells]
     table = Table(box=None, pad_edge=False)
     table.add_column("layers", justify="right")
@@ -204,8 +209,8 @@ def print_witness(found: Witness) -> None:
     )
     lines = drawing(Circuit.of(found.paths), found.flow.roles)
     lines.append("● attended to   ▶ attends")
-    if max(map(len, lines)) > WIDTH:
-        lines = [f"  {layer}.{head}  {relation}" for layer, head, relation in found.paths]
+    if max(map(len, lines)) > text.width():
+        lines = [f"  {path}" for path in found.paths]
     for line in lines:
         out.print(line, markup=False)
     if found.flow.codes_first:
@@ -253,8 +258,8 @@ def print_broken(broken: Sequence[Path]) -> None:
         "The circuit breaks the flow: these paths look where nothing is shared with them",
         style="bold",
     )
-    for layer, head, relation in broken:
-        out.print(f"  {layer}.{head}  {relation}", markup=False)
+    for path in broken:
+        out.print(f"  {path}", markup=False)
     out.print(
         "Either the circuit lacks a path (one that costs little when cut), or the head finds its"
         " key by something else, such as its position: then assumption 1 is violated."

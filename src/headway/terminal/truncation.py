@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from rich.table import Table
 
-from headway.circuits.truncation import Row, Truncated
 from headway.language.truncation.effects import Effect
-from headway.models.truncation import INTACT, spans
+from headway.language.truncation.low_rank import INTACT, spans
+from headway.papers.truncation import Row, Truncated
 from headway.report.labels import layers_told, rounded, typeset
 from headway.terminal.base import console
 from headway.terminal.language import counting

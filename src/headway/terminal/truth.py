@@ -7,7 +7,6 @@ from rich.table import Table
 
 from headway.circuits import Score, total
 from headway.terminal.base import console
-from headway.terminal.circuit import path_said
 
 
 def print_score(score: Score) -> None:
@@ -20,7 +19,7 @@ def print_score(score: Score) -> None:
     )
     for what, paths in (("missing", score.missing), ("too much", score.extra)):
         if paths:
-            print(f"    {what}: " + "; ".join(map(path_said, paths)), flush=True)
+            print(f"    {what}: " + "; ".join(map(str, paths)), flush=True)
 
 
 def print_scores(scores: Sequence[Score]) -> None:

@@ -1,48 +1,51 @@
 """How few attention layers could do: information flow, simulated and proved."""
 
-from headway.theory.flow import Along, Flow, Holdings, Path, is_code
+from headway.theory.counting import Count, count_circuits, is_minimal_circuit, solves
+from headway.theory.flow import Along, Flow, Holdings, is_code
 from headway.theory.formulas import (
     closed_form,
     codes_first,
     fewest_paths,
-    one_path_a_head,
     theorem_1_bound,
 )
 from headway.theory.problems import (
+    Copies,
+    Order,
     PairOrder,
+    chain_depth,
     conditional_flow,
     facts_flow,
-    flow_of,
     hop_flow,
-    proven_minimum,
     retrieval_flow,
 )
 from headway.theory.simulation import minimum_layers, stretches
 from headway.theory.table import Bound, bounds
-from headway.theory.witnesses import Witness, necessary_roles, witness
+from headway.theory.witnesses import Witness, witness
 
 __all__ = [
     "Along",
     "Bound",
+    "Copies",
+    "Count",
     "Flow",
     "Holdings",
+    "Order",
     "PairOrder",
-    "Path",
     "Witness",
     "bounds",
+    "chain_depth",
     "closed_form",
     "codes_first",
     "conditional_flow",
+    "count_circuits",
     "facts_flow",
     "fewest_paths",
-    "flow_of",
     "hop_flow",
     "is_code",
+    "is_minimal_circuit",
     "minimum_layers",
-    "necessary_roles",
-    "one_path_a_head",
-    "proven_minimum",
     "retrieval_flow",
+    "solves",
     "stretches",
     "theorem_1_bound",
     "witness",

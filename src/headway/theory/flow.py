@@ -20,9 +20,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headway.errors import HeadwayError, require
-
-Path = tuple[int, int, str]
-"""Layer, head, and who attends to whom: `s0→s2`."""
+from headway.paths import Path
 
 Holdings = dict[str, frozenset[str]]
 """Role by role, the names of the pieces held."""
@@ -82,7 +80,6 @@ class Flow:
 
     @property
     def query(self) -> str:
-        """The role that is asked."""
         return self.roles[-1]
 
     @cached_property
@@ -184,7 +181,7 @@ class Flow:
         A broken path still brings what its key holds, as it does in the model that has it.
 
         Args:
-            paths: layer (from 0), head, and relation `query→key` between two roles.
+            paths: layer (from 0), head, and relation `query←key` between two roles.
             causal: whether a position sees only itself and what stands before it.
             layers: how many to follow; none means up to the last that has a path. Paths beyond
                 are left out.
@@ -192,12 +189,12 @@ class Flow:
         Raises:
             HeadwayError: if a path names a role that there is not.
         """
-        last = max((layer for layer, _, _ in paths), default=-1) + 1
+        last = max((path.layer for path in paths), default=-1) + 1
         held, visible = self.start(), self.visible(causal)
         stages, broken = [self.named(held)], list[Path]()
         for layer in range(last if layers is None else layers):
             found, after = self.attends(held, layer) & visible, held.copy()
-            for path in (path for path in paths if path[0] == layer):
+            for path in (path for path in paths if path.layer == layer):
                 query, key = (self.roles.index(role) for role in self.ends(path))
                 if not found[query, key]:
                     broken.append(path)
@@ -212,13 +209,13 @@ class Flow:
         Raises:
             HeadwayError: if there is no such role.
         """
-        query, _, key = path[2].partition("→")
-        for role in (query, key):
+        ends = path.relation.ends or ("", path.relation)
+        for role in ends:
             if role not in self.roles:
                 raise HeadwayError(
-                    f"path = {path[2]!r} is not allowed: roles are {', '.join(self.roles)}"
+                    f"path = {path.relation!r} is not allowed: roles are {', '.join(self.roles)}"
                 )
-        return query, key
+        return ends
 
 
 def is_code(piece: str) -> bool:

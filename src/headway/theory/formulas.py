@@ -1,4 +1,8 @@
-"""How many layers and paths a chain needs: formulas in exact integers. Proofs: docs/theory.md."""
+"""How many layers and paths a chain needs: formulas in exact integers. Proofs: docs/theory.md.
+
+Throughout, `depth` is D, retrieval steps; below 1 it is a `HeadwayError`. `causal` says whether a
+position sees only itself and what comes before it.
+"""
 
 from itertools import count
 
@@ -13,35 +17,9 @@ def closed_form(depth: int, causal: bool = True) -> int:
 
     - Without a mask every stretch grows at both ends by 2r + 1 where it had grown by r: r → 3r + 1.
     - With the mask it grows at one end only, and doubles.
-
-    Args:
-        depth: D, retrieval steps.
-        causal: whether a position sees only itself and what comes before it.
-
-    Raises:
-        HeadwayError: if `depth` is below 1.
     """
     require_depth(depth)
     return depth.bit_length() + 1 if causal else ceil_log(3, 4 * depth + 1)
-
-
-def one_path_a_head(depth: int, heads: int = 1) -> int:
-    """A lower bound under any mask, if every head attends to one place: ⌈log_{h+1}(2D + 1)⌉ layers.
-
-    What a position holds then comes from at most (h + 1)^t positions after t layers, and the query
-    cannot answer without all 2D + 1. For one head a layer it is ⌊log₂ D⌋ + 2, the causal minimum,
-    which is reached.
-
-    Args:
-        depth: D, retrieval steps.
-        heads: h, heads in every layer.
-
-    Raises:
-        HeadwayError: if `depth` or `heads` is below 1.
-    """
-    require_depth(depth)
-    require(heads >= 1, "heads", heads, "a whole number of at least 1")
-    return ceil_log(heads + 1, 2 * depth + 1)
 
 
 def fewest_paths(depth: int) -> int:
@@ -50,9 +28,6 @@ def fewest_paths(depth: int) -> int:
     Every position but the query must be attended to by another at least once, as it alone links
     the pieces on its one side to those on its other; and 2D are enough, in as few layers as
     `closed_form` says.
-
-    Raises:
-        HeadwayError: if `depth` is below 1.
     """
     require_depth(depth)
     return 2 * depth
@@ -64,20 +39,13 @@ def codes_first(depth: int) -> int:
     After layer 0 every pair is one position that holds two symbols; from then on stretches of
     symbols grow as they do in `closed_form`, and the query holds x_D once (3^(t-1) - 1) / 2 ≥ D.
     With the causal mask nothing is lost.
-
-    Raises:
-        HeadwayError: if `depth` is below 1.
     """
     require_depth(depth)
     return ceil_log(3, 2 * depth + 1) + 1
 
 
 def theorem_1_bound(depth: int) -> int:
-    """The paper's lower bound (theorem 1): the least whole t with t ≥ log₃(2D).
-
-    Raises:
-        HeadwayError: if `depth` is below 1.
-    """
+    """The paper's lower bound (theorem 1): the least whole t with t ≥ log₃(2D)."""
     require_depth(depth)
     return ceil_log(3, 2 * depth)
 
@@ -88,9 +56,5 @@ def ceil_log(base: int, number: int) -> int:
 
 
 def require_depth(depth: int) -> None:
-    """Checks a depth.
-
-    Raises:
-        HeadwayError: if it is below 1.
-    """
+    """Raises a `HeadwayError` if a depth is below 1."""
     require(depth >= 1, "depth", depth, "a whole number of at least 1")

@@ -2,13 +2,17 @@
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
-from headway.errors import HeadwayError, require
-from headway.tasks import ConditionalConfig, RetrievalConfig, TaskConfig, task_kind
-from headway.tasks.base import Order
-from headway.tasks.retrieval import Copies
+from headway.errors import require
 from headway.theory.flow import Flow
-from headway.theory.formulas import closed_form, require_depth
+from headway.theory.formulas import require_depth
+
+Order = Literal["deep-first", "shallow-first"]
+"""Whether the deepest pair stands first in a sequence, or the one that the query asks for."""
+
+Copies = Literal["same", "rotated", "independent"]
+"""What the two places of a symbol have in common (see `tasks.Retrieval`)."""
 
 PairOrder = Order | Sequence[int]
 """`deep-first`, `shallow-first`, or the numbers 1 .. D of the pairs as they stand in the sequence;
@@ -75,11 +79,17 @@ def retrieval_flow(
     )
 
 
+def chain_depth(flow: Flow) -> int | None:
+    """D, if a flow is that of one chain with its pairs in either order; None if it is another."""
+    depth = len(flow.roles) // 2
+    chains = [retrieval_flow(depth, order) for order in typing.get_args(Order) if depth > 0]
+    return depth if flow in chains else None
+
+
 def facts_flow(
     facts: Sequence[str] | Mapping[str, str],
     query: str,
     goal: str,
-    related: Iterable[tuple[str, str]] = (),
     singled: bool = False,
 ) -> Flow:
     """A query about facts that depend on each other in any way: a directed acyclic graph.
@@ -93,7 +103,6 @@ def facts_flow(
             `name.symbol`, and where there is no name, after the fact itself.
         query: the symbol that is asked about.
         goal: the symbol that is the answer.
-        related: further pairs of roles along which a head can attend; see `Flow`.
         singled: whether a fact with several symbols that lead on, a row of a table that has a row
             for every combination of them, must be singled out by all of these. Otherwise one of
             them is enough to look there, and the minimum is a lower bound whatever a model does.
@@ -120,7 +129,6 @@ def facts_flow(
         roles=tuple(role for role, _ in tokens),
         starts=tuple(start for _, start in tokens),
         goal=goal,
-        related=frozenset(related),
         singled=tuple(
             (frozenset(f"{name}.{symbol}" for symbol in row), frozenset(row[:-1]))
             for name, row in rows.items()
@@ -169,29 +177,3 @@ def hop_flow(hops: int, gap: int = 1) -> Flow:
         ),
         goal=f"x_{hops}",
     )
-
-
-def flow_of(config: TaskConfig) -> Flow:
-    """A task as a flow problem, if its pairs, facts and rows have one code each.
-
-    With a code for every token (`position_code = "token"`) the tokens of a pair are taken to know
-    of each other all the same, as neighbours.
-
-    Raises:
-        HeadwayError: if the task is of another kind.
-    """
-    match config:
-        case RetrievalConfig():
-            return retrieval_flow(config.depth, config.order, copies=config.copies)
-        case ConditionalConfig():
-            return conditional_flow(config.order)
-        case _:
-            allowed = "retrieval or conditional: how information flows is known for these alone"
-            raise HeadwayError(f"task.kind = {task_kind(config)!r} is not allowed: {allowed}")
-
-
-def proven_minimum(config: TaskConfig, causal: bool = True) -> int | None:
-    """The least number of layers for a task, as `flow_of` has it; none if no number is enough."""
-    if isinstance(config, RetrievalConfig) and config.copies != "independent":
-        return closed_form(config.depth, causal)
-    return flow_of(config).minimum_layers(causal)

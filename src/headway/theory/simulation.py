@@ -4,6 +4,10 @@ The pieces stand on a line, p_0, x_0, p_1, x_1, …, p_D, x_D, and role s_i star
 neighbours. It attends only to positions with which it shares a piece, so whatever it takes over
 overlaps with what it held, and that stays one stretch, whatever the mask and the order. Two
 numbers a role instead of a set: the least piece and the greatest.
+
+Throughout, `depth` is D, retrieval steps; `causal` says whether a position sees only itself and
+what comes before it; `order` is that of the pairs (see `pair_order`). A depth below 1, or what is
+no order of the pairs, is a `HeadwayError`.
 """
 
 from collections.abc import Iterator
@@ -26,14 +30,6 @@ def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") 
     """What every role of a chain holds before the first layer, after it, and so on.
 
     Roles stand as in the sequence, the query s_0 last; piece 2k is p_k, and 2k + 1 is x_k.
-
-    Args:
-        depth: D, retrieval steps.
-        causal: whether a position sees only itself and what comes before it.
-        order: of the pairs; see `pair_order`.
-
-    Raises:
-        HeadwayError: if `depth` is below 1, or `order` is no order of the pairs.
     """
     pairs = np.array(pair_order(depth, order))
     roles = np.append(np.stack([2 * pairs - 1, 2 * pairs], axis=1).flatten(), 0).astype(np.int32)
@@ -47,16 +43,7 @@ def stretches(depth: int, causal: bool = True, order: PairOrder = "deep-first") 
 
 
 def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-first") -> int:
-    """The least number of layers for `depth` retrieval steps, by exact simulation.
-
-    Args:
-        depth: D, retrieval steps.
-        causal: whether a position sees only itself and what comes before it.
-        order: of the pairs; see `pair_order`.
-
-    Raises:
-        HeadwayError: if `depth` is below 1, or `order` is no order of the pairs.
-    """
+    """The least number of layers for `depth` retrieval steps, by exact simulation."""
     stages = enumerate(stretches(depth, causal, order))
     return next(done for done, (_, high) in stages if high[-1] == 2 * depth + 1)
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from headway.tasks.base import Order
 from headway.theory.formulas import closed_form, theorem_1_bound
-from headway.theory.problems import PairOrder
+from headway.theory.problems import Order
 from headway.theory.simulation import minimum_layers
 
 MOST = 20_000
@@ -44,16 +43,15 @@ def bounds(depths: Sequence[int], causal: bool = True, order: Order = "deep-firs
     def formulas(depth: int) -> tuple[int, int, int]:
         return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
 
+    def simulated(depth: int) -> int | None:
+        return minimum_layers(depth, causal=causal, order=order) if depth <= MOST else None
+
     ranked = sorted(set(depths))
     rows = []
     for (_, known), group in groupby(enumerate(ranked), lambda d: (d[1] - d[0], formulas(d[1]))):
         members = [depth for _, depth in group]
-        ends = members[0], members[-1]
-        simulated = [_simulated(depth, causal, order) for depth in ends]
+        first, last = members[0], members[-1]
         layers, other, theorem_1 = known
-        rows.append(Bound(*ends, layers, (simulated[0], simulated[1]), other, theorem_1))
+        ends = simulated(first), simulated(last)
+        rows.append(Bound(first, last, layers, ends, other, theorem_1))
     return rows
-
-
-def _simulated(depth: int, causal: bool, order: PairOrder) -> int | None:
-    return minimum_layers(depth, causal=causal, order=order) if depth <= MOST else None

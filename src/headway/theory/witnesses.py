@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from headway.errors import require
-from headway.tasks import path_name
-from headway.theory.flow import Flow, Path
+from headway.paths import Path, Relation
+from headway.theory.counting import solves
+from headway.theory.flow import Flow
 
 Costs = Float[np.ndarray, "role piece"]
 """For every role and piece, the least number of paths that it takes to hold it; inf if none do."""
@@ -29,7 +30,7 @@ class Witness:
         causal: whether the paths keep to the causal mask.
         layers: how many it has.
         paths: the circuit. Every head has at most one path from each role.
-        least: paths that any circuit must have, in any number of layers; see `necessary_roles`.
+        least: paths that any circuit must have, in any number of layers.
     """
 
     flow: Flow
@@ -40,7 +41,6 @@ class Witness:
 
     @property
     def heads(self) -> int:
-        """Heads that have a path."""
         return len({path[:2] for path in self.paths})
 
     @property
@@ -66,25 +66,15 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
     layers = least if layers is None else layers
     require(layers >= least, "layers", layers, f"at least {least}, as information flows no faster")
     paths = _Trace(flow, causal, layers).paths()
-    assert _answers(flow, paths, causal, layers), "a circuit was traced that does not answer"
+    assert solves(flow, sorted(paths), causal), "a circuit was traced that does not answer"
     for path in sorted(paths, reverse=True):
         fewer = paths - {path}
-        if _answers(flow, fewer, causal, layers):
+        if solves(flow, sorted(fewer), causal):
             paths = fewer
-    return Witness(
-        flow, causal, layers, _with_heads(flow, paths), len(necessary_roles(flow, causal))
-    )
-
-
-def necessary_roles(flow: Flow, causal: bool) -> tuple[str, ...]:
-    """The roles to which another must attend at some time in every circuit that answers.
-
-    Were such a role attended to by none, the query would never hold the goal, in however many
-    layers. So every circuit has at least one path for each.
-    """
-    return tuple(
-        role for role in flow.roles[:-1] if flow.minimum_layers(causal, hidden=[role]) is None
-    )
+    # Were such a role attended to by none, the query would never hold the goal, in however many
+    # layers. So every circuit has at least one path for each.
+    needed = [r for r in flow.roles[:-1] if flow.minimum_layers(causal, hidden=[r]) is None]
+    return Witness(flow, causal, layers, _with_heads(flow, paths), len(needed))
 
 
 class _Trace:
@@ -144,24 +134,20 @@ class _Trace:
         self._asked.add((role, piece, layers))
         layer = layers - 1
         key = int((self.finding[layer][role] + self.costs[layer][:, piece]).argmin())
-        self._found.add((layer, 0, path_name(self.flow.roles[role], self.flow.roles[key])))
+        relation = Relation.between(self.flow.roles[role], self.flow.roles[key])
+        self._found.add(Path(layer, 0, relation))
         self._hold(key, piece, layer)
         for shared in self._found_by(role, key, layer):
             self._hold(role, shared, layer)
             self._hold(key, shared, layer)
 
 
-def _answers(flow: Flow, paths: frozenset[Path], causal: bool, layers: int) -> bool:
-    along = flow.along(sorted(paths), causal, layers)
-    return not along.broken and flow.goal in along.stages[-1][flow.query]
-
-
 def _with_heads(flow: Flow, paths: frozenset[Path]) -> tuple[Path, ...]:
     """The paths, those of one role in one layer given to different heads."""
     taken: dict[tuple[int, str], int] = {}
     numbered = []
-    for layer, _, relation in sorted(paths):
-        place = (layer, flow.ends((layer, 0, relation))[0])
+    for path in sorted(paths):
+        place = (path.layer, flow.ends(path)[0])
         head = taken[place] = taken.get(place, -1) + 1
-        numbered.append((layer, head, relation))
+        numbered.append(path._replace(head=head))
     return tuple(sorted(numbered))

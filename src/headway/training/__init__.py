@@ -1,18 +1,40 @@
 """Training: one readable loop, exact resume, and the run as a folder."""
 
 from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dict
+from headway.training.curriculum import (
+    Curriculum,
+    Deepening,
+    FinalHop,
+    Growing,
+    Implicit,
+    Mixture,
+    PerLayer,
+    Scheduled,
+)
 from headway.training.data import Stream, generator_for, held_out
+from headway.training.finding import find_runs
 from headway.training.folder import RunBusyError
-from headway.training.loop import resume, resume_stacked, train, train_stacked
-from headway.training.losses import evaluate, partial_losses
-from headway.training.recipes import RECIPES, fast, paper
-from headway.training.run import Run, find_runs
+from headway.training.loop import resume, train
+from headway.training.losses import evaluate
+from headway.training.recipes import RECIPES, fast, own, paper
+from headway.training.recorder import Recorder
+from headway.training.run import Run
+from headway.training.stacked import resume_stacked, train_stacked
 
 __all__ = [
     "RECIPES",
+    "Curriculum",
+    "Deepening",
+    "FinalHop",
+    "Growing",
+    "Implicit",
+    "Mixture",
+    "PerLayer",
+    "Recorder",
     "Run",
     "RunBusyError",
     "RunConfig",
+    "Scheduled",
     "Stream",
     "TrainingConfig",
     "evaluate",
@@ -21,8 +43,8 @@ __all__ = [
     "from_dict",
     "generator_for",
     "held_out",
+    "own",
     "paper",
-    "partial_losses",
     "resume",
     "resume_stacked",
     "to_dict",

@@ -1,28 +1,14 @@
 """The data of a run: every batch is a pure function of the seed and the step."""
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from headway.tasks import UNASKED, Batch, Retrieval, Task
-from headway.training.config import TrainingConfig
-
-
-def seed_of(*purpose: object) -> int:
-    """A seed that depends on every word of `purpose` and nothing else.
-
-    It has 32 bits: a generator on the CPU takes no more notice of a longer one.
-    """
-    words = "/".join(map(str, purpose)).encode()
-    return int.from_bytes(hashlib.blake2b(words, digest_size=4).digest(), "big")
-
-
-def generator_for(device: str, *purpose: object) -> torch.Generator:
-    """A generator on `device` whose stream depends on every word of `purpose` and nothing else."""
-    return torch.Generator(device).manual_seed(seed_of(*purpose))
+from headway.tasks import Batch, Task
+from headway.training.config import RunConfig
+from headway.training.memory import FLOAT, require_bytes
+from headway.training.seeds import generator_for
 
 
 def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "held-out") -> Batch:
@@ -30,7 +16,12 @@ def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "hel
 
     Different purposes give independent samples, so that what was tuned on one can be checked on
     another.
+
+    Raises:
+        HeadwayError: if they do not fit into memory.
     """
+    numbers = task.length * task.d_input + task.n_read * task.d_target
+    require_bytes(FLOAT * count * numbers, f"{count} {purpose} sequences (task.*)", device)
     return task.sample(count, generator_for(device, seed, purpose))
 
 
@@ -38,69 +29,44 @@ class Stream:
     """The training batches of a run, reachable by step in any order, so resuming needs no state.
 
     Either fresh sequences at every step, or a fixed set walked through in an order that is
-    shuffled anew every epoch (the last, incomplete batch of an epoch is left out); of their full
-    depth or of less, and with all their targets or some, as `TrainingConfig` says (`depths`,
-    `targets`, `supervise`).
+    shuffled anew every epoch (the last, incomplete batch of an epoch is left out); at the depth
+    and with the hops that the curriculum says.
+
+    Args:
+        config: of the run.
+        attempt: which of the run's it is (see `TrainingConfig.patience`); each has its own data.
     """
 
-    def __init__(
-        self, task: Task, config: TrainingConfig, seed: int, device: str, attempt: int = 0
-    ):
-        if config.supervise == "layers" and isinstance(task, Retrieval):
-            task = Retrieval(replace(task.config, curriculum=True), device)
-        self.task, self.size, self.device = task, config.batch_size, device
-        self.config = config
-        self._deepest = task.n_depths
-        self.seed = seed if attempt == 0 else f"{seed}.{attempt}"
+    def __init__(self, config: RunConfig, attempt: int = 0):
+        self.curriculum = config.training.curriculum
+        self.task = self.curriculum.taught(config.task)
+        self.size, self.device = config.training.batch_size, config.device
+        self.seed = config.seed if attempt == 0 else f"{config.seed}.{attempt}"
         self._set: tuple[Tensor, ...] | None = None
-        if config.train_examples is not None:
-            self._set = task.draw(config.train_examples, generator_for(device, self.seed, "set"))
-            self._per_epoch = config.train_examples // config.batch_size
+        if (count := config.training.train_examples) is not None:
+            self._set = self.task.draw(count, generator_for(self.device, self.seed, "set"))
+            self._per_epoch = count // self.size
             self._epoch, self._shuffle = -1, torch.empty(0)
 
-    def batch(self, step: int) -> Batch:
-        """The batch of a step (from 1)."""
-        draws, depth, asked = self.draws(step), self.depth(step), self.asked(step)
-        batch = self.task.assemble(draws, depth)
-        if asked is None:
+    def batch(self, step: int, stage: int = 0) -> Batch:
+        """The batch of a step (from 1), in a stage of the curriculum."""
+        draws, task = self.draws(step), self.task
+        depth = self.curriculum.depth_at(step, task, self.seed, stage)
+        hops = self.curriculum.hops_at(step, task, self.seed)
+        if depth is None:
+            batch = task.assemble(draws)
+        else:
+            earlier = self.curriculum.earlier_at(step, task, self.seed, stage)
+            batch = task.shallower(draws, depth, *([earlier] if earlier else []))
+        if hops is None:
             return batch
-        if batch.targets.is_floating_point():
-            return replace(batch, targets=batch.targets[:, :, asked], asked=asked)
-        rest = [hop for hop in range(self.task.n_hops) if hop not in asked]
-        targets = batch.targets.clone()
-        targets[:, :, rest] = UNASKED
-        return replace(batch, targets=targets)
-
-    def depth(self, step: int) -> int | None:
-        """The hops of the sequences at a step; none if all that the task has."""
-        if self.config.depths == "rising":
-            return self._stage(step, self._deepest)
-        if self.config.depths == "mixture":
-            return 1 + seed_of(self.seed, "depth", step) % self._deepest
-        return None
-
-    def asked(self, step: int) -> tuple[int, ...] | None:
-        """The hops that count at a step, by index; none if all that the sequences have."""
-        hops = range(self.task.n_hops)
-        if self.config.targets == "random":
-            return (seed_of(self.seed, "target", step) % len(hops),)
-        if self.config.targets == "rising":
-            return tuple(hops[: self._stage(step, len(hops))])
-        if self.config.targets == "falling":
-            return tuple(hops[-self._stage(step, len(hops)) :])
-        return None
-
-    def _stage(self, step: int, last: int) -> int:
-        return min(last, 1 + (step - 1) // self.config.rising_every)
+        rest = [hop for hop in range(task.n_hops) if hop not in hops]
+        return replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
 
     @property
     def full_from(self) -> int:
-        """The last step before the first that may have all hops."""
-        if self.config.depths == "rising":
-            return (self._deepest - 1) * self.config.rising_every
-        if self.config.targets in ("rising", "falling"):
-            return (self.task.n_hops - 1) * self.config.rising_every
-        return 0
+        """The last step before the first that may ask for the whole task."""
+        return self.curriculum.full_from(self.task)
 
     def draws(self, step: int) -> tuple[Tensor, ...]:
         """All that is random about the batch of a step."""
@@ -114,14 +80,3 @@ class Stream:
             self._epoch = epoch
         rows = self._shuffle[index * self.size : (index + 1) * self.size]
         return tuple(drawn[rows] for drawn in self._set)
-
-
-def joined(streams: Sequence[Stream], steps: Sequence[int]) -> Batch:
-    """The batches of several streams of one task, each at its step, one after the other.
-
-    They are drawn one by one, and laid out all at once, at their full depth.
-    """
-    if len(streams) == 1:
-        return streams[0].batch(steps[0])
-    draws = [stream.draws(step) for stream, step in zip(streams, steps, strict=True)]
-    return streams[0].task.assemble(tuple(torch.cat(parts) for parts in zip(*draws, strict=True)))

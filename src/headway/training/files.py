@@ -6,6 +6,7 @@ JSON and safetensors only: reading a file runs nothing that is in it.
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError
+from headway.reading import opened, parsed, read_bytes
 
 
 @contextmanager
@@ -37,7 +39,10 @@ def clear_content_errors(what: object) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+    except (
+        *(KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError),
+        OverflowError,
+    ) as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise HeadwayError(f"{what} is corrupted or of another version ({reason})") from None
 
@@ -58,13 +63,22 @@ def is_there(path: Path) -> bool:
             path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return False
+        except ValueError as error:
+            raise HeadwayError(f"{str(path)!r}: no file can have this name ({error})") from None
         return True
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
-    A reader sees the old content or the new one, whatever interrupts the writer.
+    A reader sees the old content or the new one, whatever interrupts the writer. When this has
+    returned, a power cut does not lose it.
+
+    Args:
+        path: of the file.
+        content: of it.
+        lasting: whether to flush its folder, too; else a power cut may leave what was before, until
+            somebody else does (`sync_folder`).
 
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
@@ -77,37 +91,85 @@ def write_whole(path: Path, content: bytes) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(draft, path)
+            if lasting:
+                sync_folder(path.parent)
         finally:
             draft.unlink(missing_ok=True)
 
 
+def append_line(path: Path, line: str) -> None:
+    """Adds a line to a file and flushes it to disk.
+
+    Raises:
+        HeadwayError: if the disk does not take it; the file may then end in a part of the line.
+    """
+    with clear_io_errors(path, "write"):
+        is_new = not path.exists()
+        with open(path, "ab") as file:
+            file.write(f"{line}\n".encode("utf-8", "replace"))
+            file.flush()
+            os.fsync(file.fileno())
+        if is_new:
+            sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flushes to disk which files a folder holds."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Removes what writers left in a folder that were killed; nobody else may be writing there."""
+    for path in folder.glob(".*.draft-*") if folder.is_dir() else ():
+        if re.fullmatch(r"\..+\.draft-[0-9]+", path.name):
+            with clear_io_errors(path, "remove"):
+                path.unlink(missing_ok=True)
+
+
 def write_json(path: Path, data: Any) -> None:
-    """Writes JSON, whole or not at all."""
-    write_whole(path, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+    """Writes JSON, whole or not at all.
+
+    Raises:
+        HeadwayError: if a number in it is not finite, or the disk does not take it.
+    """
+    try:
+        text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise HeadwayError(f"cannot write {path}: {error}") from None
+    write_whole(path, f"{text}\n".encode("utf-8", "replace"))
 
 
 def read_json(path: Path) -> Any:
     """Reads JSON.
 
     Raises:
-        HeadwayError: if the file is missing or is not JSON.
+        HeadwayError: if the file is missing or is not JSON (see `reading`).
     """
-    with clear_io_errors(path, "read"):
-        content = path.read_bytes()
-    try:
-        return json.loads(content.decode())
-    except json.JSONDecodeError as error:
-        raise HeadwayError(f"{path} is not valid JSON (line {error.lineno}): {error.msg}") from None
-    except UnicodeDecodeError as error:
-        raise HeadwayError(f"{path} is not valid JSON: not UTF-8 at byte {error.start}") from None
+    return parsed(read_bytes(path), path)
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-    """Writes tensors and a little JSON about them as one safetensors file, whole or not at all."""
+def write_tensors(
+    path: Path, tensors: dict[str, Tensor], about: dict[str, Any], lasting: bool = True
+) -> None:
+    """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`)."""
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    said = json.dumps(about)
+    said = json.dumps(about, allow_nan=False)
     whole = safetensors.torch.save(flat, {"about": said, "checksum": checksum(flat, said)})
-    write_whole(path, whole)
+    write_whole(path, in_order(whole), lasting)
+
+
+def in_order(whole: bytes) -> bytes:
+    """A safetensors file with the entries of its header in order, so that equal ones are equal."""
+    start = 8 + int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + whole[start:]
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -119,12 +181,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if not is_there(path):
         raise HeadwayError(f"{path} is missing")
     with clear_io_errors(path, "read"):
+        os.close(opened(path))
         try:
             with safetensors.safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 metadata = file.metadata() or {}
             said = metadata.get("about", "{}")
-            about = json.loads(said)
+            about = parsed(said.encode(), path)
         except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
     expected = metadata.get("checksum")

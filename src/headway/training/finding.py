@@ -5,7 +5,8 @@ from pathlib import Path
 
 from headway.errors import HeadwayError
 from headway.training.files import clear_io_errors, is_there
-from headway.training.naming import natural
+from headway.training.run import Run
+from headway.words import natural
 
 PLAN = "plan.json"
 """What a sweep's folder holds beside its runs."""
@@ -15,6 +16,24 @@ BESIDE = ("figures", "results", "asked")
 
 BELOW = 1
 """How many levels below a folder's own folders sweeps are looked for."""
+
+
+def find_runs(folder: Path) -> list[Run | HeadwayError]:
+    """The runs directly inside a folder, in natural order; for what cannot be read, why.
+
+    Raises:
+        HeadwayError: if there is no such folder, or it cannot be read.
+    """
+    require_folder(folder)
+    runs: list[Run | HeadwayError] = []
+    with clear_io_errors(folder, "read"):
+        paths = _folders_in(folder)
+    for path in paths:
+        try:
+            runs.append(Run.open(path))
+        except HeadwayError as error:
+            runs.append(error)
+    return runs
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -27,8 +46,7 @@ def run_folders(folder: Path) -> list[Path]:
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
-    if not is_there(folder):
-        raise HeadwayError(f"{folder}: there is no such folder")
+    require_folder(folder)
     if is_there(folder / "config.json"):
         return [folder]
     with clear_io_errors(folder, "read"):
@@ -37,6 +55,12 @@ def run_folders(folder: Path) -> list[Path]:
     sweeps = any(os.path.exists(path / PLAN) for path in paths)
     beside = {path for path in paths if sweeps and path.name in BESIDE and not _is_run(path)}
     return [run for path in paths for run in runs[path] if run not in beside]
+
+
+def require_folder(folder: Path) -> None:
+    """Makes sure that there is a folder."""
+    if not is_there(folder):
+        raise HeadwayError(f"{folder}: there is no such folder")
 
 
 def _runs_of(folder: Path, below: int) -> list[Path]:

@@ -4,7 +4,9 @@ config.json         what decides the run          environment.json   where it wa
 metrics.jsonl       one line an evaluation        outcome.json       how it ended
 checkpoints/step_0000400.safetensors              the weights, as training went on
 state.safetensors   weights and optimisers, from which a killed run resumes
-circuit.json  emergence.json  figures/  report.html          what was found out afterwards
+circuit.json  circuits.json  emergence.json  dependence.json         what was found out afterwards
+figures/  report.html                             drawings of it
+clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
 
 import fcntl
@@ -14,6 +16,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +24,21 @@ from filelock import FileLock, Timeout
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
+from headway.fields import found_in
+from headway.reading import parsed, read_bytes
 from headway.training.files import (
+    append_line,
     clear_io_errors,
-    first_line,
     is_there,
     read_json,
     read_tensors,
+    remove_drafts,
+    sync_folder,
     write_json,
     write_tensors,
     write_whole,
 )
+from headway.training.records import Evaluation, Outcome
 
 
 class RunBusyError(HeadwayError):
@@ -54,8 +62,18 @@ class RunFolder:
         return self.folder / "checkpoints" / f"step_{step:07d}.safetensors"
 
     def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
-        """Keeps weights, named as in the model, as those after a step."""
-        write_tensors(self.checkpoint_path(step), weights, {"step": step})
+        """Keeps weights, named as in the model, as those after a step.
+
+        A power cut may lose them until a state is saved or the run ends, but no state outlives
+        checkpoints that were kept before it.
+        """
+        write_tensors(self.checkpoint_path(step), weights, {"step": step}, lasting=False)
+
+    def _sync_checkpoints(self) -> None:
+        folder = self.folder / "checkpoints"
+        if is_there(folder):
+            with clear_io_errors(folder, "write to"):
+                sync_folder(folder)
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""
@@ -65,20 +83,61 @@ class RunFolder:
         """The evaluations so far, in order; a line that was cut off in writing is left out.
 
         Raises:
-            HeadwayError: if a line is not an evaluation.
+            HeadwayError: if a line is not an evaluation, steps do not rise, or the last is not the
+                one with which the run ended.
         """
-        path = self.folder / "metrics.jsonl"
-        if not is_there(path):
-            return []
-        with clear_io_errors(path, "read"):
-            *lines, _ = path.read_bytes().split(b"\n")
-        return [_evaluation(line, f"{path}, line {i}") for i, line in enumerate(lines, start=1)]
+        outcome = self.outcome()  # written after the last line, and so read before it
+        evaluations = [self._evaluation(i, line) for i, line in enumerate(self._lines(), start=1)]
+        steps = [line["step"] for line in evaluations]
+        for i, (before, step) in enumerate(pairwise(steps), start=2):
+            where = f"{self._metrics_path}, line {i}: step"
+            require(step > before, where, step, f"above that of the line before, {before}")
+        if outcome is not None:
+            self._require_ended(outcome, evaluations[-1] if evaluations else {})
+        return evaluations
+
+    def metrics_until(self, step: int) -> list[dict[str, Any]]:
+        """The evaluations up to a step; what was written after it is not looked at."""
+        evaluations = []
+        for i, line in enumerate(self._lines() if step > 0 else (), start=1):
+            evaluation = self._evaluation(i, line)
+            if evaluation["step"] <= step:
+                evaluations.append(evaluation)
+            if evaluation["step"] >= step:
+                break
+        return evaluations
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
-        """Adds the line of one evaluation."""
-        path = self.folder / "metrics.jsonl"
-        with clear_io_errors(path, "write"), open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(metrics) + "\n")
+        """Adds the line of one evaluation; when this returns, a power cut does not lose it."""
+        append_line(self._metrics_path, json.dumps(metrics, allow_nan=False))
+
+    @property
+    def _metrics_path(self) -> Path:
+        return self.folder / "metrics.jsonl"
+
+    def _lines(self) -> list[bytes]:
+        """The whole lines of `metrics.jsonl`."""
+        if not is_there(self._metrics_path):
+            return []
+        return read_bytes(self._metrics_path).split(b"\n")[:-1]
+
+    def _evaluation(self, number: int, line: bytes) -> dict[str, Any]:
+        """One line of `metrics.jsonl`, checked."""
+        where = f"{self._metrics_path}, line {number}"
+        data = parsed(line, where)
+        found_in(Evaluation, data, where)
+        return data
+
+    def _require_ended(self, outcome: dict[str, Any], last: dict[str, Any]) -> None:
+        """Makes sure that the last evaluation is the one that the outcome tells of."""
+        names = ("val_loss", "step") if outcome["status"] == "done" else ("val_loss",)
+        for name in names:
+            told, found = outcome.get(name), last.get(name)
+            if told is not None and told != found:
+                raise HeadwayError(
+                    f"{self._metrics_path} ends with {name} = {found}, but outcome.json tells of"
+                    f" {told}: evaluations were lost or changed"
+                )
 
     def sessions(self) -> list[Any]:
         """Where the run was computed, from its start on; nothing if its folder does not tell.
@@ -90,6 +149,8 @@ class RunFolder:
         sessions = self.read(path.name)
         fits = sessions is None or isinstance(sessions, list)
         require(fits, str(path), sessions, "a list of sessions")
+        for session in sessions or ():
+            require(isinstance(session, dict), str(path), session, "a list of objects")
         return sessions or []
 
     def rewind(self, step: int, environment: dict[str, Any]) -> None:
@@ -98,23 +159,22 @@ class RunFolder:
         A circuit and its dates go too if they were found in a run that had gone further. What
         tells that there is something to forget, the metrics, is changed last.
         """
-        metrics = self.metrics()
+        kept = self._lines()[: len(self.metrics_until(step))]
         later = [s for s in self.checkpoint_steps() if s > step]
-        if later or any(line["step"] > step for line in metrics):
-            self.remove("circuit.json")
-            self.remove("emergence.json")
+        if later or len(kept) < len(self._lines()):
+            for name in ("circuit.json", "circuits.json", "emergence.json", "dependence.json"):
+                self.remove(name)
         for after in later:
             self.drop_checkpoint(after)
             self.remove(f"circuit_{after:07d}.json")
         self.remove("outcome.json")
-        for path in [*self._paths("."), *self._paths("checkpoints")]:
-            if re.fullmatch(r"\.(state|step_|metrics).*\.draft-[0-9]+", path.name):
-                self.remove(str(path.relative_to(self.folder)))
         if step > 0:
             sessions = [*self.sessions(), {**environment, "from_step": step}]
             self.write("environment.json", sessions)
-        kept = [json.dumps(line) + "\n" for line in metrics if line["step"] <= step]
-        write_whole(self.folder / "metrics.jsonl", "".join(kept).encode())
+        for folder in (self.folder / "checkpoints", self.folder):
+            with clear_io_errors(folder, "write to"):
+                sync_folder(folder)
+        write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
         """One of the folder's JSON files (`circuit.json`, …), or none if it is not there."""
@@ -138,43 +198,44 @@ class RunFolder:
 
     def save_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Replaces the state from which to resume."""
+        self._sync_checkpoints()
         write_tensors(self.folder / "state.safetensors", tensors, about)
 
     def outcome(self) -> dict[str, Any] | None:
         """How the run ended, as in `outcome.json`; none if it has not.
 
         Raises:
-            HeadwayError: if the file is not an object whose status is `done` or `failed`, or a
-                figure in it is no number.
+            HeadwayError: if the file does not say what it must (see `Outcome`).
         """
         path = self.folder / "outcome.json"
         if not is_there(path):
             return None
         outcome = read_json(path)
-        require(isinstance(outcome, dict), str(path), outcome, "an object of fields")
-        status = outcome.get("status")
-        require(status in ("done", "failed"), f"{path}: status", status, "done or failed")
-        for name in ("step", "seconds", "val_loss", "test_loss"):
-            value = outcome.get(name)
-            fits = value is None or _is_number(value)
-            require(fits, f"{path}: {name}", value, "a number, or left out")
+        found_in(Outcome, outcome, str(path))
         return outcome
+
+    def end(self, message: str | None = None, **told: Any) -> None:
+        """Records how the run ended: as done, or as failed if a message says why.
+
+        Args:
+            message: why it failed, on one line.
+            told: more of the outcome, or other than the last evaluation says.
+        """
+        last = ([{"step": 0}, *self.metrics()])[-1]
+        last = {name: last.get(name) for name in ("step", "val_loss", "partial", "seconds")}
+        status = "done" if message is None else "failed"
+        self._sync_checkpoints()
+        ended = {"status": status, "message": message, **last, "given_up": [], **told}
+        self.write("outcome.json", ended)
 
     def fail(self, message: str) -> None:
         """Records that the run ended as failed, for a reason that the loop could not record.
-
-        Args:
-            message: why, on one line.
 
         Raises:
             HeadwayError: if another process is writing to the run, or the disk does not take it.
         """
         with self.writing():
-            metrics = self.metrics()
-            last = metrics[-1] if metrics else {"step": 0}
-            told = {name: last.get(name) for name in ("step", "val_loss", "partial", "seconds")}
-            outcome = {"status": "failed", "message": message, **told, "given_up": []}
-            self.write("outcome.json", outcome)
+            self.end(message)
 
     @property
     def status(self) -> str:
@@ -204,6 +265,8 @@ class RunFolder:
                     f"{self.folder}: another process is writing to this run; wait for it or stop it"
                 ) from None
         try:
+            for name in (".", "checkpoints", "figures"):
+                remove_drafts(self.folder / name)
             yield
         finally:
             lock.release()
@@ -237,28 +300,3 @@ def is_held(lock: Path) -> bool:
         return False
     finally:
         os.close(file)
-
-
-def _evaluation(line: bytes, where: str) -> dict[str, Any]:
-    """One line of `metrics.jsonl`, checked."""
-    try:
-        data = json.loads(line.decode())
-    except ValueError as error:
-        raise HeadwayError(f"{where} is not valid JSON: {first_line(error)}") from None
-    numbers = ("train_loss", "val_loss", "seconds")
-    if not (
-        isinstance(data, dict)
-        and type(data.get("step")) is int
-        and all(_is_number(data.get(name)) for name in numbers)
-        and isinstance(data.get("partial"), dict)
-        and all(_is_number(loss) for loss in data["partial"].values())
-    ):
-        raise HeadwayError(
-            f"{where} is not an evaluation: it must have step, train_loss, val_loss, partial"
-            " and seconds"
-        )
-    return data
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,108 +1,99 @@
-"""The loss, and what it is made of: one partial loss a hop."""
+"""The loss of a model on sequences, all in all and hop by hop."""
+
+from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from headway.models import Transformer
-from headway.tasks import UNASKED, Batch
+from headway.errors import HeadwayError, require
+from headway.models import Tap, Tappable, Transformer
+from headway.tasks import Batch, Targets, Task
+
+Reader = Callable[[Tensor, Tap | None], Tensor]
+"""What reads inputs through a tap, or none, and puts out [batch, position or query, number]."""
+
+TapOf = Callable[[Batch], Tap | None]
+"""The tap that attention passes through while a batch is read; None means none."""
 
 CHUNK = 512
 """Sequences that are evaluated at once."""
 
 
-def errors(
-    predicted: Tensor, targets: Tensor, asked: Tensor | None = None
-) -> Float[Tensor, "sequence hop"]:
-    """What every sequence contributes to every partial loss: their mean over sequences.
-
-    Args:
-        predicted: [sequence, query, number]: what is said of all hops side by side, or logits.
-        targets: vectors [sequence, query, hop, number], whose squared error counts; or tokens (as
-            `surprise` takes them), whose cross-entropy counts wherever they are asked. Sequences
-            may be asked for a hop more or less often; then all that are asked weigh the same.
-        asked: how often a sequence is asked for every hop on average, if these are some of many
-            sequences (see `how_often`).
-    """
-    if targets.is_floating_point():
-        return (predicted.unflatten(-1, targets.shape[2:]) - targets).square().mean((1, 3))
-    if asked is None:
-        asked = how_often(targets)
-    return surprise(predicted, targets).sum(1) / asked
+def loss_on(
+    model: Reader,
+    targets: Targets,
+    batch: Batch,
+    tap: Tap | None = None,
+) -> Float[Tensor, ""]:
+    """The mean loss of all that a batch asks, which may be the first few hops alone."""
+    return targets.loss(_asked(model(batch.inputs, tap), targets, batch), batch.targets)
 
 
-def how_often(targets: Tensor) -> Float[Tensor, " hop"]:
-    """How often a sequence is asked for every hop, on average; 1 for vectors, or if it never is."""
-    if targets.is_floating_point():
-        return torch.ones(targets.shape[2], device=targets.device)
-    counts = (targets != UNASKED).flatten(2).float().sum(1).mean(0)
-    return torch.where(counts > 0, counts, 1.0)
-
-
-def surprise(predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
-    """The cross-entropy of every token that is asked, in nats; 0 where none is.
-
-    Args:
-        predicted: logits that all hops share [sequence, query, token], or of every hop its own,
-            side by side [sequence, query, hop · token].
-        targets: tokens [sequence, query, hop], or [sequence, query, hop, 1] in the second case:
-            the number of dimensions tells which.
-    """
-    logits, tokens = by_logits(predicted, targets)
-    told = logits.float().log_softmax(-1).gather(-1, tokens.clamp(min=0))
-    return -(told * (tokens != UNASKED)).flatten(-2)
-
-
-def by_logits(
-    predicted: Tensor, targets: Tensor
-) -> tuple[Float[Tensor, "sequence query said token"], Int[Tensor, "sequence query said asked"]]:
-    """Logits, and the hops that are read off the same ones (see `surprise`).
-
-    Either all hops are read off one set of logits, or of as many sets each tells one.
-    """
-    if targets.ndim == predicted.ndim:
-        return predicted[..., None, :], targets[..., None, :]
-    return predicted.unflatten(-1, (targets.shape[-2], -1)), targets
-
-
-def accuracies(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
-    """The share of the tokens that are asked for which the likeliest is the right one, by hop.
-
-    Args:
-        predicted: logits, as for `surprise`.
-        targets: tokens, likewise; a hop that is never asked has no number (nan).
-    """
-    logits, tokens = by_logits(predicted, targets)
-    asked = (tokens != UNASKED).flatten(-2)
-    right = (logits.argmax(-1, keepdim=True) == tokens).flatten(-2) & asked
-    return right.sum((0, 1)) / asked.sum((0, 1))
-
-
-def partial_losses(predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
-    """The mean squared error, or cross-entropy, of every hop alone (see `errors`)."""
-    return errors(predicted, targets).mean(0)
-
-
-def loss(predicted: Tensor, targets: Tensor) -> Float[Tensor, ""]:
-    """What training lowers: the mean over all that is asked.
-
-    Of vectors that is the mean of the partial losses; tokens weigh the same whatever their hop.
-    """
-    if targets.is_floating_point():
-        return F.mse_loss(predicted.float(), targets.flatten(2))
-    return surprise(predicted, targets).sum() / (targets != UNASKED).sum().clamp(min=1)
+def read_by_layers(
+    model: Transformer, inputs: Tensor, hops: int, tap: Tap | None = None
+) -> list[Float[Tensor, "batch query output"]]:
+    """What the model reads out after layer ⌈j · n_layers / hops⌉, for every hop j from 1."""
+    layers = [-(-hop * model.n_layers // hops) for hop in range(1, hops + 1)]
+    streams = enumerate(model.streams(inputs, tap), start=1)
+    return [model.read(stream) for layer, stream in streams if layer in layers]
 
 
 @torch.no_grad()
-def evaluate(model: Transformer, batch: Batch, chunk: int = CHUNK) -> Float[Tensor, " hop"]:
-    """The partial losses on a batch, computed so many sequences at a time."""
-    return partial_losses(predictions(model, batch, chunk), batch.targets)
+def evaluate(
+    model: Reader, task: Task, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
+) -> Float[Tensor, " hop"]:
+    """The loss of every hop of a batch, computed so many sequences at a time."""
+    predicted = _asked(predictions(model, batch, chunk, tap), task.targets, batch)
+    return task.targets.partial_losses(predicted, batch.targets)
 
 
 @torch.no_grad()
 def predictions(
-    model: Transformer, batch: Batch, chunk: int = CHUNK
-) -> Float[Tensor, "batch query target"]:
-    """What a model says on a batch, computed so many sequences at a time."""
-    return torch.cat([model(inputs) for inputs in batch.inputs.split(chunk)])
+    model: Reader, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
+) -> Float[Tensor, "batch query output"]:
+    """What a model puts out at the queries, computed so many sequences at a time.
+
+    Args:
+        model: that predicts.
+        batch: that it reads.
+        chunk: sequences at a time.
+        tap: that attention passes through.
+    """
+    n_read = batch.targets.shape[1]
+    starts = range(0, len(batch.inputs), chunk)
+    parts = [batch.part(slice(start, start + chunk)) for start in starts]
+    said = [model(part.inputs, None if tap is None else tap(part)) for part in parts]
+    return torch.cat([outputs[:, -n_read:] for outputs in said])
+
+
+def _asked(
+    predicted: Float[Tensor, "batch position number"], targets: Targets, batch: Batch
+) -> Float[Tensor, "batch query output"]:
+    """What is said at the queries of the hops that a batch has."""
+    _, n_read, n_hops = batch.targets.shape[:3]
+    return predicted[:, -n_read:, : targets.width(n_hops)]
+
+
+@torch.no_grad()
+def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
+    """Makes sure that a model reads a task's sequences, and answers as many numbers as it asks for.
+
+    Raises:
+        HeadwayError: if not.
+    """
+    try:
+        said = model(batch.inputs[:1])
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise HeadwayError(
+            f"task = {task.kind!r}: the model does not read its sequences,"
+            f" {list(batch.inputs.shape[1:])} each: {reason}"
+        ) from None
+    fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
+    require(
+        fits,
+        "model: its outputs' shape",
+        list(said.shape),
+        f"[batch, at least {task.n_read} queries, {task.d_target}], as task {task.kind!r} demands",
+    )

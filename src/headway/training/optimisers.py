@@ -1,6 +1,7 @@
 """The optimisers of a run: Adam with decoupled decay, Muon for the matrices inside blocks, SGD."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 
 import torch
 from jaxtyping import Float
@@ -9,6 +10,7 @@ from torch import Tensor
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
 from headway.training.precision import resolved
+from headway.training.trained import Trained
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -102,14 +104,91 @@ def orthogonalised(
     return x.to(matrices.dtype).view(matrices.shape)
 
 
-def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.optim.Optimizer]:
-    """The optimisers that a config asks for, together covering every trained weight once.
+class Optimisers:
+    """The optimisers of a run as one: every weight that is trained is moved by one of them.
 
     With Muon, the matrices inside the blocks are its own; embedding, read-out, norms and biases
-    are Adam's.
+    are Adam's. Biases and norms do not decay.
+
+    Attributes:
+        each: the optimisers.
     """
+
+    def __init__(self, model: Transformer, config: TrainingConfig):
+        self._trained = None
+        if config.trained is not None:
+            self._trained = Trained(model, config.trained, config.stage_steps)
+        self.each = list(_made(model, config))
+        self._note_rates()
+
+    def _note_rates(self) -> None:
+        self._rates = [
+            (group, group["lr"], group["weight_decay"])
+            for optimiser in self.each
+            for group in optimiser.param_groups
+        ]
+
+    def zero_grad(self) -> None:
+        """Forgets all gradients."""
+        for optimiser in self.each:
+            optimiser.zero_grad()
+
+    def step(self, scale: float, step: int = 0) -> None:
+        """Moves all weights by their gradients.
+
+        Args:
+            scale: a factor on the rates, and on the decay.
+            step: how many were made before, which tells the weights that are trained now.
+        """
+        for group, _, _ in self._rates:
+            for weight in group["params"]:
+                if weight.grad is None:  # of a layer that the batch did not pass through
+                    weight.grad = torch.zeros_like(weight)
+        if self._trained is not None:
+            scale *= self._trained.factor(step)
+        for group, rate, decay in self._rates:
+            group["lr"], group["weight_decay"] = rate * scale, decay * scale
+        with self._trained.holding(step) if self._trained is not None else nullcontext():
+            for optimiser in self.each:
+                optimiser.step()
+
+    def state(self) -> dict[str, Tensor]:
+        """All that they remember, as named tensors."""
+        return {
+            f"optimizer.{i}.{index}.{key}": value
+            for i, optimiser in enumerate(self.each)
+            for index, state in optimiser.state_dict()["state"].items()
+            for key, value in state.items()
+        }
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Puts back what `state` gave.
+
+        Raises:
+            ValueError: if a weight's state is missing or of another shape.
+        """
+        for i, optimiser in enumerate(self.each):
+            saved: dict[int, dict[str, Tensor]] = {}
+            for name, value in tensors.items():
+                if name.startswith(f"optimizer.{i}."):
+                    _, _, index, key = name.split(".")
+                    saved.setdefault(int(index), {})[key] = value
+            weights = [w for group in optimiser.param_groups for w in group["params"]]
+            if saved.keys() != set(range(len(weights)) if _remembers(optimiser) else ()):
+                raise ValueError("the optimisers' state is not that of this model's weights")
+            for index, weight in enumerate(weights):
+                own = saved.get(index, {}).values()
+                if any(value.ndim and value.shape != weight.shape for value in own):
+                    raise ValueError("the optimisers' state does not have this model's shapes")
+            groups = optimiser.state_dict()["param_groups"]
+            optimiser.load_state_dict({"state": saved, "param_groups": groups})
+        self._note_rates()
+
+
+def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Optimizer]:
+    """The optimisers that a config asks for."""
     named = {name: w for name, w in model.named_parameters() if w.requires_grad}
-    decay, optimisers = config.weight_decay, []
+    decay = config.weight_decay
     if config.optimizer == "muon":
         inner = {n: w for n, w in named.items() if n.startswith("blocks.") and w.ndim == 2}
         stacked = [w for n, w in inner.items() if n.endswith("attn.qkv.weight")]
@@ -117,54 +196,16 @@ def make_optimisers(model: Transformer, config: TrainingConfig) -> list[torch.op
         groups = [{"params": stacked, "parts": 3}, {"params": single, "parts": 1}]
         half = resolved(config.precision, next(model.parameters()).device) == "bfloat16"
         products = torch.bfloat16 if half else torch.float32
-        rate, momentum = config.matrix_learning_rate, config.momentum
-        optimisers.append(Muon(groups, rate, momentum, decay, products))
+        yield Muon(groups, config.matrix_learning_rate, config.momentum, decay, products)
         named = {n: w for n, w in named.items() if n not in inner}
-    decaying = {n: w for n, w in named.items() if w.ndim == 2 or config.decay_on == "all"}
-    rest = {n: w for n, w in named.items() if n not in decaying}
     groups = [
-        {"params": list(decaying.values()), "weight_decay": decay},
-        {"params": list(rest.values()), "weight_decay": 0.0},
+        {"params": [w for w in named.values() if w.ndim == 2], "weight_decay": decay},
+        {"params": [w for w in named.values() if w.ndim != 2], "weight_decay": 0.0},
     ]
     if config.optimizer == "sgd":
-        return [torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)]
-    optimisers.append(
-        torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
-    )
-    return optimisers
-
-
-def flatten_state(optimisers: list[torch.optim.Optimizer]) -> dict[str, Tensor]:
-    """All state of the optimisers as named tensors."""
-    return {
-        f"optimizer.{i}.{index}.{key}": value
-        for i, optimiser in enumerate(optimisers)
-        for index, state in optimiser.state_dict()["state"].items()
-        for key, value in state.items()
-    }
-
-
-def restore_state(optimisers: list[torch.optim.Optimizer], tensors: dict[str, Tensor]) -> None:
-    """Puts back what `flatten_state` took.
-
-    Raises:
-        ValueError: if a weight's state is missing or of another shape.
-    """
-    for i, optimiser in enumerate(optimisers):
-        saved: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            if name.startswith(f"optimizer.{i}."):
-                _, _, index, key = name.split(".")
-                saved.setdefault(int(index), {})[key] = value
-        weights = [w for group in optimiser.param_groups for w in group["params"]]
-        if saved.keys() != set(range(len(weights)) if _remembers(optimiser) else ()):
-            raise ValueError("the optimisers' state is not that of this model's weights")
-        for index, weight in enumerate(weights):
-            own = saved.get(index, {}).values()
-            if any(value.ndim and value.shape != weight.shape for value in own):
-                raise ValueError("the optimisers' state has not the shapes of this model's weights")
-        state = optimiser.state_dict()
-        optimiser.load_state_dict({"state": saved, "param_groups": state["param_groups"]})
+        yield torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+    else:
+        yield torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
 
 
 def _remembers(optimiser: torch.optim.Optimizer) -> bool:

@@ -3,45 +3,69 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from headway.models import TransformerConfig
-from headway.tasks import CompositionConfig, ConditionalConfig, HopsConfig, RetrievalConfig
+from headway.tasks import Composition, Conditional, Hops, Retrieval, Task
+from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
+from headway.training.curriculum import Deepening, Implicit, Mixture
+
+DEEP: dict[str, Any] = {
+    "steps": 9_000,
+    "weight_decay": 0.05,
+    "cooldown_steps": 2_400,
+    "cooldown_below": 0.4,
+    "patience": 1_000,
+}
+"""How `fast` trains from five hops on, at the flow minimum, but for its curriculum."""
 
 
-def fast(depth: int = 3, seed: int = 0, mixture: bool = True) -> RunConfig:
-    """The retrieval problem with one head per layer, solved in a minute or two on a laptop.
+def fast(
+    depth: int = 3, seed: int = 0, spare: int | None = None, mixture: bool = False
+) -> RunConfig:
+    """The retrieval problem with one head a layer, at the flow minimum: a minute on one core.
 
-    What it changes against the paper's recipe, and why, is told in docs/recipes.md: maps start
-    orthogonal with nothing scaled down, so that what attention moves is as large as what stands
-    there; one position code for both tokens of a pair, its longest wave about as long as the
-    sequence; Muon on the blocks' matrices, with some decay as long as the rates are high; layers
-    to spare, so that wherever the first heads are born there is room above them; MLPs no wider
-    than the stream, as attention does the work; and the rates start to fall as soon as the first
-    hop is learnt, the more slowly the more hops there are. From two hops to four, sequences are a
-    mixture of all depths, which are cheaper, teach more than those of the full depth alone, and
-    take fewer layers to spare.
+    There are just as many layers as information must flow through, ⌊log2 D⌋ + 2, so there is
+    little or no choice of circuits (docs/recipes.md). What it changes against the paper's recipe,
+    and why, is told there, too: maps start orthogonal with nothing scaled down, so that what
+    attention moves is as large as what stands there; one position code for both tokens of a pair,
+    its longest wave about as long as the sequence; Muon on the blocks' matrices, with some decay as
+    long as the rates are high; MLPs no wider than the stream, as attention does the work; and the
+    rates start to fall as soon as the first hop is learnt, the more slowly the more hops there are.
 
     Matrix products are in bfloat16 where the processor has instructions for it.
 
     Args:
         depth: D, attention hops to the answer.
         seed: of weights and data.
-        mixture: whether shallower sequences help, from two hops to four; else, and at all other
-            depths, the implicit curriculum is the only one, as in the paper.
+        spare: layers beyond the flow minimum, or below if negative; None means none, or up to
+            D + 2 with a mixture. From five hops on, a model without any begins with a shallower
+            problem (`curriculum.Deepening`), as it stays on a plateau otherwise.
+        mixture: whether batches are of all depths in turn, a curriculum beside the implicit one.
+            It teaches models to pass symbols on by one fact a layer, for which the fewest layers
+            do not do.
     """
-    mixture = mixture and 1 < depth <= 4
+    mixture = mixture and depth > 1
+    least = closed_form(depth)
+    if spare is None:
+        spare = depth + 2 - least if mixture else 0
+    deep = depth > 4 and spare == 0 and not mixture
+    training = _fast_training(depth, mixture)
+    if deep:
+        training = replace(training, curriculum=Deepening(), **DEEP)
     return RunConfig(
-        task=RetrievalConfig(depth=depth, position_code="pair", position_base=None),
+        task=Retrieval(depth=depth, position_code="pair", position_base=12.0 if deep else None),
         model=TransformerConfig(
-            n_layers=depth + (2 if mixture else 3),
+            n_layers=least + spare,
             d_model=64,
             n_heads=1,
             d_mlp=64,
             act_fn="relu",
             init="orthogonal",
+            silent_above=closed_form(Deepening.start) if deep else None,
         ),
-        training=_fast_training(depth, mixture),
+        training=training,
         seed=seed,
     )
 
@@ -53,17 +77,18 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
     more hops, the longer it takes until attention is so sharp that what every head gets slightly
     wrong does not add up.
     """
+    steps = 400 + 1_200 * depth
     if depth <= 3:
-        decay, cooldown = 0.05, 1_700 if mixture else 1_600
+        decay, cooldown = 0.05, min(1_700, steps)
     elif depth == 4:
         decay, cooldown = 0.1, 2_200 if mixture else 1_900
     else:
         decay, cooldown = 0.03, 100 + 600 * depth
     return TrainingConfig(
-        steps=400 + 1_200 * depth,
+        steps=steps,
         batch_size=128,
         train_examples=None,
-        depths="mixture" if mixture else "full",
+        curriculum=Mixture() if mixture else Implicit(),
         optimizer="muon",
         learning_rate=3e-3,
         matrix_learning_rate=0.02,
@@ -84,9 +109,9 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
 
 def conditional(seed: int = 0) -> RunConfig:
     """The conditional retrieval problem, trained as `fast` trains."""
-    base = fast(seed=seed, mixture=False)
+    base = fast(seed=seed, spare=3)
     return RunConfig(
-        ConditionalConfig(position_code="pair", position_base=None),
+        Conditional(position_code="pair", position_base=None),
         base.model,
         base.training,
         seed=seed,
@@ -100,7 +125,7 @@ def paper(depth: int = 3, seed: int = 0) -> RunConfig:
     initialisation, 24 000 steps of 128 from a fixed set of 2^18 sequences. Meant for a GPU.
     """
     return RunConfig(
-        task=RetrievalConfig(depth=depth),
+        task=Retrieval(depth=depth),
         model=TransformerConfig(n_layers=12, d_model=128, n_heads=1, act_fn="gelu", init="gpt2"),
         training=TrainingConfig(),
         seed=seed,
@@ -114,7 +139,7 @@ def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) 
     after the other (docs/khop.md).
     """
     return RunConfig(
-        task=HopsConfig(hops=asked, n_places=64),
+        task=Hops(asked=asked, n_places=64),
         model=TransformerConfig(
             n_layers=math.floor(math.log2(asked[-1])) + 2,
             d_model=64,
@@ -126,7 +151,6 @@ def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) 
             steps=steps,
             batch_size=16,
             train_examples=None,
-            rising_every=max(1, steps // (2 * len(asked))),
             optimizer="muon",
             learning_rate=3e-3,
             weight_decay=0.01,
@@ -150,9 +174,63 @@ def composition(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_500, seed: in
     base = hops(asked, steps, seed)
     return replace(
         base,
-        task=CompositionConfig(hops=asked),
+        task=Composition(asked=asked),
         model=replace(base.model, causal=False),
         training=replace(base.training, batch_size=64, matrix_learning_rate=0.01),
+    )
+
+
+def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
+    """Any task, such as one of your own: a config to start from.
+
+    It is meant for small problems of a few hops, in tokens or in vectors. The model has two layers
+    more than hops, and four heads a layer: with one head some tasks stay on a plateau for long.
+    Tokens are embedded by vectors nearly as long as what blocks write: embedded by vectors of
+    length 1, as they are drawn, chains of assignments stayed on their plateau. The rates fall as
+    soon as the loss is small; an attempt that learns nothing for long is given up
+    (`TrainingConfig.patience`).
+
+    Args:
+        task: what is learned.
+        seed: of weights and data.
+        layers: of the model; None means two more than the task has hops, or depths if these are
+            more.
+    """
+    hops = max(task.n_hops, task.n_depths)
+    steps = 3_000 + 1_000 * hops
+    return RunConfig(
+        task=task,
+        model=TransformerConfig(
+            n_layers=hops + 2 if layers is None else layers,
+            d_model=64,
+            n_heads=4,
+            d_mlp=128,
+            act_fn="relu",
+            causal=not task.looks_ahead,
+            init="orthogonal",
+            embed_scale=1.0 if task.vocabulary is None else 5.6,
+        ),
+        training=TrainingConfig(
+            steps=steps,
+            batch_size=128,
+            train_examples=None,
+            optimizer="muon",
+            learning_rate=3e-3,
+            matrix_learning_rate=0.02,
+            betas=(0.9, 0.95),
+            weight_decay=0.05,
+            warmup_steps=50,
+            cooldown_steps=steps // 4,
+            cooldown_below=0.1,
+            stop_below=0.01,
+            patience=steps // 3,
+            eval_every=50,
+            eval_examples=512,
+            checkpoint_every=50,
+            save_every=100,
+            precision="auto",
+        ),
+        seed=seed,
     )
 
 

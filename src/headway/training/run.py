@@ -1,20 +1,25 @@
 """A run is a folder that anyone can read without us (`folder.py` lists its files)."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
+from torch import Tensor, nn
 
+from headway import userfile
 from headway.errors import HeadwayError, require
-from headway.models import Transformer
-from headway.tasks import Task, make_task
-from headway.training.config import FORMAT, RunConfig, from_dict, to_dict, upgraded
-from headway.training.data import seed_of
+from headway.models import Tapped, Transformer, tapped
+from headway.models.hooks import Cache, Names
+from headway.tasks import Batch, Task
+from headway.tasks.registry import KINDS, change_of
+from headway.training.config import FORMAT, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
 from headway.training.files import (
     clear_io_errors,
@@ -22,16 +27,36 @@ from headway.training.files import (
     is_there,
     read_json,
     read_tensors,
+    sync_folder,
     write_json,
 )
 from headway.training.folder import RunFolder
+from headway.training.memory import FLOAT, n_weights, require_bytes, require_memory
+from headway.training.modules import Module
+from headway.training.seeds import seed_of
+from headway.training.text import of_run
+
+M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
 class Run(RunFolder):
-    """A run's folder and its config; everything else is read from the folder when asked for."""
+    """A run's folder and its config; everything else is read from the folder when asked for.
+
+    Attributes:
+        config: what decides the run.
+        changed: how the file of the run's task, or of its model, differs from the one that it was
+            made with, in a sentence; None if it does not.
+        build: builds the run's model, if it is a module of one's own and not to be built as its
+            config says.
+    """
 
     config: RunConfig
+    changed: str | None = field(default=None, compare=False)
+    build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self):
+        return of_run(self, self.task)
 
     @classmethod
     def create(cls, folder: Path, config: RunConfig) -> "Run":
@@ -53,17 +78,25 @@ class Run(RunFolder):
                 environment = describe_environment(config.device, config.threads)
                 write_json(draft / "environment.json", [environment])
                 draft.rename(folder)
+                sync_folder(folder.parent)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: str | Path) -> "Run":
+    def open(cls, folder: str | Path, build: Callable[[], nn.Module] | None = None) -> "Run":
         """Opens the folder of a run.
 
+        A task or model of one's own is loaded from the file that the folder names, but never from
+        one that could have come with the folder.
+
+        Args:
+            folder: of the run.
+            build: builds the model, if it is a module of one's own (see `Recorder`).
+
         Raises:
-            HeadwayError: if there is no run in it, one that cannot be read, or one of a newer
-                format.
+            HeadwayError: if there is no run in it, one that cannot be read or of another format,
+                or its task cannot be found.
         """
         folder = Path(folder)
         if not is_there(folder):
@@ -73,14 +106,44 @@ class Run(RunFolder):
         data = read_json(folder / "config.json")
         require(isinstance(data, dict), f"{folder}/config.json", data, "an object of fields")
         version = data.pop("format", None)
-        known = type(version) is int and version >= 1
-        require(known, f"{folder}/config.json: format", version, "a whole number of at least 1")
-        if version > FORMAT:
+        if type(version) is not int or version != FORMAT:
             raise HeadwayError(
-                f"{folder}: format = {version} is newer than this headway reads"
-                f" (up to {FORMAT}); please upgrade headway"
+                f"{folder}: format = {version!r} is not {FORMAT}, the one that this headway reads:"
+                " it was written by another version"
             )
-        return cls(folder, from_dict(upgraded(data, version)))
+        require_own_file(folder, data.get("task"), data.get("model"))
+        config = from_dict(data)
+        changed = change_of(data["task"], config.task)
+        if isinstance(config.model, Module) and build is None:
+            changed = changed or config.model.changed
+        return cls(folder, config, changed, build)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The evaluations so far (see `RunFolder.metrics`), each with a loss of every hop.
+
+        Raises:
+            HeadwayError: if the files of the run do not agree.
+        """
+        metrics, hops = super().metrics(), set(self.task.hops)
+        for i, line in enumerate(metrics, start=1):
+            where = f"{self._metrics_path}, line {i}: the hops in partial"
+            require(set(line["partial"]) == hops, where, [*line["partial"]], ", ".join(hops))
+        return metrics
+
+    def require_resumable(self, changed_task: bool) -> None:
+        """Makes sure that training can go on here.
+
+        Raises:
+            HeadwayError: if the run's device is not available or has not the memory, or its task
+                has changed and `changed_task` does not say that this does not matter.
+        """
+        require_device(self.config.device)
+        require_memory(self.config)
+        if self.changed and not changed_task:
+            raise HeadwayError(
+                f"{self.folder}: {self.changed}: put the file back as it was, or resume with"
+                " changed_task to go on with the task as it is"
+            )
 
     @cached_property
     def device(self) -> str:
@@ -93,8 +156,8 @@ class Run(RunFolder):
 
     @cached_property
     def task(self) -> Task:
-        """The run's task, on its device."""
-        return make_task(self.config.task, self.device)
+        """The task as the model answers it: the config's, or what its curriculum asks of that."""
+        return self.config.training.curriculum.view(self.config.task)
 
     @contextmanager
     def computing(self) -> Iterator[None]:
@@ -107,13 +170,21 @@ class Run(RunFolder):
             torch.set_num_threads(before)
 
     def new_model(self, device: str | None = None, attempt: int = 0) -> Transformer:
-        """The run's model as it is before training, on a device; none means the run's.
+        """The run's model as it is before training, on a device; None means the run's.
 
         Every attempt (see `TrainingConfig.patience`) starts from other weights.
+
+        Raises:
+            HeadwayError: if it is none of headway's.
         """
-        task = self.task
+        task, shape = self.task, self.config.model
+        if isinstance(shape, Module):
+            raise HeadwayError(
+                f"{self.folder}: its model is a module of your own, trained elsewhere"
+            )
+        require_bytes(FLOAT * n_weights(shape, task), "the model (model.*)", device or self.device)
         return Transformer(
-            self.config.model,
+            shape,
             d_input=task.d_input,
             d_target=task.d_target,
             n_positions=task.length,
@@ -122,23 +193,85 @@ class Run(RunFolder):
             seed=self.config.seed if attempt == 0 else seed_of(self.config.seed, attempt),
         ).to(device or self.device)
 
-    def model(self, step: int | None = None) -> Transformer:
-        """The model at a checkpoint, the last one if none is named; for evaluation only.
+    def transformer(self, step: int | None = None) -> Transformer:
+        """The `Transformer` at a checkpoint, the last one if none is named; for evaluation only.
 
         Raises:
-            HeadwayError: if there is no such checkpoint or it cannot be read.
+            HeadwayError: if there is no such checkpoint, it cannot be read, or the run's model is
+                none of headway's.
         """
+        return self._loaded(self.new_model(), step)
+
+    def model(self, step: int | None = None) -> Transformer | Tapped:
+        """The model at a checkpoint, the last one if none is named; for evaluation only.
+
+        A module of one's own has a tap (`headway.tapped`).
+
+        Raises:
+            HeadwayError: if there is no such checkpoint, or the model cannot be built or read.
+        """
+        shape = self.config.model
+        if not isinstance(shape, Module):
+            return self.transformer(step)
+        module = (self.build or shape.build)().to(self.device)
+        example = self.task.sample(2, torch.Generator(self.device).manual_seed(0))
+        return tapped(self._loaded(module, step), example.inputs)
+
+    def cache(
+        self, batch: Batch, step: int | None = None, names: Names | None = None
+    ) -> tuple[Tensor, Cache]:
+        """What the model of a checkpoint puts out, and all that it computes on the way.
+
+            outputs, cache = run.cache(run.task.sample(8, generator))
+            cache["blocks.1.attn.hook_pattern"]
+
+        Args:
+            batch: of the task.
+            step: of the checkpoint; None means the last.
+            names: what is kept (see `Transformer.run_with_cache`); None means all.
+        """
+        return self.transformer(step).run_with_cache(batch.inputs, names)
+
+    def _loaded(self, model: M, step: int | None) -> M:
+        """A model with the weights of a checkpoint."""
         steps = self.checkpoint_steps()
         if not steps:
             raise HeadwayError(f"{self.folder}: the run has no checkpoints yet")
+        last = (self.outcome() or {}).get("step", steps[-1])
+        if step is None and self.status == "done" and steps[-1] != last:
+            raise HeadwayError(
+                f"{self.folder}: the checkpoint of its last step, {last}, is missing"
+            )
         path = self.checkpoint_path(steps[-1] if step is None else step)
         tensors, _ = read_tensors(path)
-        model = self.new_model()
         try:
             model.load_state_dict(tensors)
         except RuntimeError:
             raise HeadwayError(f"{path} does not fit the model in config.json") from None
         return model.eval().requires_grad_(False)
+
+
+def require_own_file(folder: Path, task: object, model: object) -> None:
+    """Makes sure that opening a run executes no Python file that could have come with its folder.
+
+    Raises:
+        HeadwayError: if the task, unless it is known already, or the model is to be loaded from a
+            file in the folder or in the one that holds it.
+    """
+    known = isinstance(task, dict) and task.get("kind") in list(KINDS)
+    defined = task.get("defined") if isinstance(task, dict) and not known else None
+    for name, where in (("task.defined.file", defined), ("model.file", model)):
+        file = where.get("file") if isinstance(where, dict) else None
+        if not isinstance(file, str):
+            continue
+        require(Path(file).is_absolute(), f"{folder}: {name}", file, "a whole path")
+        beside = Path(file).resolve().is_relative_to(folder.resolve().parent)
+        if beside and not userfile.is_trusted(file):
+            raise HeadwayError(
+                f"{folder}: {name} = {file!r} lies with the run, and a file that may have come"
+                " with a run is not executed: move the run into a folder of its own, such as runs/,"
+                " or say that you trust the file: headway --trust FILE VERB …"
+            )
 
 
 def require_device(device: str) -> None:
@@ -154,23 +287,13 @@ def require_device(device: str) -> None:
         require(False, "device", device, f"one that is available here ({reason})")
 
 
-def find_runs(folder: Path) -> list["Run | HeadwayError"]:
-    """The runs directly inside a folder, by name; for what cannot be read, why.
-
-    Raises:
-        HeadwayError: if there is no such folder, or it cannot be read.
-    """
-    if not is_there(folder):
-        raise HeadwayError(f"{folder}: there is no such folder")
-    with clear_io_errors(folder, "read"):
-        paths = sorted(folder.iterdir())
-    runs: list[Run | HeadwayError] = []
-    for path in paths:
-        try:
-            with clear_io_errors(path, "read"):
-                inside = not path.name.startswith(".") and path.is_dir()
-            if inside:
-                runs.append(Run.open(path))
-        except HeadwayError as error:
-            runs.append(error)
-    return runs
+def free_folder(config: RunConfig) -> Path:
+    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
+    label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
+    words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
+    name = "-".join(word for word in words if word)
+    folder, attempt = Path("runs") / name, 1
+    while folder.exists():
+        attempt += 1
+        folder = Path("runs") / f"{name}-{attempt}"
+    return folder

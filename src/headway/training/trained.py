@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from headway.errors import require
@@ -73,60 +72,69 @@ class Trained:
 
     The gradients of weights that no stage trains are never computed.
 
+    Args:
+        model: whose weights they are.
+        trained: which, and when (see the module).
+        stage_steps: steps between one stage and the next.
+
     Raises:
         HeadwayError: if the model has no weight of a name.
     """
 
-    def __init__(self, model: Transformer, trained: str):
-        named = dict(model.named_parameters())
-        self._pieces: dict[str, Tensor] = {}
-        owners: dict[str, str] = {}
-        for name, parameter in _places(model).items():
-            key, part, parts = parameter
-            if key in named:
-                self._pieces[name] = named[key].detach().chunk(parts)[part]
-                owners[name] = key
-        self.stages = [self._matched(stage.names) for stage in stages_of(trained)]
-        ever = {owners[name] for stage in self.stages for name in stage}
-        for key, weight in named.items():
-            weight.requires_grad_(key in ever)
+    def __init__(self, model: Transformer, trained: str, stage_steps: int):
+        named, places = dict(model.named_parameters()), _places(model)
+        self._weights = {name: named[key] for name, (key, _, _) in places.items() if key in named}
+        self._places, self._stage_steps = places, stage_steps
+        stages = stages_of(trained)
+        self._factors = [stage.factor for stage in stages]
+        trained_in = [self._matched(stage.names) for stage in stages]
+        ever = {id(self._weights[name]) for stage in trained_in for name in stage}
+        for weight in named.values():
+            weight.requires_grad_(id(weight) in ever)
         self._held = [
-            [name for name in owners if owners[name] in ever and name not in stage]
-            for stage in self.stages
+            [name for name, w in self._weights.items() if id(w) in ever and name not in stage]
+            for stage in trained_in
         ]
-        self._grads = {
-            name: (named[key], *_places(model)[name][1:]) for name, key in owners.items()
-        }
 
     def _matched(self, wanted_names: Sequence[str]) -> set[str]:
         found: set[str] = set()
         for wanted in wanted_names:
-            names = {n for n in self._pieces if wanted in (n, n.partition(".")[0])}
-            has = ", ".join(self._pieces)
+            names = {n for n in self._weights if wanted in (n, n.partition(".")[0])}
+            has = ", ".join(self._weights)
             require(bool(names), "training.trained", wanted, f"a weight that the model has ({has})")
             found |= names
         return found
 
+    def factor(self, step: int) -> float:
+        """The factor on the rates after so many steps."""
+        return self._factors[self._stage(step)]
+
     @contextmanager
-    def holding(self, stage: int) -> Iterator[None]:
-        """Lets an optimiser change, in between, only what a stage trains (0 is the first)."""
-        held = self._held[min(stage, len(self._held) - 1)]
-        before = [self._pieces[name].clone() for name in held]
+    def holding(self, step: int) -> Iterator[None]:
+        """Lets an optimiser change, in between, only what is trained after so many steps."""
+        held = self._held[self._stage(step)]
+        before = [self._piece(name, self._weights[name].detach()).clone() for name in held]
         for name in held:
-            weight, part, parts = self._grads[name]
-            if weight.grad is not None:
-                weight.grad.chunk(parts)[part].zero_()
+            if (gradient := self._weights[name].grad) is not None:
+                self._piece(name, gradient).zero_()
         yield
-        with torch.no_grad():
-            for name, kept in zip(held, before, strict=True):
-                self._pieces[name].copy_(kept)
+        for name, kept in zip(held, before, strict=True):
+            self._piece(name, self._weights[name].detach()).copy_(kept)
+
+    def _stage(self, step: int) -> int:
+        return min(step // self._stage_steps, len(self._held) - 1)
+
+    def _piece(self, name: str, whole: Tensor) -> Tensor:
+        """The part of a parameter, or of its gradient, that has a name of its own."""
+        _, part, parts = self._places[name]
+        return whole.chunk(parts)[part]
 
 
 def _places(model: Transformer) -> dict[str, tuple[str, int, int]]:
     """For every name of a weight, the parameter, which part of it, and how many parts it has."""
-    ends = ("embed.weight", "embed.places", "unembed.weight")
+    ends = ("embed.weight", "pos_embed.weight", "unembed.weight")
     found = {name: (key, 0, 1) for name, key in zip(ENDS, ends, strict=True)}
-    for layer in range(model.config.n_layers):
+    for layer in range(model.n_layers):
         for name, (key, part) in INNER.items():
             parts = 3 if key == "attn.qkv.weight" else 1
             found[f"{name}.{layer}"] = (f"blocks.{layer}.{key}", part, parts)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
-from headway.arguments import Switch
+from headway.arguments import Flag, Switch, opened
 from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
@@ -21,10 +21,14 @@ def circuit(
     trials: Switch = True,
     step: int | None = None,
     circuit: Path | None = None,
+    all: Flag = False,
+    free_above: Switch = True,
+    most: int = 50_000,
+    changed_task: Flag = False,
 ) -> None:
     """Find a mechanism for every head of a run's model, certify them, leave them in circuit.json.
 
-    Of several runs, each, and what their circuits share.
+    Of several runs, each, and what their circuits share. With --all, every minimal circuit, too.
 
     Args:
         runs: the folders of one or more runs.
@@ -34,17 +38,28 @@ def circuit(
         trials: whether to search again on other samples and at other thresholds.
         step: the checkpoint to study; none means the last.
         circuit: a file with a circuit to certify, instead of searching for one.
+        all: every minimal circuit among the paths that the search may choose from, by judging sets
+            of paths, the smallest first; leave them in circuits.json.
+        free_above: with --all, circuits must serve with the layers above any layer free, too, as
+            the search asks; else every head replaced is enough.
+        most: with --all, sets of paths to judge at most.
+        changed_task: go on although the file of a run's task has changed.
     """
     from headway import terminal
-    from headway.circuits import circuit_file, compare, discover, read_circuit
-    from headway.training import Run
+    from headway.circuits import circuit_file, compare, discover, every_circuit, read_circuit
+    from headway.circuits.discovery import require_threshold
 
     if not runs:
         raise HeadwayError("Missing from headway circuit: RUN, the folder of a run")
+    require_threshold(threshold)
+    require(most >= 1, "most", most, "a whole number of at least 1")
+    for name, value in (("step", step), ("circuit", circuit)):
+        fits = value is None or not all
+        require(fits, name, str(value), "left out with --all, which takes a run's own last circuit")
     given = None if circuit is None else read_circuit(circuit)
-    opened = [Run.open(run) for run in runs]
+    those = [opened(run, changed_task) for run in runs]
     found = []
-    for run in opened:
+    for run in those:
         terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
         found.append(
             discover(
@@ -57,13 +72,20 @@ def circuit(
                 trials=trials,
             )
         )
-        name = run.folder.name if len(runs) > 1 else ""
-        terminal.print_circuit(found[-1], run.task.roles_in_order(run.device), name)
+        terminal.say(str(found[-1]))
         terminal.say(f"written to {run.folder / circuit_file(run, step, given)}")
+        if all:
+            terminal.say("")
+            with terminal.exhausting() as watch:
+                every = every_circuit(
+                    run, free_above=free_above, sequences=sequences, most=most, watch=watch
+                )
+            terminal.say(str(every))
+            terminal.say(f"written to {run.folder / 'circuits.json'}")
         if given is None and step is None and (run.folder / "report.html").exists():
             terminal.say(f"its report is older; draw it again: headway report {run.folder}")
     if len(found) > 1:
-        names = [run.folder.name for run in opened]
+        names = [run.folder.name for run in those]
         terminal.print_comparison(compare([f.circuit for f in found]), names)
 
 
@@ -79,8 +101,9 @@ def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None =
     from headway import terminal
     from headway.circuits.truth import scored
 
-    require(planted >= 0, "planted", planted, "0 or more")
-    require(depth >= 0, "depth", depth, "0 or more")
+    require(0 <= planted <= 1_000_000, "planted", planted, "from 0 to 1,000,000")
+    require(0 <= first < 2**31, "first", first, "from 0 to 2,147,483,647")
+    require(0 <= depth <= 16, "depth", depth, "from 0 to 16")
     if file is not None:
         require(file.parent.is_dir(), "file", str(file), "in a folder that there is")
     scores = []
@@ -103,11 +126,9 @@ def emergence(run: Positional[Path], sequences: int = 32) -> None:
     """
     from headway import terminal
     from headway.circuits import emergence, saved_discovery
-    from headway.training import Run
 
-    opened = Run.open(run)
-    found = saved_discovery(opened)
-    terminal.print_timeline(emergence(opened, found, sequences=sequences))
+    its = opened(run)
+    terminal.say(str(emergence(its, saved_discovery(its), sequences=sequences)))
 
 
 def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> None:
@@ -124,7 +145,6 @@ def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> No
     from headway import terminal
     from headway.report.comparison import write_comparison
     from headway.report.sweep import write_sweep
-    from headway.training import Run
     from headway.training.files import is_there
 
     if not folders:
@@ -135,7 +155,7 @@ def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> No
     if others:
         print(f"report   {write_comparison([_run(folder) for folder in folders], out)}")
     elif is_there(first / "config.json") or not is_there(first):
-        _report_of(Run.open(first), out)
+        _report_of(opened(first), out)
     else:
         print(f"report   {write_sweep(first, out)}")
 
@@ -146,7 +166,6 @@ def _run(folder: Path) -> "Run":
     Raises:
         HeadwayError: if it is none, with a hint if it holds some.
     """
-    from headway.training import Run
     from headway.training.files import clear_io_errors, is_there
 
     if not is_there(folder / "config.json") and is_there(folder):
@@ -156,7 +175,7 @@ def _run(folder: Path) -> "Run":
             raise HeadwayError(
                 f"{folder} is no run but holds some: report it by itself, or name its runs"
             )
-    return Run.open(folder)
+    return opened(folder)
 
 
 def _report_of(run: "Run", out: Path | None) -> None:

@@ -55,9 +55,9 @@ def heads(
     from headway.report.figures import save_figure
     from headway.report.figures.heads_plot import draw_heads
     from headway.report.heads import write_heads
-    from headway.sweeps.fields import values_of
     from headway.training.files import write_json
     from headway.training.run import require_device
+    from headway.words import values_of
 
     require_device(device)
     if threads is not None:

@@ -94,9 +94,9 @@ def ask(
     from headway.papers.asking import answer, curves
     from headway.report.figures import save_figure
     from headway.report.figures.accuracy_plot import draw_accuracy
-    from headway.sweeps.fields import values_of
     from headway.training.files import write_json
     from headway.training.run import require_device
+    from headway.words import values_of
 
     require_device(device)
     if threads is not None:

@@ -6,32 +6,68 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from headway.arguments import Flag, Words, flattened, training_asked_for
+from headway.arguments import (
+    Fields,
+    Flag,
+    Words,
+    config_asked_for,
+    flattened,
+    note,
+    opened,
+)
+from headway.errors import HeadwayError
 
 
-def demo(folder: Path | None = None, depth: int = 3, seed: int = 0, threads: int = 1) -> None:
-    """Train a transformer on the retrieval problem, find its circuit, date it, and report.
+def demo(words: Fields = (), folder: Path | None = None) -> None:
+    """Train a transformer, find its circuit, date it, and report: headway demo depth=2 threads=2
 
     Args:
+        words: as for headway train.
         folder: of the run; none means a free one in runs/.
-        depth: D, attention hops to the answer.
-        seed: of weights and data.
-        threads: that train; two are quicker on idle cores, and give other last bits.
     """
+    config = config_asked_for(words)
     from headway.demo import demo
 
-    demo(folder, depth, seed, threads)
+    demo(config, folder)
 
 
-def train(args: list[str]) -> None:
-    """Trains with a recipe and changes to it, or continues a run."""
+def train(
+    words: Fields = (),
+    folder: Path | None = None,
+    resume: Path | None = None,
+    changed_task: Flag = False,
+) -> None:
+    """Train a model on a task: headway train fast depth=4 model.n_heads=2 training.steps=300
+
+    A value is a number, true, false, none, a name, or several numbers: 1,2 or 1..8. A field that
+    only one section has may be named alone: n_heads=2. `headway train RECIPE --help` lists all.
+
+    Args:
+        words: a recipe (fast unless told), or a Python file with a task of your own, which is
+            executed; then changes to its arguments and to all fields of a run's config, each
+            FIELD=VALUE.
+        folder: of the run; none means a free one in runs/.
+        resume: the folder of a run that was stopped, to continue from its last saved state.
+        changed_task: continue although the file of the run's task has changed.
+    """
+    if resume is not None and (words or folder):
+        given = " ".join([*words, *(["--folder"] if folder else [])])
+        raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
     from headway import terminal
-    from headway.training import resume, train
 
-    asked = training_asked_for(args)
-    with terminal.watching() as watch:
-        run = resume(asked, watch) if isinstance(asked, Path) else train(*asked, watch)
-    terminal.print_outcome(run)
+    if resume is None:
+        config = config_asked_for(words)
+        from headway.training import train
+
+        with terminal.watching() as watch:
+            run = train(config, folder, watch)
+    else:
+        opened(resume, changed_task)
+        from headway import training
+
+        with terminal.watching() as watch:
+            run = training.resume(resume, watch, changed_task)
+    terminal.say(str(run))
 
 
 def runs(
@@ -78,7 +114,8 @@ def sweep(
     """Train every run of a plan that is not done yet, several side by side.
 
     Args:
-        plan: a recipe, a Python file that defines plan(), or the folder of a sweep to go on with.
+        plan: a recipe, a Python file with a task of your own or with plan(), which is executed, or
+            the folder of a sweep to go on with.
         grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
         folder: of the sweep; none means one in runs/, named after the plan and the grid.
         workers: runs or stacks side by side; none means as many as there are cores for.
@@ -90,9 +127,12 @@ def sweep(
         stack: at most so many runs of one shape are trained at once, as one; pays on a GPU.
     """
     from headway import sweeps, terminal
+    from headway.changes import told
 
     texts = flattened("grid", grid)
     planned = sweeps.load_plan(plan, texts)
+    for line in told(planned.carried):
+        note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)
     chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
     with terminal.following() as watch:

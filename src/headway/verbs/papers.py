@@ -10,7 +10,6 @@ from tyro.conf import Positional
 
 from headway.arguments import Flag, continued_by
 from headway.errors import HeadwayError
-from headway.training.files import write_whole
 
 if TYPE_CHECKING:
     from headway.papers.experiment import Experiment
@@ -30,7 +29,7 @@ def reproduce(
 
     Args:
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
-            depths, curricula, circuits, lengths; or all.
+            depths, curricula, circuits, lengths, algorithms; or all.
         scale: seconds, minutes a run on two cores, or as printed.
         folder: of all runs; none means runs/paper-SCALE.
         workers: runs side by side; none means as many as there are cores for.
@@ -147,7 +146,7 @@ def _run(
             for drawn in paper.draw(experiment, scale, place):
                 terminal.say(f"drawn in {drawn}")
             paper.write(experiment, scale, found, missing, kept)
-            for text in paper.texts(experiment, scale):
+            for text in experiment.texts(scale):
                 terminal.say(f"{experiment.name}: drawn from {text}")
     terminal.print_verdicts(verdicts)
     if scale == "smoke" and groups:
@@ -175,6 +174,7 @@ def claims(
     from headway.papers.experiments import EXPERIMENTS
     from headway.papers.table import markdown
     from headway.papers.talk import MECHANISMS
+    from headway.training.files import write_whole
 
     if file is not None:
         terminal.require_file(file, (".md",))

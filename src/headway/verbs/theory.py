@@ -7,9 +7,9 @@ from typing import Literal, cast, get_args
 
 from tyro.conf import Positional
 
-from headway.arguments import Words, flattened
+from headway.arguments import Flag, Words, flattened, opened
 from headway.errors import HeadwayError, require
-from headway.tasks.base import Order
+from headway.theory import Order, PairOrder
 
 GOES_WITH = {
     "a run": ("figure",),
@@ -18,6 +18,7 @@ GOES_WITH = {
     "--task hops": ("task", "depth", "mask"),
     "a single depth": ("task", "depth", "mask", "order", "queries", "figure"),
     "several depths": ("task", "depth", "mask", "order", "figure"),
+    "--count": ("count", "depth", "order"),
     "so great a depth": ("task", "depth", "mask", "order", "figure"),
 }
 """The options that mean something for what is asked."""
@@ -33,6 +34,7 @@ def theory(
     query: str | None = None,
     goal: str | None = None,
     queries: int | None = None,
+    count: Flag = False,
     figure: Path | None = None,
 ) -> None:
     """How few layers could do: exact bounds, who holds what, and a circuit that does with as few.
@@ -51,24 +53,29 @@ def theory(
         query: the symbol that is asked about, if there are facts (default: a).
         goal: the symbol that is the answer (default: z).
         queries: positions at the end that hold what is asked about: room to think in.
+        count: how many minimal circuits there are with the fewest layers, for depths 1..8 if none
+            are given.
         figure: where to draw it, .svg or .png.
     """
     from headway import terminal
-    from headway.sweeps.fields import values_of
     from headway.theory import conditional_flow, facts_flow, retrieval_flow
-    from headway.training import Run
+    from headway.words import values_of
 
     options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
     options |= {"query": query, "goal": goal, "queries": queries, "figure": figure}
+    options |= {"count": count or None}
     given = [name for name, value in options.items() if value is not None]
     causal, order = mask != "none", "deep-first" if order is None else order
     room = 1 if queries is None else queries
-    depths = values_of("depth", depth or "1..64", int)
+    depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
     if figure is not None:
         terminal.require_file(figure, (".svg", ".png"))
     if run is not None:
         require_goes_with("a run", given)
-        return terminal.print_run(Run.open(run), figure)
+        return terminal.print_run(opened(run), figure)
+    if count:
+        require_goes_with("--count", given)
+        return terminal.print_counts(depths, pairs_of(order))
     if facts is not None:
         require_goes_with("--facts", given)
         said = re.findall(r"[^\s,]+", " ".join(facts))
@@ -86,9 +93,22 @@ def theory(
         return terminal.print_bounds(depths, causal, named_order(order), figure)
     else:
         require_goes_with("a single depth", given)
-        pairs = values_of("order", order, int) if "," in order else named_order(order)
-        flow, title = retrieval_flow(depths[0], pairs, room), f"retrieval, D = {depths[0]}"
+        flow, title = (
+            retrieval_flow(depths[0], pairs_of(order), room),
+            f"retrieval, D = {depths[0]}",
+        )
     terminal.print_flow(flow, causal, title, figure)
+
+
+def pairs_of(order: str) -> PairOrder:
+    """An order of the pairs, by its name or by their numbers.
+
+    Raises:
+        HeadwayError: if it is none.
+    """
+    from headway.words import values_of
+
+    return values_of("order", order, int) if "," in order else named_order(order)
 
 
 def named_order(text: str) -> Order:
@@ -133,9 +153,9 @@ def depths(
     """
     from headway import sweeps, terminal
     from headway.papers import depths as study
-    from headway.sweeps.plan import axes_of
+    from headway.words import texts_of
 
-    axes = axes_of(flattened("grid", grid))
+    axes = texts_of(flattened("grid", grid))
     for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
         if path is not None:
             terminal.require_file(path, endings)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import Positional
 
-from headway.arguments import continued_by
+from headway.arguments import continued_by, opened
 from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headway.circuits.truncation import Truncated
     from headway.language.truncation.effects import Effect
     from headway.language.truncation.truncating import Truncating
+    from headway.papers.truncation import Truncated
     from headway.report.figures.truncation_plot import Panel
 
 LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
@@ -63,7 +63,7 @@ def truncate(
         device: of a language model: cpu, cuda or mps; cpu unless told.
         threads: of a language model: that compute on a CPU; none means as many as PyTorch takes.
     """
-    from headway.sweeps.fields import values_of
+    from headway.words import values_of
 
     chosen = None if layers is None else tuple(values_of("layers", layers, int))
     fractions = tuple(dict.fromkeys(values_of("rank", rank, float)))
@@ -109,22 +109,21 @@ def _of_run(
     step: int | None,
 ) -> None:
     from headway import terminal
-    from headway.circuits.truncation import FILE, truncate_run
-    from headway.training import Run
+    from headway.papers.truncation import FILE, truncate_run
 
-    opened = Run.open(run)
+    its = opened(run)
     count = 512 if sequences is None else sequences
     with terminal.truncating() as watch:
-        found = truncate_run(opened, layers, weights, fractions, count, step, watch)
+        found = truncate_run(its, layers, weights, fractions, count, step, watch)
     terminal.print_truncated(found)
-    terminal.say(f"written to {opened.folder / FILE}")
+    terminal.say(f"written to {its.folder / FILE}")
     if find_spec("matplotlib") is None:
         terminal.say("without a figure: it needs pip install 'headway[plot]'")
         return
     from headway.report.figures import save_figure
     from headway.training.files import clear_io_errors
 
-    figures = opened.folder / "figures"
+    figures = its.folder / "figures"
     with clear_io_errors(figures, "make"):
         figures.mkdir(exist_ok=True)
     figure = _losses_figure(found)
@@ -134,7 +133,7 @@ def _of_run(
 
 
 def _losses_figure(found: "Truncated") -> "Figure":
-    from headway.models.truncation import spans
+    from headway.language.truncation.low_rank import spans
     from headway.report.figures.truncation_plot import draw_losses_cut
     from headway.report.labels import layers_told
 
@@ -162,8 +161,8 @@ def _of_model(
     from headway import terminal
     from headway.language.local import LocalModel
     from headway.language.truncation.effects import document, effects
+    from headway.language.truncation.low_rank import spans
     from headway.language.truncation.truncating import truncate, truncated
-    from headway.models.truncation import spans
     from headway.report.figures import save_figure
     from headway.training.files import write_whole
     from headway.training.run import require_device
@@ -210,7 +209,7 @@ def _effects_figure(effects: "Sequence[Effect]", weights: str, span: str) -> "Fi
 
 
 def _panel(effects: "Sequence[Effect]", measure: str, weights: str, span: str) -> "Panel":
-    from headway.models.truncation import INTACT, spans
+    from headway.language.truncation.low_rank import INTACT, spans
     from headway.report.figures.truncation_plot import Panel, Point
 
     def point(effect: "Effect") -> Point:

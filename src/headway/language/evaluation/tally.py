@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headway.language.accuracy import wilson
+from headway.intervals import wilson
 
 
 @dataclass(frozen=True)

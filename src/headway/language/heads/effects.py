@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headway.language.accuracy import wilson
+from headway.intervals import wilson
 from headway.language.heads.knockout import Kind, Trial
 from headway.language.local import Answers
 

@@ -36,7 +36,7 @@ class Relation:
     """From which role to which.
 
     Attributes:
-        name: such as `s2→s3`.
+        name: such as `s2←s3`.
         query: the role that attends.
         key: the role that is attended to.
         kind: `look-up` from a symbol to where it was told of before; `induction` from there to
@@ -66,13 +66,13 @@ class Relation:
 def relations(question: Question) -> list[Relation]:
     """All relations of a question: the task's, those of the read-out, and the previous token."""
     found = [
-        Relation(f"{query}→{key}", query, key, _kind(_pair(query), _pair(key), key), _pair(key))
+        Relation(f"{query}←{key}", query, key, _kind(_pair(query), _pair(key), key), _pair(key))
         for query, key in question.links
     ]
     for number in range(2 * question.depth + 1):
         kind: Kind = "read-out" if number else "place"
         role = f"s{number}"
-        found.append(Relation(f"{ANSWER}→{role}", ANSWER, role, kind, _pair(role)))
+        found.append(Relation(f"{ANSWER}←{role}", ANSWER, role, kind, _pair(role)))
     return [*found, Relation(PREVIOUS, "", "", "place", 0)]
 
 

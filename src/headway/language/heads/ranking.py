@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headway.language.accuracy import Z
+from headway.intervals import Z
 from headway.language.heads.following import Relation
 from headway.language.heads.knockout import Head
 

@@ -10,12 +10,11 @@ told in the text itself, here about places that are made up, or that the text mo
     Madrid is a town in Peru. Madrid is located in …     Peru | Spain
 """
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
-from headway.training.files import clear_io_errors
+from headway.reading import parsed, read_bytes
 
 
 @dataclass(frozen=True)
@@ -199,10 +198,8 @@ def read_completions(path: Path) -> list[Completion]:
     Raises:
         HeadwayError: if it cannot be read, has no text in it, or a line is not as it should be.
     """
-    with clear_io_errors(path, "read"):
-        content = path.read_bytes()
     try:
-        lines = content.decode().split("\n")
+        lines = read_bytes(path).decode().split("\n")
     except UnicodeDecodeError as error:
         raise HeadwayError(f"{path} is not UTF-8 at byte {error.start}") from None
     numbered = [(i, line) for i, line in enumerate(lines, start=1) if line.strip()]
@@ -211,10 +208,7 @@ def read_completions(path: Path) -> list[Completion]:
 
 
 def _completion(line: str, where: str, kind: str) -> Completion:
-    try:
-        data = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise HeadwayError(f"{where} is not valid JSON: {error.msg}") from None
+    data = parsed(line.encode(), where)
     require(isinstance(data, dict), where, data, "an object with prompt, answer and generic")
     fields = {"kind": kind, **data}
     for name in ("kind", "prompt", "answer", "generic"):

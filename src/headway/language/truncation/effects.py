@@ -9,11 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from headway.language.accuracy import wilson
+from headway.intervals import wilson
 from headway.language.truncation.completing import Odds
 from headway.language.truncation.completions import Completion
+from headway.language.truncation.low_rank import INTACT, Cut
 from headway.language.truncation.truncating import Line
-from headway.models.truncation import INTACT, Cut
 from headway.training.data import generator_for
 
 Reading = Literal["token", "whole"]

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from headway.errors import require
-from headway.models.truncation import Layer
+from headway.language.truncation.low_rank import Layer
 
 WHOLE = {
     "query": ("self_attn.q_proj", "attn.q_proj"),

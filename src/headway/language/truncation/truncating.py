@@ -8,12 +8,12 @@ from typing import Any
 from headway.errors import HeadwayError
 from headway.language.ledger import Ledger
 from headway.language.local import LocalModel
+from headway.language.truncation import low_rank
 from headway.language.truncation.completing import Completer, Odds
 from headway.language.truncation.completions import Completion
+from headway.language.truncation.low_rank import Cut
 from headway.language.truncation.matrices import layers_of, matrices
 from headway.language.truncation.replay import Replay
-from headway.models import truncation
-from headway.models.truncation import Cut
 from headway.training.files import clear_content_errors
 
 FORMAT = 1
@@ -44,8 +44,8 @@ class Truncating:
     texts: tuple[Completion, ...]
 
     def __post_init__(self):
-        truncation.require_fractions(self.fractions)
-        truncation.require_names(self.weights)
+        low_rank.require_fractions(self.fractions)
+        low_rank.require_names(self.weights)
 
     def ledger(self, folder: Path) -> Ledger:
         """The folder that keeps what comes of it."""
@@ -108,13 +108,13 @@ def truncate(
     layers = layers_of(model.model)
     places = matrices(layers)
     chosen = _chosen(asked, len(places))
-    truncation.require_there(places, chosen, asked.weights)
-    wanted = truncation.cuts(chosen, asked.weights, asked.fractions)
+    low_rank.require_there(places, chosen, asked.weights)
+    wanted = low_rank.cuts(chosen, asked.weights, asked.fractions)
     reader = Completer(model, asked.texts, Replay(layers, chosen))
     with ledger.writing(model.device):
         known = {line.cut for line in _lines(ledger, asked)}
         missing = [cut for cut in wanted if cut not in known]
-        for cut, kept, odds in truncation.truncate(places, missing, lambda cut: reader(cut.lowest)):
+        for cut, kept, odds in low_rank.truncate(places, missing, lambda cut: reader(cut.lowest)):
             ledger.add(Line(cut, kept, len(places), tuple(odds)).to_json())
             known.add(cut)
             if watch is not None:
@@ -137,7 +137,7 @@ def _whole(asked: Truncating, lines: Sequence[Line]) -> list[Line] | None:
     """The lines in the order of what is wanted, if none is missing."""
     if not lines:
         return None
-    wanted = truncation.cuts(_chosen(asked, lines[0].n_layers), asked.weights, asked.fractions)
+    wanted = low_rank.cuts(_chosen(asked, lines[0].n_layers), asked.weights, asked.fractions)
     found = {line.cut: line for line in lines}
     return [found[cut] for cut in wanted] if found.keys() >= set(wanted) else None
 

@@ -14,8 +14,10 @@ from headway.papers.measures.reading import (
     least_heads,
     rank_correlation,
     taken_apart,
+    task_of,
 )
-from headway.report.routes import ends, trace
+from headway.report.routes import trace
+from headway.tasks import Retrieval
 from headway.theory import (
     minimum_layers,
     retrieval_flow,
@@ -69,7 +71,7 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     final = {name: final_loss(run) for name, run in with_ic.items()}
     seeds: dict[int, dict[int, Run]] = {}
     for run in with_ic.values():
-        seeds.setdefault(run.config.seed, {})[run.config.model.n_layers] = run
+        seeds.setdefault(run.config.seed, {})[run.config.transformer.n_layers] = run
     correlation = {}
     for seed, runs in sorted(seeds.items()):
         layers = sorted(runs)
@@ -116,14 +118,14 @@ def circuits(runs: Runs) -> Measures:
         measured["abc_useful_heads"][name] = float(useful)
         if least is not None:
             measured["abc_heads_above_minimum"][name] = float(useful - least)
-        depth = len(runs[name].task.role_names) // 2
+        depth = task_of(runs[name].config, Retrieval).depth
         measured["abc_first_joins_pairs"][name] = float(_first_joins_pairs(circuit, depth))
         measured["abc_replaced_loss"][name] = discovery.replaced_loss
         first = circuit.useful_heads[0] if circuit.useful_heads else None
         for n in discovery.certificate.necessity:
-            path = f"{name} {n.path[0]}.{n.path[1]} {n.path[2]}"
+            path = f"{name} {n.path}"
             measured["abc_path_attention"][path] = n.attention
-            if n.path[:2] != first:
+            if n.path.at != first:
                 measured["abc_path_cut"][path] = n.loss
             else:
                 measured["abc_first_uniform"][name] = n.uniform
@@ -163,33 +165,39 @@ def _circuit_of_d(
 ) -> None:
     measured["d_replaced_loss"][name] = discovery.replaced_loss
     paths = discovery.circuit.paths
-    relations = [relation for _, _, relation in paths]
+    relations = [path.relation for path in paths]
     twins = {relation for relation in relations if relations.count(relation) > 1}
     measured["d_twin_paths"][name] = float(len(twins))
     born = {history.path: history.born for history in timeline.paths}
     dated = sorted(step for step in born.values() if step is not None)
     if dated:  # what was born by chance at the start counts from the first checkpoint after it
         measured["d_last_over_first"][name] = dated[-1] / max(dated[0], timeline.steps[1])
-    routes, hops = trace(run.task, paths), run.task.hop_names
+    routes, hops = trace(run.task, paths), run.task.hops
     if routes is None or len(hops) < 2:
         return
     if (order := _looks_in_order(born)) is not None:
         measured["d_looks_in_order"][name] = float(order)
     measured["d_induction_first"][name] = float(_induction_first(born))
-    for early, late in pairwise(hop for hop in run.task.hop_names if hop in routes.needs):
+    for early, late in pairwise(hop for hop in hops if hop in routes.needs):
         shared = set(routes.needs[early]) & set(routes.needs[late])
         measured["d_reuse"][f"{name} {early}, {late}"] = float(len(shared))
 
 
 def _induction_first(born: Mapping[Path, float | None]) -> bool:
-    """Whether of all paths that lead from one pair to another s0→s2 was born first."""
+    """Whether of all paths that lead from one pair to another s0←s2 was born first."""
     between = {path: step for path, step in born.items() if step is not None and _leaps(path)}
-    return bool(between) and min(between, key=between.__getitem__)[2] == "s0→s2"
+    return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
+
+
+def _numbers(path: Path) -> tuple[int, int]:
+    """The numbers of the roles that a path of the retrieval problem leads from and to."""
+    query, key = path.relation.ends or ("", "")
+    return int(query[1:]), int(key[1:])
 
 
 def _leaps(path: Path) -> bool:
     """Whether a path of the retrieval problem leads from one pair, or the query, to another."""
-    query, key = (int(role[1:]) for role in ends(path))
+    query, key = _numbers(path)
     return (query + 1) // 2 != (key + 1) // 2
 
 
@@ -198,7 +206,7 @@ def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
     or the second; none if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in born.items():
-        query, key = (int(role[1:]) for role in ends(path))
+        query, key = _numbers(path)
         if query == 0 and key >= 2 and step is not None:
             first[key // 2] = min(step, first.get(key // 2, step))
     steps = [first[number] for number in sorted(first)]
@@ -208,8 +216,8 @@ def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
 def _fall_over_plateau(run: Run) -> float | None:
     """How long x_1's partial loss takes from 90 % of its plateau to 0.25, against how long it
     stayed above; none if it never falls."""
-    metrics, hop = run.metrics(), run.task.hop_names[0]
-    plateau = run.task.reference_losses()["mean of the candidates"]
+    metrics, hop = run.metrics(), run.task.hops[0]
+    plateau = run.task.references()["mean of the candidates"]
     left = next((m["step"] for m in metrics if m["partial"][hop] < 0.9 * plateau), None)
     down = next((m["step"] for m in metrics if m["partial"][hop] < plateau / 3), None)
     if left is None or down is None:
@@ -222,8 +230,8 @@ def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
     if not circuit.useful_heads:
         return False
     first = circuit.useful_heads[0]
-    relations = {name for layer, head, name in circuit.paths if (layer, head) == first}
-    return {f"s{2 * i}→s{2 * i - 1}" for i in range(1, depth + 1)} <= relations
+    relations = {path.relation for path in circuit.paths if path.at == first}
+    return {f"s{2 * i}←s{2 * i - 1}" for i in range(1, depth + 1)} <= relations
 
 
 def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
@@ -232,4 +240,4 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
     if not layers:
         return []
     first = circuit.useful_heads[0]
-    return [(layers.index(p[0]), p[2]) for p in circuit.paths if p[:2] != first]
+    return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at != first]

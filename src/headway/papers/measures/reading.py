@@ -2,18 +2,35 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
 
 import numpy as np
 
 from headway.circuits.emergence import hop_steps, learnt_in_order
-from headway.theory import flow_of, proven_minimum, witness
+from headway.tasks import Batch, Task
+from headway.theory import witness
 from headway.training import Run, RunConfig
+from headway.training.losses import predictions
 
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
 
 Runs = Mapping[str, Run]
 """The runs of one group that are done, by name."""
+
+
+Kind = TypeVar("Kind", bound=Task)
+
+
+def task_of(config: RunConfig, kind: type[Kind]) -> Kind:
+    """The task of a run, whose kind the experiment that it belongs to knows."""
+    return cast(Kind, config.task)
+
+
+def accuracies(run: Run, batch: Batch) -> dict[str, float]:
+    """The share of right answers that the last weights give, by hop."""
+    right = run.task.targets.accuracies(predictions(run.transformer(), batch), batch.targets)
+    return dict(zip(run.task.hops, right.tolist(), strict=True))
 
 
 def final_loss(run: Run) -> float:
@@ -25,7 +42,7 @@ def final_loss(run: Run) -> float:
 
 def in_order(run: Run) -> float | None:
     """Whether the hops were learnt in the order of the chain; none if that cannot be said."""
-    hops = hop_steps(run.metrics(), run.task.hop_names)
+    hops = hop_steps(run.metrics(), run.task.hops)
     order = learnt_in_order(hops, run.task.hop_order)
     return None if order is None else float(order)
 
@@ -48,7 +65,7 @@ def _ranks(values: Sequence[float]) -> np.ndarray:
 
 def least_heads(config: RunConfig) -> int | None:
     """The heads of a circuit with the fewest layers; none if no number of layers is enough."""
-    causal = config.model.causal
-    if proven_minimum(config.task, causal) is None:
+    flow, causal = config.task.flow(), config.transformer.causal
+    if flow is None or flow.minimum_layers(causal) is None:
         return None
-    return witness(flow_of(config.task), causal).heads
+    return witness(flow, causal).heads

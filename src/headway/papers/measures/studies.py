@@ -15,12 +15,13 @@ from headway.papers.measures.reading import (
     least_heads,
     rank_correlation,
     taken_apart,
+    task_of,
 )
 from headway.papers.setups import SIZES, WAYS
-from headway.tasks import Retrieval, RetrievalConfig
-from headway.theory import proven_minimum
+from headway.tasks import Retrieval
 from headway.training import Run, evaluate
-from headway.training.data import generator_for
+from headway.training.curriculum import Growing, Mixture
+from headway.training.seeds import generator_for
 
 
 def first_steps(runs: Runs) -> Measures:
@@ -38,19 +39,16 @@ def depths_against_layers(runs: Runs) -> Measures:
     that solve D hops in any seed; and when, with the most layers, x_1 is learnt."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
-    most = max((run.config.model.n_layers for run in runs.values()), default=0)
+    most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
     for run in runs.values():
-        depth, layers = _depth(run), run.config.model.n_layers
+        depth, layers = _depth(run), run.config.transformer.n_layers
         if run.metrics()[-1]["val_loss"] < depths.SOLVED:
             solved.setdefault(depth, []).append(layers)
-        first = hop_steps(run.metrics(), run.task.hop_names)["x_1"]
+        first = hop_steps(run.metrics(), run.task.hops)["x_1"]
         if layers == most and first is not None:
             emerged.setdefault(depth, []).append(first)
     least = {depth: min(layers) for depth, layers in sorted(solved.items())}
-    proven = {
-        _depth(run): proven_minimum(run.config.task, run.config.model.causal)
-        for run in runs.values()
-    }
+    proven = {_depth(run): _minimum(run) for run in runs.values()}
     first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}
     return {
         "depths_beyond": {
@@ -79,16 +77,15 @@ def curricula(runs: Runs) -> Measures:
     measured |= {"curriculum_steps": {}, "curriculum_by_depth": {}}
     for name, run in runs.items():
         way, seed = name.split(",")
-        metrics, hops = run.metrics(), run.task.hop_names
+        metrics, hops = run.metrics(), run.task.hops
         measured[f"curriculum_{way}"][seed] = metrics[-1]["partial"][hops[-1]]
         measured["curriculum_steps"] |= {
             f"{way} {hop} {seed}": step
             for hop, step in hop_steps(metrics, hops).items()
             if step is not None
         }
-        task = run.config.task
-        assert isinstance(task, RetrievalConfig)
-        if not task.curriculum and run.config.training.depths != "full":
+        curriculum = run.config.training.curriculum
+        if isinstance(curriculum, Mixture | Growing) and curriculum.final:
             losses = enumerate(_by_depth(run), start=1)
             measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
     return measured
@@ -96,12 +93,11 @@ def curricula(runs: Runs) -> Measures:
 
 def _by_depth(run: Run) -> list[float]:
     """The loss of the last weights on held-out sequences of every depth."""
-    task, model = run.task, run.model()
-    assert isinstance(task, Retrieval)  # as `training.depths` demands
+    task, model = run.task, run.transformer()
     generator = generator_for("cpu", run.config.seed, "by depth")
     draws = task.draw(run.config.training.eval_examples, generator)
-    batches = [task.assemble(draws, depth) for depth in range(1, task.config.depth + 1)]
-    return [evaluate(model, batch).mean().item() for batch in batches]
+    batches = [task.shallower(draws, depth) for depth in range(1, task.n_depths + 1)]
+    return [evaluate(model, task, batch).mean().item() for batch in batches]
 
 
 def circuits(runs: Runs) -> Measures:
@@ -124,9 +120,7 @@ def circuits(runs: Runs) -> Measures:
         "circuits_own": _own(plain),
     }
     for name, circuit in plain.items():
-        config = solved[name].config
-        least = least_heads(config)
-        minimum = proven_minimum(config.task, config.model.causal)
+        least, minimum = least_heads(solved[name].config), _minimum(solved[name])
         if least is not None and minimum is not None:
             layers = len(circuit.useful_layers)
             measured["circuits_heads_above_minimum"][name] = heads[name] - least
@@ -146,7 +140,7 @@ def lengths(runs: Runs) -> Measures:
     points: dict[int, list[tuple[float, float]]] = {}
     for name, run in runs.items():
         metrics, task = run.metrics(), run.task
-        half = task.reference_losses()["mean of the candidates"] / 2
+        half = task.references()["mean of the candidates"] / 2
         losses = [-line["partial"]["x_1"] for line in metrics]
         step = crossing([line["step"] for line in metrics], losses, -half)
         if step is not None:
@@ -162,7 +156,13 @@ def lengths(runs: Runs) -> Measures:
 
 
 def _depth(run: Run) -> int:
-    return len(run.task.role_names) // 2
+    return task_of(run.config, Retrieval).depth
+
+
+def _minimum(run: Run) -> int | None:
+    """The least number of layers by information flow; none if no number is enough."""
+    flow = run.config.task.flow()
+    return None if flow is None else flow.minimum_layers(run.config.transformer.causal)
 
 
 def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
@@ -178,7 +178,7 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
     Which layers of a model do nothing makes no difference, nor how heads of a layer are numbered.
     """
     looks = {
-        name: frozenset((circuit.useful_layers.index(path[0]), path[2]) for path in circuit.paths)
+        name: frozenset((circuit.useful_layers.index(p.layer), p.relation) for p in circuit.paths)
         for name, circuit in circuits.items()
     }
     own = dict.fromkeys(looks, 1.0)

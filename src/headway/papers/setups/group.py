@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from headway.circuits.discovery import THRESHOLD
-from headway.tasks import RetrievalConfig
+from headway.tasks import Retrieval
+from headway.theory import closed_form
 from headway.training import RunConfig, fast
 
 Configs = dict[str, RunConfig]
@@ -37,12 +38,22 @@ def crossed(
     return {f"layers={n},seed={seed}": config(n, seed) for n in layers for seed in seeds}
 
 
+def roomy(depth: int, seed: int) -> RunConfig:
+    """The recipe `fast` with D + 3 layers, so that there are more heads than it takes.
+
+    Up to three hops it cools down in 1600 steps: at the flow minimum it takes 100 more.
+    """
+    config = fast(depth, seed, spare=depth + 3 - closed_form(depth))
+    cooldown = 1_600 if depth <= 3 else config.training.cooldown_steps
+    return replace(config, training=replace(config.training, cooldown_steps=cooldown))
+
+
 def smoke(layers: int, seed: int) -> RunConfig:
     """One hop between two chains, which a model of two layers learns in seconds."""
-    base = fast(1, seed, mixture=False)
+    base = fast(1, seed)
     return replace(
         base,
-        task=RetrievalConfig(depth=1, n_chains=2, position_code="pair", position_base=None),
+        task=Retrieval(depth=1, n_chains=2, position_code="pair", position_base=None),
         model=replace(base.model, n_layers=layers, d_model=32, d_mlp=32),
         training=replace(
             base.training,

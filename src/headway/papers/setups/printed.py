@@ -5,11 +5,12 @@ with sequences of the full depth alone, as in the paper; what it changes is told
 `smoke` only shows that everything works, in seconds.
 """
 
+from headway.changes import changed
 from headway.models import TransformerConfig
-from headway.papers.setups.group import Configs, Group, crossed, smoke
-from headway.tasks import RetrievalConfig
-from headway.training import RunConfig, TrainingConfig, fast
-from headway.training.config import changed
+from headway.papers.setups.group import Configs, Group, crossed, roomy, smoke
+from headway.tasks import Retrieval
+from headway.training import RunConfig, TrainingConfig
+from headway.training.curriculum import FinalHop
 from headway.training.recipes import paper
 
 
@@ -34,13 +35,13 @@ def without_curriculum(scale: str) -> Configs:
     """
 
     def small(layers: int, seed: int) -> RunConfig:
-        return changed(_small_layers(3, layers, seed), {"task.curriculum": False})
+        return changed(_small_layers(3, layers, seed), {"training.curriculum": FinalHop()})
 
     def full(layers: int, seed: int) -> RunConfig:
-        return changed(_section_7(3, layers, seed), {"task.curriculum": False})
+        return changed(_section_7(3, layers, seed), {"training.curriculum": FinalHop()})
 
     def short(layers: int, seed: int) -> RunConfig:
-        fields = {"task.depth": 3, "task.curriculum": False, "training.steps": 40}
+        fields = {"task.depth": 3, "training.curriculum": FinalHop(), "training.steps": 40}
         return changed(smoke(layers, seed), {**fields, "training.cooldown_steps": 10})
 
     match scale:
@@ -55,7 +56,7 @@ def without_curriculum(scale: str) -> Configs:
 def transformers_abc(scale: str) -> Configs:
     """Section 8: Transformers A, B and C, 12 layers of one head, D = 3.
 
-    Small: eight seeds of `fast(mixture=False)` with 12 layers, so that there are as many heads to
+    Small: eight seeds of `fast` with 12 layers, so that there are as many heads to
     do without.
     """
     match scale:
@@ -63,9 +64,7 @@ def transformers_abc(scale: str) -> Configs:
             return {name: paper(3, seed) for seed, name in enumerate("ABC")}
         case "small":
             more = {"model.n_layers": 12}
-            return {
-                f"seed={seed}": changed(fast(3, seed, mixture=False), more) for seed in range(8)
-            }
+            return {f"seed={seed}": changed(roomy(3, seed), more) for seed in range(8)}
         case _:
             return {f"seed={seed}": smoke(3, seed) for seed in (1, 2)}
 
@@ -74,15 +73,15 @@ def transformer_d(scale: str) -> Configs:
     """Section 9: Transformer D, 24 layers of one head without MLPs, D = 4; a checkpoint every 80
     steps.
 
-    Small: four seeds of `fast(mixture=False)`, which has 7 layers with MLPs.
+    Small: four seeds of `fast` with 7 layers, which have MLPs.
     """
     match scale:
         case "paper":
             training = TrainingConfig(steps=6_400, batch_size=256, checkpoint_every=80)
             model = TransformerConfig(n_layers=24, d_model=512, n_heads=1, d_head=16, d_mlp=0)
-            return {"D": RunConfig(RetrievalConfig(depth=4), model, training)}
+            return {"D": RunConfig(Retrieval(depth=4), model, training)}
         case "small":
-            return {f"seed={seed}": fast(4, seed, mixture=False) for seed in range(4)}
+            return {f"seed={seed}": roomy(4, seed) for seed in range(4)}
         case _:
             return {"seed=1": smoke(3, 1)}
 
@@ -98,7 +97,7 @@ PRINTED = (
 def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
     """As printed: 8 heads, width 128, 10 000 steps of 512 from 2^20 sequences, Adam 1e-3."""
     return RunConfig(
-        task=RetrievalConfig(depth=depth),
+        task=Retrieval(depth=depth),
         model=TransformerConfig(n_layers=layers, d_model=128, n_heads=8),
         training=TrainingConfig(
             steps=10_000,
@@ -114,7 +113,7 @@ def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
 
 def _small_layers(depth: int, layers: int, seed: int) -> RunConfig:
     return changed(
-        fast(depth, seed, mixture=False),
+        roomy(depth, seed),
         {
             "model.n_layers": layers,
             "model.n_heads": 4,

@@ -1,28 +1,38 @@
 """The runs of what the paper leaves open: the least layers, curricula, how circuits differ, and how
 long heads take to emerge. Scales are as in `printed`."""
 
+from dataclasses import replace
 from typing import Any
 
+from headway.changes import changed
 from headway.papers import depths
-from headway.papers.setups.group import Configs, Group, crossed, smoke
-from headway.training import RunConfig, fast
-from headway.training.config import changed
+from headway.papers.setups.group import Configs, Group, crossed, roomy, smoke
+from headway.training import RunConfig
+from headway.training.curriculum import (
+    Curriculum,
+    FinalHop,
+    Growing,
+    Implicit,
+    Mixture,
+    PerLayer,
+    Scheduled,
+)
 from headway.training.recipes import paper
 
-WAYS: dict[str, dict[str, Any]] = {
-    "concatenated": {},
-    "concatenated+mixture": {"training.depths": "mixture"},
-    "concatenated+rising": {"training.depths": "rising"},
-    "gap": {"task.hops": (1, 3)},
-    "near-to-far": {"training.targets": "rising"},
-    "far-to-near": {"training.targets": "falling"},
-    "random-target": {"training.targets": "random"},
-    "mixture": {"task.curriculum": False, "training.depths": "mixture"},
-    "easy-to-hard": {"task.curriculum": False, "training.depths": "rising"},
-    "by-layers": {"task.curriculum": False, "training.supervise": "layers"},
-    "none": {"task.curriculum": False},
+WAYS: dict[str, Curriculum] = {
+    "concatenated": Implicit(),
+    "concatenated+mixture": Mixture(),
+    "concatenated+rising": Growing(),
+    "gap": Implicit(hops=(1, 3)),
+    "near-to-far": Scheduled("rising"),
+    "far-to-near": Scheduled("falling"),
+    "random-target": Scheduled("random"),
+    "mixture": Mixture(final=True),
+    "easy-to-hard": Growing(final=True),
+    "by-layers": PerLayer(),
+    "none": FinalHop(),
 }
-"""Ways to ask for a chain of three hops, as changes of a config.
+"""Ways to ask for a chain of three hops.
 
 `concatenated` is the paper's implicit curriculum: x_1, x_2 and x_3 side by side; with `mixture` and
 `rising` in sequences of all depths, or ever deeper ones. `gap` asks for x_1 and x_3 only,
@@ -43,7 +53,7 @@ SIZES: dict[str, dict[str, Any]] = {
 
 def first_steps(scale: str) -> Configs:
     """Four layers and two hops, with and without the implicit curriculum."""
-    ways = {"ic": {}, "non-ic": {"task.curriculum": False}}
+    ways = {"ic": Implicit(), "non-ic": FinalHop()}
     match scale:
         case "paper":
             seeds, four = range(8), {"model.n_layers": 4}
@@ -52,8 +62,10 @@ def first_steps(scale: str) -> Configs:
         case _:
             seeds, four = range(1), {}
     return {
-        f"{way},seed={seed}": changed(_base(scale, 2, seed), {**four, **fields})
-        for way, fields in ways.items()
+        f"{way},seed={seed}": changed(
+            _base(scale, 2, seed), {**four, "training.curriculum": curriculum}
+        )
+        for way, curriculum in ways.items()
         for seed in seeds
     }
 
@@ -85,12 +97,21 @@ def curricula(scale: str) -> Configs:
             once = {"training.steps": 3_000, "training.patience": 0, "training.stop_below": 0.04}
             seeds, alike = range(3), {**once, "training.checkpoint_every": 0}
         case _:
-            seeds, alike = range(1), {"task.depth": 3, "training.rising_every": 5}
+            seeds, alike = range(1), {"task.depth": 3}
+    ways = {way: _hastened(c) if scale == "smoke" else c for way, c in WAYS.items()}
     return {
-        f"{way},seed={seed}": changed(_base(scale, 3, seed), {**alike, **fields})
-        for way, fields in WAYS.items()
+        f"{way},seed={seed}": changed(
+            _base(scale, 3, seed), {**alike, "training.curriculum": curriculum}
+        )
+        for way, curriculum in ways.items()
         for seed in seeds
     }
+
+
+def _hastened(curriculum: Curriculum) -> Curriculum:
+    """The same with stages of five steps, if it has stages."""
+    staged = isinstance(curriculum, Growing | Scheduled)
+    return replace(curriculum, every=5) if staged else curriculum
 
 
 def circuits(scale: str) -> Configs:
@@ -134,7 +155,7 @@ def lengths(scale: str) -> Configs:
         "training.eval_examples": 256,
         "training.checkpoint_every": 0,
     }
-    base = smoke if scale == "smoke" else lambda layers, seed: fast(layers - 3, seed, mixture=False)
+    base = smoke if scale == "smoke" else lambda layers, seed: roomy(layers - 3, seed)
     return {
         f"chains={n},seed={seed}": changed(base(4, seed), {**constant, "task.n_chains": n})
         for n in chains
@@ -159,4 +180,4 @@ def _base(scale: str, depth: int, seed: int) -> RunConfig:
             "training.checkpoint_every": 0,
         }
         return changed(smoke(3, seed), {**short, "task.depth": depth})
-    return paper(depth, seed) if scale == "paper" else fast(depth, seed, mixture=False)
+    return paper(depth, seed) if scale == "paper" else roomy(depth, seed)

@@ -5,12 +5,13 @@ Trained as the recipe `composition` trains: at every place of every sequence.
 
 from dataclasses import dataclass
 
+from headway.changes import changed
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import composition_drawings as drawings
 from headway.papers.talk.measures import composition as measures
 from headway.training import RunConfig
-from headway.training.config import Targets, changed
+from headway.training.curriculum import Curriculum, Implicit, Scheduled
 from headway.training.recipes import composition
 
 
@@ -43,21 +44,21 @@ SIZES = {
 def curricula(scale: str) -> Configs:
     """Every k alone; several at once; and one after the other."""
     size = SIZES[scale]
-    ways: dict[str, tuple[tuple[int, ...], Targets]] = {
-        **{f"k={k}": ((k,), "all") for k in size.alone},
-        "mixture": (size.together, "all"),
-    }
-    planned = [(n, way, *asked) for n in size.symbols for way, asked in ways.items()]
-    planned.append((size.symbols[-1], "easy-to-hard", size.together, "rising"))
+    ways = {**{f"k={k}": (k,) for k in size.alone}, "mixture": size.together}
+    planned: list[tuple[int, str, tuple[int, ...], Curriculum]] = [
+        (n, way, asked, Implicit()) for n in size.symbols for way, asked in ways.items()
+    ]
+    one_by_one = Scheduled("rising", every=max(1, size.steps // (2 * len(size.together))))
+    planned.append((size.symbols[-1], "easy-to-hard", size.together, one_by_one))
     return {
-        f"N={n},{way},seed={seed}": config(size, n, asked, targets, seed)
-        for n, way, asked, targets in planned
+        f"N={n},{way},seed={seed}": config(size, n, asked, curriculum, seed)
+        for n, way, asked, curriculum in planned
         for seed in range(size.seeds)
     }
 
 
 def config(
-    size: Size, symbols: int, asked: tuple[int, ...], targets: Targets, seed: int
+    size: Size, symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
 ) -> RunConfig:
     """A run of the model that the largest k takes, with hidden permutations of its own.
 
@@ -65,10 +66,10 @@ def config(
     steps would count for less than later ones.
     """
     fields = {
-        "task.hops": asked,
+        "task.asked": asked,
         "task.n_symbols": symbols,
         "task.hidden": seed,
-        "training.targets": targets,
+        "training.curriculum": curriculum,
         "training.warmup_steps": 0,
         "training.eval_every": 10,
         "training.eval_examples": 128,

@@ -18,10 +18,11 @@ from dataclasses import replace
 from headway.errors import require
 from headway.models import TransformerConfig
 from headway.papers.experiment import Experiment
+from headway.papers.measures.reading import task_of
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import bigram_drawings as drawings
 from headway.papers.talk.measures import bigrams as measures
-from headway.tasks import BigramsConfig
+from headway.tasks import Bigrams
 from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 from headway.training import RunConfig, TrainingConfig
 
@@ -51,12 +52,18 @@ def reading(corpus: str | None) -> Iterator[None]:
             os.environ[CORPUS] = before
 
 
-def bigrams(scale: str) -> BigramsConfig:
+def bigrams(scale: str) -> Bigrams:
     """Bigrams of the text that `CORPUS` names, as it is now; without it of Shakespeare's plays if
     they are installed and this is no smoke test, else of the synthetic chain."""
     usual = PLAYS if has_plays() and scale != "smoke" else SYNTHETIC
     corpus = os.environ.get(CORPUS) or usual
-    return BigramsConfig(corpus=corpus, sha256=sha256_of(corpus))
+    return Bigrams(corpus=corpus, sha256=sha256_of(corpus))
+
+
+def texts_of(configs: Configs) -> list[str]:
+    """The texts, in words, that the bigrams of some runs are drawn from."""
+    tasks = [task_of(config, Bigrams) for config in configs.values()]
+    return list(dict.fromkeys(task.chain.origin for task in tasks))
 
 
 def one_layer(scale: str) -> Configs:
@@ -84,7 +91,7 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
 
     Small: sequences of 64, and only in-context outputs are asked for.
     """
-    task = replace(bigrams(scale), length=64, asked="in-context")
+    task = replace(bigrams(scale), length=64, asked_at="in-context")
     model = TransformerConfig(
         n_layers=n_layers, d_model=64, n_heads=1, act_fn="relu", init="orthogonal"
     )
@@ -103,11 +110,11 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
         checkpoint_every=100,
     )
     if scale == "paper":
-        task = replace(task, length=256, asked="all")
+        task = replace(task, length=256, asked_at="all")
         model = replace(model, d_model=256, n_heads=4)
         training = replace(training, steps=5000, batch_size=128, cooldown_steps=2500)
     if scale == "smoke":
-        task = replace(task, length=24, vocabulary=12, n_triggers=2)
+        task = replace(task, length=24, n_tokens=12, n_triggers=2)
         model = replace(model, d_model=32, d_mlp=32)
         short = {"steps": 250, "batch_size": 32, "cooldown_steps": 120, "eval_examples": 128}
         training = replace(training, **short)
@@ -116,13 +123,13 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
 
 def _simple(scale: str, trained: str, seed: int) -> RunConfig:
     """Small: T = 32, width 128, batches of 32."""
-    task = replace(bigrams(scale), length=32, asked="in-context")
+    task = replace(bigrams(scale), length=32, asked_at="in-context")
     d_model, steps, rate, batch = 128, 300, 20.0, 32
     if scale == "paper":
         task = replace(task, length=256)
         d_model, steps, rate, batch = 256, 1000, 0.03 * 256, 512
     if scale == "smoke":
-        task = replace(task, length=16, vocabulary=12, n_triggers=2)
+        task = replace(task, length=16, n_tokens=12, n_triggers=2)
         d_model, steps = 32, 60
     together = trained == JOINT
     return RunConfig(
@@ -135,7 +142,7 @@ def _simple(scale: str, trained: str, seed: int) -> RunConfig:
             batch_size=batch,
             train_examples=None,
             trained=trained,
-            rising_every=max(1, steps // 3),
+            stage_steps=max(1, steps // 3),
             optimizer="sgd",
             learning_rate=rate,
             momentum=0.9,
@@ -159,6 +166,7 @@ EXPERIMENTS = (
         ("induction-one-layer", "induction-two-layers", "induction-joint", "induction-stages"),
         measures.induction,
         drawings.induction,
+        texts=lambda scale: texts_of(two_layers(scale)),
     ),
 )
 GROUPS = (

@@ -5,12 +5,12 @@ Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at eve
 
 from dataclasses import dataclass
 
+from headway.changes import changed
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group, crossed
 from headway.papers.talk import khop_drawings as drawings
 from headway.papers.talk.measures import khop as measures
 from headway.training import RunConfig
-from headway.training.config import changed
 from headway.training.recipes import hops
 
 

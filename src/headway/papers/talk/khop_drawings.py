@@ -13,8 +13,10 @@ def by_layers(runs: GroupRuns) -> Drawn:
     table: dict[tuple[int, int], list[float]] = {}
     for run in group.values():
         for k, accuracy in hop_accuracies(run).items():
-            table.setdefault((k, run.config.model.n_layers), []).append(accuracy)
-    deepest = max(group.values(), key=lambda run: (run.config.model.n_layers, -run.config.seed))
+            table.setdefault((k, run.config.transformer.n_layers), []).append(accuracy)
+    deepest = max(
+        group.values(), key=lambda run: (run.config.transformer.n_layers, -run.config.seed)
+    )
     least = {k: needed(k) for k, _ in table}
     attention = find_attention(deepest, max(least))
     figure = draw_khop(table, least, deepest, attention)

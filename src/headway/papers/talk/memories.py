@@ -17,7 +17,7 @@ from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import memory_drawings as drawings
 from headway.papers.talk.measures import memories as measures
 from headway.papers.talk.measures.capacity import items_for
-from headway.tasks import AssociationsConfig
+from headway.tasks import Associations
 from headway.training import RunConfig, TrainingConfig
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
@@ -74,7 +74,7 @@ def one_step(scale: str) -> Configs:
             widths, items, seeds = (8, 64), 16, range(1)
     return {
         f"d={d},items={items},seed={seed}": RunConfig(
-            task=AssociationsConfig(n_items=items, n_classes=items, sampling="all"),
+            task=Associations(n_items=items, n_classes=items, sampling="all"),
             model=_model(d, 0),
             training=replace(
                 _training(1, items, 1.0, "W_O.0"),
@@ -98,7 +98,7 @@ def _linear(
     for d in widths:
         for n in dict.fromkeys(items_for(share * d * d) for share in shares):
             for seed in seeds:
-                task = AssociationsConfig(n_items=n, sampling="all")
+                task = Associations(n_items=n, sampling="all")
                 training = _training(300, n, 1.0, "W_O.0")
                 name = f"linear d={d},items={n},seed={seed}"
                 configs[name] = RunConfig(task, _model(d, 0), training, seed)
@@ -113,7 +113,7 @@ def _mlp(
     for d, m in shapes:
         for n in dict.fromkeys(items_for(share * 2 * d * m) for share in shares):
             for seed in seeds:
-                task = AssociationsConfig(n_items=n, sampling="all")
+                task = Associations(n_items=n, sampling="all")
                 training = _training(300, n, 0.2, "W_in.0 W_out.0")
                 name = f"MLP d={d} m={m},items={n},seed={seed}"
                 configs[name] = RunConfig(task, _model(d, m), training, seed)

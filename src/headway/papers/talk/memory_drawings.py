@@ -27,7 +27,7 @@ def gradient(runs: GroupRuns) -> Drawn:
 
     drawn: Drawn = {}
     points = [
-        (float(run.config.model.d_model), measures.accuracy(run))
+        (float(run.config.transformer.d_model), measures.known_share(run))
         for run in runs["memories-one-step"].values()
     ]
     if points:

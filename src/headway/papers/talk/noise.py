@@ -7,7 +7,7 @@ from headway.models import TransformerConfig
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import bigram_drawings as drawings
-from headway.papers.talk.induction import bigrams
+from headway.papers.talk.induction import bigrams, texts_of
 from headway.papers.talk.measures import noise as measures
 from headway.training import RunConfig, TrainingConfig
 
@@ -23,7 +23,7 @@ def noisy(scale: str) -> Configs:
     their place asked for.
     """
     task = replace(
-        bigrams(scale), length=32, vocabulary=32, n_triggers=1, noise=0.5, asked="in-context"
+        bigrams(scale), length=32, n_tokens=32, n_triggers=1, noise=0.5, asked_at="in-context"
     )
     model = TransformerConfig(
         n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
@@ -43,7 +43,7 @@ def noisy(scale: str) -> Configs:
     )
     seeds = 3
     if scale == "paper":
-        task = replace(task, length=256, vocabulary=65, asked="all")
+        task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
         training = replace(
             training,
@@ -70,6 +70,7 @@ EXPERIMENTS = (
         ("noisy-recall",),
         measures.noisy_recall,
         drawings.noisy_recall,
+        texts=lambda scale: texts_of(noisy(scale)),
     ),
 )
 GROUPS = (Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy),)

@@ -14,7 +14,7 @@ from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import recall_drawings as drawings
 from headway.papers.talk.measures import recall as measures
-from headway.tasks import RecallConfig
+from headway.tasks import Recall
 from headway.training import RunConfig, TrainingConfig
 
 Shape = tuple[int, int, int, int]
@@ -79,7 +79,7 @@ def dynamics(scale: str) -> Configs:
             steps, every, seeds = 200, 20, range(1)
     return {
         f"seed={seed}": RunConfig(
-            task=RecallConfig(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5),
+            task=Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5),
             model=TransformerConfig(
                 n_layers=1,
                 d_model=64,
@@ -123,9 +123,7 @@ def _series(
             for seed in seeds:
                 name = f"d={d} H={heads} d_h={d_head} m={m},facts={n * n},seed={seed}"
                 configs[name] = RunConfig(
-                    task=RecallConfig(
-                        n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4
-                    ),
+                    task=Recall(n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4),
                     model=_model(d, heads, d_head, m),
                     training=_training(steps, with_mlp=m > 0),
                     seed=seed,

@@ -3,6 +3,7 @@
 import math
 
 from headway.papers.drawings import Drawn, GroupRuns
+from headway.papers.measures.reading import task_of
 from headway.papers.talk.measures import recall as measures
 from headway.tasks import Recall
 
@@ -38,8 +39,7 @@ def dynamics(runs: GroupRuns) -> Drawn:
     courses = []
     level = 0.0
     for name, run in runs["recall-dynamics"].items():
-        assert isinstance(run.task, Recall)
-        n_answers = run.task.config.n_answers
+        n_answers = task_of(run.config, Recall).n_answers
         level, losses = math.log(n_answers), measures.course(run)
         found = measures.stage(losses, n_answers)
         courses.append(

@@ -12,8 +12,9 @@ from headway.models import TransformerConfig
 from headway.papers.experiment import Experiment
 from headway.papers.setups.group import Configs, Group
 from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.talk.induction import texts_of
 from headway.papers.talk.measures import bigrams as measures
-from headway.tasks import BigramsConfig
+from headway.tasks import Bigrams
 from headway.training import RunConfig, TrainingConfig
 
 
@@ -29,12 +30,12 @@ def three_steps(scale: str) -> Configs:
     )
     return {
         f"seed={seed}": RunConfig(
-            BigramsConfig(
+            Bigrams(
                 length=length,
-                vocabulary=32,
+                n_tokens=32,
                 exponent=0.0,
                 concentration=None,
-                asked="in-context",
+                asked_at="in-context",
                 layout="pair",
             ),
             TransformerConfig(
@@ -45,7 +46,7 @@ def three_steps(scale: str) -> Configs:
                 batch_size=batch,
                 train_examples=None,
                 trained="W_O.1 > 2e3 W_K.1 > W_K.0",
-                rising_every=1,
+                stage_steps=1,
                 optimizer="sgd",
                 learning_rate=100.0,
                 momentum=0.0,
@@ -67,6 +68,7 @@ EXPERIMENTS = (
         ("three-gradient-steps",),
         measures.three_steps,
         drawings.three_steps,
+        texts=lambda scale: texts_of(three_steps(scale)),
     ),
 )
 GROUPS = (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),)

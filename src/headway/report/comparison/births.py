@@ -17,7 +17,7 @@ from headway.report.page.html import (
     tag,
     whole,
 )
-from headway.report.page.looks import DASHES, path_looks, symbol_colours
+from headway.report.page.looks import DASHES, hop_sign, path_looks, symbol_colours
 from headway.report.page.strips import Mark, Strip, shown_until, strips
 
 RUN = "onerun"
@@ -43,27 +43,28 @@ def births(members: Sequence[Member]) -> str:
 
 
 def _strip(member: Member) -> Strip:
-    task = member.findings.run.task
+    task = member.findings.task
     colours, run = symbol_colours(task), {"run": str(member.number)}
     marks, words = [], []
     for hop, step in member.hops.items():
         if step is not None:
             told = f"{hop} learnt at step {step:,.0f}"
             words.append(told)
-            digit = hop.rpartition("_")[2][:2]
+            digit = hop_sign(hop)
             marks.append(Mark(step, colours[hop], "square", digit, told))
     looks = path_looks(task, [history.path for history in member.births])
     for history in member.births:
-        layer, head, relation = history.path
+        path = history.path
         if history.born is not None:
-            carries = ", ".join(looks[history.path].carries) or "nothing new"
-            told = f"layer {layer} head {head} {relation}, carries {carries}:"
+            carries = ", ".join(looks[path].carries)
+            told = f"layer {path.layer} head {path.head} {path.relation}"
+            told += f", carries {carries}:" if carries else ":"
             told += f" born at step {history.born:,.0f}"
             words.append(told)
-            look, key = looks[history.path], {"path": path_key(history.path)}
-            marks.append(Mark(history.born, look.colour, "round", str(layer), told, key))
+            look, key = looks[path], {"path": path_key(path)}
+            marks.append(Mark(history.born, look.colour, "round", str(path.layer), told, key))
     label = f"run {member.name}: {'; '.join(words) or 'nothing is dated'}"
-    order = {True: "in chain order", False: "not in chain order", None: ""}
+    order = {True: "in order", False: "not in order", None: ""}
     note = order[member.in_chain_order]
     if not member.births:
         note += "; paths not dated" if note else "paths not dated"
@@ -80,8 +81,9 @@ def _losses(members: Sequence[Member]) -> Panel:
         points = [point for point in points if math.isfinite(point[1])]
         curves.append(Curve(points, RUN, _dashes(member), {"run": str(member.number)}))
     values = [value for curve in curves for _, value in curve.points]
+    losses = sorted({member.findings.task.targets.loss_name for member in members})
     return Panel(
-        "validation loss of every run: mean squared error on held-out sequences",
+        f"validation loss of every run ({', '.join(losses)}) on held-out sequences",
         curves,
         top=max(1.3, *values),
         bottom=0.8 * max(min([*values, 0.3]), 1e-9),
@@ -119,6 +121,6 @@ def _table(members: Sequence[Member]) -> str:
         dated = [history.born for history in member.births]
         count = f"{sum(step is not None for step in dated)} of {len(dated)}" if dated else "—"
         rows.append((member.tag, *cells, yes_or_no(member.in_chain_order), count))
-    head = ("run", *(f"{typeset(hop)} learnt at step" for hop in hops), "chain order", "paths born")
+    head = ("run", *(f"{typeset(hop)} learnt at step" for hop in hops), "in order", "paths born")
     html = tag("div", table(head, rows, "when hops were learnt, run by run"), class_="sortable")
     return f"<h3>When hops were learnt</h3>{html}"

@@ -19,8 +19,9 @@ def circuits(members: Sequence[Member]) -> str:
     caption = (
         "An arrow runs from the position attended to, before the layer, to the position that"
         " attends, after it; its width is the attention along it, its colour the symbol that it"
-        " carries. Point at an arrow: the same relation lights up in every circuit, <b>whatever its"
-        " layer and head</b>, as heads of different models have nothing in common but what they do."
+        " carries, or the head where the task names no symbols. Point at an arrow: the same"
+        " relation lights up in every circuit, <b>whatever its layer and head</b>, as heads of"
+        " different models have nothing in common but what they do."
     )
     html = figure(
         tag("div", "".join(drawn), class_="minis") + legend(_looks(members)), caption, "all"
@@ -37,7 +38,7 @@ def _small(member: Member) -> str:
         f" {counted(len(circuit.useful_layers), 'layer')}, loss {rounded(discovery.replaced_loss)},"
         f" {'' if discovery.faithful else '<b>not</b> '}faithful"
     )
-    drawing = circuit_svg(circuit, member.findings.run.task, discovery, bare=True)
+    drawing = circuit_svg(circuit, member.findings.task, discovery, bare=True)
     head = tag("h4", member.tag) + tag("p", told)
     return tag("div", head + drawing, class_="mini", data_run=str(member.number))
 
@@ -48,5 +49,5 @@ def _looks(members: Sequence[Member]) -> list[Look]:
         look
         for member in members
         if (found := member.findings.discovery) is not None
-        for look in path_looks(member.findings.run.task, found.circuit.paths).values()
+        for look in path_looks(member.findings.task, found.circuit.paths).values()
     ]

@@ -5,11 +5,12 @@ from statistics import median
 
 from headway.circuits import THRESHOLD, compare
 from headway.report.comparison.members import Member, families
+from headway.report.comparison.runs import varied_in_all
 from headway.report.page import header as one
 from headway.report.page.html import counted, escape, listed, number, whole
 from headway.report.page.tiles import tiles
 from headway.training.config import flat
-from headway.training.naming import short_names, varied
+from headway.words import short_names
 
 SECTIONS = {"runs": "Runs", "circuits": "Circuits", "shared": "Shared", "births": "Births"}
 
@@ -49,7 +50,7 @@ def _setting(members: Sequence[Member]) -> str:
     """What all runs have in common, and what varies."""
     parts = [one.setting(member.findings).split(" · ") for member in members]
     common = [part for part in parts[0] if all(part in others for others in parts)]
-    names = varied([flat(member.findings.run.config) for member in members])
+    names = varied_in_all([flat(member.findings.run.config) for member in members])
     told = ", ".join(map(escape, short_names(names).values())) or "nothing"
     return " · ".join([*common, f"<b>what varies: {told}</b>"])
 
@@ -76,8 +77,8 @@ def _verdict(members: Sequence[Member]) -> str:
         f" Of {counted(len(found), 'circuit')} {faithful} {'is' if faithful == 1 else 'are'}"
         f" faithful; they take {heads} heads in {layers} layers"
     )
-    least = {member.findings.minimum for member in members}
-    return told + (f" (proven minimum: {least.pop()})." if len(least) == 1 else ".")
+    least = {member.findings.least for member in members}
+    return told + (f" ({least.pop().words})." if len(least) == 1 else ".")
 
 
 def _tiles(members: Sequence[Member]) -> list[tuple[str, str, str]]:
@@ -90,7 +91,7 @@ def _tiles(members: Sequence[Member]) -> list[tuple[str, str, str]]:
         ("Validation loss, median", number(_median(losses)), between(losses)),
         ("Circuit loss, median", number(_median(replaced)), between(replaced)),
         ("Steps to solve, median", whole(_median(solved)), between(solved, whole)),
-        ("In chain order", f"{sum(orders)} <small>of {len(orders)}</small>", "runs that tell"),
+        ("Hops in order", f"{sum(orders)} <small>of {len(orders)}</small>", "runs that tell"),
     ]
     circuits = [
         [m.findings.discovery.circuit for m in family if m.findings.discovery is not None]

@@ -12,9 +12,9 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.report.findings import Findings
 from headway.report.page.html import escape, tag
 from headway.report.roles import places
-from headway.tasks import task_kind
 from headway.training import Run
 from headway.training.files import clear_content_errors
+from headway.training.seeds import generator_for
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class Member:
             return self.findings.timeline.hops
         run = self.findings.run
         with clear_content_errors(run.folder / "metrics.jsonl"):
-            return hop_steps(self.findings.metrics, run.task.hop_names)
+            return hop_steps(self.findings.metrics, run.task.hops)
 
     @property
     def in_chain_order(self) -> bool | None:
-        """Whether the hops were learnt in the order of the chain; none if that says nothing."""
+        """Whether the hops were learnt in their order; none if that says nothing."""
         if len(self.hops) < 2:
             return None
         return learnt_in_order(self.hops, self.findings.run.task.hop_order)
@@ -83,12 +83,16 @@ class Member:
 
 
 def families(members: Sequence[Member]) -> list[list[Member]]:
-    """The runs whose circuits can be compared, together: those of one task with the same roles."""
+    """The runs whose circuits can be compared, together.
+
+    They are of one kind of task with the same relations, and their roles stand in the same order.
+    """
     found: dict[tuple[str, ...], list[Member]] = {}
     for member in members:
-        run = member.findings.run
-        roles = (place.role for place in places(run.task))
-        found.setdefault((task_kind(run.config.task), *roles), []).append(member)
+        task = member.findings.task
+        roles = (place.role for place in places(task))
+        relations = task.relations(task.sample(2, generator_for("cpu", "families")))
+        found.setdefault((task.kind, *roles, "", *sorted(relations)), []).append(member)
     return list(found.values())
 
 

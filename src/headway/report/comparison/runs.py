@@ -1,6 +1,6 @@
 """Section 1 of the comparison: the runs in a table, and what some of them lack."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headway.circuits import THRESHOLD
@@ -15,56 +15,52 @@ from headway.report.page.html import (
     tag,
     whole,
 )
-from headway.tasks import ConditionalConfig, RetrievalConfig, task_kind, task_size
+from headway.report.settings import label_field, task_words
 from headway.training.config import flat
-from headway.training.naming import said, short_names, varied
+from headway.words import said, short_names, varied
 
-SHOWN = (
-    *("task.kind", "task.depth", "task.n_values", "task.n_chains", "task.d_token", "seed"),
-    *("model.n_layers", "model.n_heads", "model.d_model", "model.causal"),
-)
+SHOWN = ("task.kind", "seed", "model.n_layers", "model.n_heads", "model.d_model", "model.causal")
 """Fields that have columns of their own."""
 
 
 def the_runs(members: Sequence[Member]) -> str:
     """Section 1."""
     configs = [flat(member.findings.run.config) for member in members]
-    names = [name for name in varied(configs) if name not in SHOWN]
+    told = [f"task.{label_field(member.findings.run.config.task)}" for member in members]
+    names = [name for name in varied_in_all(configs) if name not in (*SHOWN, *told)]
     short = short_names(names)
     rows = []
     for member, config in zip(members, configs, strict=True):
-        others = [escape(_said(config[name])) if name in config else "—" for name in names]
+        others = [escape(_said(config[name])) for name in names]
         rows.append([*_setting(member), *_figures(member), *others])
     columns = ["run", "task", "model", "seed", *FIGURES, *(short[name] for name in names)]
     html = tag("div", table(columns, rows, "the runs"), class_="sortable")
     html += (
         '<p class="under">Click a column\'s name to sort by it. <b>circuit loss</b>: with every'
         " head replaced by what it was found to do. <b>layers used</b>: with a useful head."
-        " <b>proven minimum</b>: the fewest layers that can do by the theory. <b>steps to"
-        f" solve</b>: to the first evaluation below {THRESHOLD:g}. <b>chain order</b>: whether no"
-        " hop was learnt before one that the chain reaches earlier.</p>"
+        " <b>flow minimum</b>: the fewest layers that can do by the theory. <b>steps to solve</b>:"
+        f" to the first evaluation below {THRESHOLD:g}. <b>in order</b>: whether no hop was learnt"
+        " before one that is nearer to the query.</p>"
     )
     return section("runs", 1, "The runs", html + _lacking(members))
 
 
 FIGURES = (
     *("status", "validation loss", "circuit loss", "faithful", "useful heads"),
-    *("layers used", "proven minimum", "steps to solve", "chain order"),
+    *("layers used", "flow minimum", "steps to solve", "in order"),
 )
+
+
+def varied_in_all(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The fields that vary and that all runs have; the others follow from the kind of task."""
+    return [name for name in varied(configs) if all(name in config for config in configs)]
 
 
 def _setting(member: Member) -> list[str]:
     config = member.findings.run.config
-    match config.task:
-        case RetrievalConfig(depth=depth, n_chains=n, d_token=k):
-            task = f"retrieval D={depth} N={n} K={k}"
-        case ConditionalConfig(n_values=m, n_chains=n, d_token=k):
-            task = f"conditional M={m} N={n} K={k}"
-        case other:
-            task = f"{task_kind(other)} {task_size(other)}"
-    model = f"{config.model.n_layers} × {config.model.n_heads}, width {config.model.d_model}"
+    model = f"{config.model.n_layers} × {config.model.n_heads}, {config.model.size}"
     model += "" if config.model.causal else ", no mask"
-    return [member.tag, task, model, str(config.seed)]
+    return [member.tag, escape(task_words(config.task)), model, str(config.seed)]
 
 
 def _figures(member: Member) -> list[str]:
@@ -81,7 +77,7 @@ def _figures(member: Member) -> list[str]:
             f"{len(circuit.useful_heads)} of {len(circuit.mechanisms)}",
             str(len(circuit.useful_layers)),
         ]
-    cells.append("none is enough" if findings.minimum is None else str(findings.minimum))
+    cells.append(findings.least.cell)
     cells.append(number(None) if solved is None else whole(solved["step"]))
     return [*cells, yes_or_no(member.in_chain_order)]
 
@@ -115,6 +111,8 @@ def _lacking(members: Sequence[Member]) -> str:
             told.append("There is no evaluation yet.")
         if not findings.checkpoints:
             told.append("There are no checkpoints.")
+        elif findings.no_circuit is not None:
+            told.append(findings.no_circuit)
         elif findings.discovery is None:
             told.append(f"No circuit has been looked for: {command(folder, 'circuit')}")
         elif findings.timeline is None:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from statistics import median
 
-from headway.circuits import Comparison, Head, compare, jaccard
+from headway.circuits import Comparison, Head, Path, compare, jaccard
 from headway.report.comparison.members import Member, families
 from headway.report.page.grids import Cell, grid
-from headway.report.page.header import setting
 from headway.report.page.html import (
     escape,
     figure,
@@ -19,6 +18,7 @@ from headway.report.page.html import (
     tag,
     whole,
 )
+from headway.report.settings import task_words
 
 
 def shared(members: Sequence[Member]) -> str:
@@ -47,8 +47,7 @@ def shared(members: Sequence[Member]) -> str:
 
 
 def _name(family: Sequence[Member]) -> str:
-    kind, size, *_ = setting(family[0].findings).split(" · ")
-    return f"<h3>{kind}, {size}</h3>"
+    return f"<h3>{escape(task_words(family[0].findings.run.config.task))}</h3>"
 
 
 def _together(members: Sequence[Member]) -> str:
@@ -85,10 +84,10 @@ def _table(members: Sequence[Member], found: Comparison) -> str:
         for dates, heads in zip(born, by, strict=True):
             cells.append("<br>".join(_head(head, relation, dates) for head in heads))
         steps = [
-            dates[*head, relation]
+            dates[Path.of(*head, relation)]
             for dates, heads in zip(born, by, strict=True)
             for head in heads
-            if (*head, relation) in dates
+            if Path.of(*head, relation) in dates
         ]
         steps = [step for step in steps if step is not None]
         count = f"{sum(map(bool, by))} of {len(by)}"
@@ -102,8 +101,8 @@ def _table(members: Sequence[Member], found: Comparison) -> str:
     )
 
 
-def _head(head: Head, relation: str, born: dict[tuple[int, int, str], float | None]) -> str:
-    path = (*head, relation)
+def _head(head: Head, relation: str, born: dict[Path, float | None]) -> str:
+    path = Path.of(*head, relation)
     name = tag("span", f"{head[0]}.{head[1]}", class_="path", data_path=path_key(path))
     if path not in born:
         return name
@@ -118,7 +117,7 @@ def _pairs(members: Sequence[Member]) -> str:
     used = []
     for member in members:
         assert member.findings.discovery is not None
-        used.append(sorted({path[2] for path in member.findings.discovery.circuit.paths}))
+        used.append(sorted({path.relation for path in member.findings.discovery.circuit.paths}))
     names = [tag("span", str(m.number), title=m.name, data_run=str(m.number)) for m in members]
     cells = []
     for i, first in enumerate(used):

@@ -43,7 +43,7 @@ def draw_births(timeline: Timeline) -> Figure:
             va="center",
             fontsize=7,
         )
-    names = [f"layer {h.path[0]}.{h.path[1]}  {typeset(h.path[2])}" for h in dated]
+    names = [f"layer {h.path.layer}.{h.path.head}  {typeset(h.path.relation)}" for h in dated]
     axes.set_yticks(range(len(dated)), names)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.04 * last)

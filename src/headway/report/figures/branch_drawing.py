@@ -5,19 +5,19 @@ from itertools import cycle
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 
-from headway.circuits import Circuit, Path
+from headway.circuits import Path
 from headway.report.figures.style import INK, PAPER
 from headway.report.labels import typeset
-from headway.report.layout import GROUPS, Grid, arrow_ends, arrow_name, bend_of, point_on
-from headway.report.routes import Join, ends
+from headway.report.layout import GROUPS, Grid, Point, arrow_name
+from headway.report.routes import Join
 
 BANDS = ("#f0c93a", "#b08fe0", "#8fd0b8", "#e8a5a5")
 """Of the branches; light, so that no arrow is mistaken for one."""
 
 
-def draw_branches(axes: Axes, grid: Grid, circuit: Circuit, join: Join) -> None:
+def draw_branches(axes: Axes, grid: Grid, join: Join) -> None:
     """A band under every path of one branch, and the names of the branches at their join."""
-    key = ends(join.path)[1]
+    key = join.path.relation.key
     group = next(place.group for place in grid.places if place.role == key)
     name = GROUPS.get(sum(place.group == group for place in grid.places), "row")
     bands = [
@@ -26,10 +26,12 @@ def draw_branches(axes: Axes, grid: Grid, circuit: Circuit, join: Join) -> None:
     ]
     for label, colour, paths in [*bands, (name, "#c3c8ce", join.key_side)]:
         for path in paths:
+            arrow = grid.arrows[path]
             band = FancyArrowPatch(
-                *arrow_ends(grid, path),
+                arrow.start,
+                arrow.end,
                 arrowstyle="-",
-                connectionstyle=f"arc3,rad={bend_of(circuit, path):g}",
+                connectionstyle=f"arc3,rad={arrow.bend:g}",
                 color=colour,
                 alpha=0.6,
                 lw=11,
@@ -39,16 +41,16 @@ def draw_branches(axes: Axes, grid: Grid, circuit: Circuit, join: Join) -> None:
             )
             band.set_gid("branch-" + arrow_name(path))
             axes.add_patch(band)
-            _label_branch(axes, path, point_on(grid, circuit, path, 0.27), label, colour)
+            _label_branch(axes, path, arrow.point(0.27), label, colour)
     names = " + ".join(map(typeset, join.branches))
-    middle = point_on(grid, circuit, join.path, 0.72)
+    middle = grid.arrows[join.path].point(0.72)
     _label_branch(axes, join.path, middle, names, PAPER, edge=INK)
-    x, y = arrow_ends(grid, join.path)[1]
+    x, y = grid.arrows[join.path].end
     axes.plot(x, y, "o", ms=11, mfc="none", mec=INK, mew=1.4, zorder=5, gid="branch-join")
 
 
 def _label_branch(
-    axes: Axes, path: Path, at: tuple[float, float], text: str, colour: str, edge: str = "none"
+    axes: Axes, path: Path, at: Point, text: str, colour: str, edge: str = "none"
 ) -> None:
     """The name of a branch on an arrow."""
     label = axes.text(

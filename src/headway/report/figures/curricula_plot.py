@@ -22,21 +22,21 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     rows = -(-len(ways) // COLUMNS)
     figure = Figure(figsize=(9.2, 0.4 + 1.75 * rows), layout="constrained")
     grid = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).flatten()
-    hops = sorted({hop for runs in ways.values() for run in runs for hop in run.task.hop_names})
+    hops = sorted({hop for runs in ways.values() for run in runs for hop in run.task.hops})
     lines = hop_lines(hops)
     guesses = [
         loss
         for runs in ways.values()
         for run in runs
         if run.task.vocabulary is not None
-        for loss in run.task.reference_losses().values()
+        for loss in run.task.references().values()
     ]
     for axes, (way, runs) in zip(grid, ways.items(), strict=False):
         axes.axhline(BIRTH, color=FAINT, lw=0.6, ls=(0, (1, 2)), zorder=1)
         for run in runs:
             metrics = run.metrics()
             steps = [line["step"] for line in metrics]
-            for hop in run.task.hop_names:
+            for hop in run.task.hops:
                 losses = [line["partial"][hop] for line in metrics]
                 look = lines[hop]
                 axes.plot(steps, losses, color=look.colour, ls=look.dashes, lw=1.1, alpha=0.85)
@@ -58,5 +58,6 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     for axes in grid[: len(ways)]:
         axes.tick_params(labelbottom=True, labelsize=7)
     figure.supxlabel("step", fontsize=8.5)
-    figure.supylabel("cross-entropy (nats)" if guesses else "mean squared error", fontsize=8.5)
+    names = {run.task.targets.loss_name for runs in ways.values() for run in runs}
+    figure.supylabel(f"loss ({', '.join(sorted(names))})", fontsize=8.5)
     return figure

@@ -30,17 +30,17 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
         timeline: of the circuit's paths.
         metrics: the evaluations of the same run, as in `metrics.jsonl`.
     """
-    several_heads = any(history.path[1] > 0 for history in timeline.paths)
+    several_heads = any(history.path.head > 0 for history in timeline.paths)
     figure, (above, middle, below) = _panels(timeline)
 
     middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2, zorder=4)
     above.plot([], [], color=INK, lw=2.2, label="the model as it is")
     lines = path_lines([history.path for history in timeline.paths])
     for history, line in zip(timeline.paths, lines, strict=True):
-        layer, head, relation = history.path
-        where = f"L{layer}" + (f".{head}" if several_heads else "")
+        path = history.path
+        where = f"L{path.layer}" + (f".{path.head}" if several_heads else "")
         born, needed = _step(history.born, "not yet"), _step(history.needed, "never")
-        name = f"{where} {typeset(relation)}  {born}, {needed}"
+        name = f"{where} {typeset(path.relation)}  {born}, {needed}"
         _curve(above, timeline.steps, history.attention, line)
         _mark(above, history.born, BIRTH, line, name)
         _curve(middle, timeline.steps, history.loss_without, line)

@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Rectangle
 
+from headway.paths import Path
 from headway.report.figures.style import FAINT, INK, PALETTE, styled
 from headway.report.labels import typeset
-from headway.theory import Flow, Holdings, Path, is_code
+from headway.theory import Flow, Holdings, is_code
 from headway.theory.flow import Found
 
 NEW, USED, HELD, BROKEN = PALETTE[0], PALETTE[1], "#cfdbe6", "#b00020"
@@ -59,7 +60,7 @@ def draw_flow(
     for layer in range(layers):
         arcs = figure.add_subplot(grid[layer, 0])
         earlier = found[layer - 1] if layer else np.zeros_like(found[0])
-        walked = [flow.ends(path) for path in paths if path[0] == layer]
+        walked = [flow.ends(path) for path in paths if path.layer == layer]
         _draw_arcs(arcs, flow, stages[layer], found[layer], earlier, walked)
         arcs.set_title(f"layer {layer}: who can find whom", fontsize=8, weight="normal")
         held = figure.add_subplot(grid[layer, 1])

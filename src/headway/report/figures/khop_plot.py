@@ -36,7 +36,7 @@ def draw_khop(
 
     metrics = run.metrics()
     steps = [line["step"] for line in metrics]
-    for hop, look in hop_lines(run.task.hop_names).items():
+    for hop, look in hop_lines(run.task.hops).items():
         losses = [line["partial"][hop] for line in metrics]
         middle.plot(steps, losses, color=look.colour, ls=look.dashes, label=hop)
     middle.set(xlabel="step", ylabel="cross-entropy (nats)", ylim=(0, None), xlim=(0, steps[-1]))

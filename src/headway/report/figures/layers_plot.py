@@ -30,11 +30,11 @@ def draw_layers(with_ic: Iterable[Run], without: Iterable[Run]) -> Figure:
     ):
         losses = _by_layers((run, run.metrics()[-1]["val_loss"]) for run in runs)
         if losses:
-            depth = getattr(runs[0].config.task, "depth", None)
-            _curve(left, losses, f"{name}, D = {depth}", colour, "-", marker)
+            size = runs[0].config.task.label.replace("=", " = ")
+            _curve(left, losses, f"{name}, {size}", colour, "-", marker)
     left.set_ylabel("final validation loss")
     if with_ic:
-        hops = with_ic[0].task.hop_names
+        hops = with_ic[0].task.hops
         for hop, line in hop_lines(hops).items():
             losses = _by_layers((run, run.metrics()[-1]["partial"][hop]) for run in with_ic)
             _curve(right, losses, typeset(hop), line.colour, line.dashes, line.marker)
@@ -47,7 +47,7 @@ def draw_layers(with_ic: Iterable[Run], without: Iterable[Run]) -> Figure:
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="best", fontsize=7.5)
     if with_ic:
-        mark_levels(left, with_ic[0].task.reference_losses())
+        mark_levels(left, with_ic[0].task.references())
     return figure
 
 

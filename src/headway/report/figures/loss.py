@@ -15,15 +15,17 @@ from headway.report.labels import rounded, spread, typeset
 @styled
 def draw_losses(
     metrics: Sequence[Mapping[str, Any]],
-    hop_names: Sequence[str],
+    hops: Sequence[str],
     references: Mapping[str, float],
+    loss_name: str = "MSE",
 ) -> Figure:
     """Training, validation and partial losses against the step, on a logarithmic loss axis.
 
     Args:
         metrics: the evaluations of a run, as in `metrics.jsonl`; at least one.
-        hop_names: the partial losses to draw, in chain order.
+        hops: the partial losses to draw, in chain order.
         references: losses of predictors that follow no chain, by name, drawn as thin lines.
+        loss_name: what the losses are.
     """
     figure = Figure(figsize=(7.6, 3.7), layout="constrained")
     axes = figure.add_subplot()
@@ -33,8 +35,8 @@ def draw_losses(
         axes.plot(steps, values, label=f"{name}  {rounded(values[-1])}", **look)
 
     curve([m["train_loss"] for m in metrics], "training", color="#b4bac1", lw=1.1, zorder=2)
-    if len(hop_names) > 1:
-        for hop, line in hop_lines(hop_names).items():
+    if len(hops) > 1:
+        for hop, line in hop_lines(hops).items():
             values = [m["partial"][hop] for m in metrics]
             curve(values, typeset(hop), color=line.colour, ls=line.dashes, lw=1.4, zorder=3)
     curve([m["val_loss"] for m in metrics], "validation", color=INK, lw=2.1, zorder=4)
@@ -47,7 +49,7 @@ def draw_losses(
     levels = {f"predicting {name}": loss for name, loss in references.items()}
     mark_levels(axes, {**levels, "a hop counts as learnt": BIRTH})
     axes.set_xlabel("step")
-    axes.set_ylabel("mean squared error")
+    axes.set_ylabel(f"loss ({loss_name})")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(
         [handles[-1], *handles[:-1]],

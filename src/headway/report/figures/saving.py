@@ -11,6 +11,7 @@ from headway.report.figures.loss import draw_losses
 from headway.report.figures.style import png_bytes, svg_bytes
 from headway.report.findings import Findings
 from headway.report.labels import rounded
+from headway.report.page.dependence_svg import dependence_svg
 from headway.report.roles import block_starts, position_labels
 from headway.training import Run
 from headway.training.files import clear_io_errors, write_whole
@@ -21,8 +22,8 @@ def save_figures(run: Run) -> dict[str, Path]:
 
     Drawing again from the same folder gives the same bytes.
 
-    Returns: the SVG of every figure by its name (`losses`, `circuit`, `emergence`, `attention`);
-        the PNG stands beside it.
+    Returns: the SVG of every figure by its name (`losses`, `circuit`, `emergence`, `attention`,
+        `dependence`); the PNG stands beside it, but for the last, which the page has as SVG.
 
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the figures.
@@ -40,6 +41,9 @@ def save_figures_of(findings: Findings) -> dict[str, Path]:
         saved[name] = folder / f"{name}.svg"
         write_whole(saved[name], svg_bytes(figure, title))
         write_whole(saved[name].with_suffix(".png"), png_bytes(figure))
+    if findings.dependence is not None:
+        saved["dependence"] = folder / "dependence.svg"
+        write_whole(saved["dependence"], dependence_svg(findings.dependence).encode())
     return saved
 
 
@@ -56,10 +60,11 @@ def save_figure(figure: Figure, path: Path, title: str) -> None:
 
 def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:
     """Title and figure of everything that there is data for, by name."""
-    task, discovery = findings.run.task, findings.discovery
+    task, discovery = findings.task, findings.discovery
     drawn: dict[str, tuple[str, Figure]] = {}
     if findings.metrics:
-        figure = draw_losses(findings.metrics, task.hop_names, task.reference_losses())
+        losses = findings.metrics, task.hops, task.references(), task.targets.loss_name
+        figure = draw_losses(*losses)
         drawn["losses"] = "Training, validation and partial losses against the step", figure
     if discovery is not None:
         circuit = discovery.circuit
@@ -71,7 +76,7 @@ def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:
     if findings.timeline is not None:
         figure = draw_emergence(findings.timeline, findings.metrics)
         drawn["emergence"] = "Attention along every path, and partial losses, by step", figure
-    if findings.checkpoints:
+    if findings.no_maps is None:
         batch = findings.example
         figure = draw_attention(
             findings.example_attention(),

@@ -8,7 +8,7 @@ from matplotlib import colormaps, rc_context
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from headway.circuits import Head
+from headway.circuits import Head, Path
 
 INK, FAINT, PAPER = "#1b1f24", "#8b929a", "#ffffff"
 
@@ -52,6 +52,7 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "headway",
     "text.usetex": False,
+    "text.parse_math": False,
 }
 
 BACKGROUND = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
@@ -77,26 +78,26 @@ def head_colours(heads: Iterable[Head]) -> dict[Head, str]:
     return {head: PALETTE[i % len(PALETTE)] for i, head in enumerate(ordered)}
 
 
-def path_lines(paths: Sequence[tuple[int, int, str]]) -> list[Line]:
+def path_lines(paths: Sequence[Path]) -> list[Line]:
     """A line for every path: the colour of its head, dashes and marker of its own."""
-    colours = head_colours((layer, head) for layer, head, _ in paths)
+    colours = head_colours(path.at for path in paths)
     return [
-        Line(colours[layer, head], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
-        for i, (layer, head, _) in enumerate(paths)
+        Line(colours[path.at], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, path in enumerate(paths)
     ]
 
 
-def hop_lines(hop_names: Sequence[str]) -> dict[str, Line]:
+def hop_lines(hops: Sequence[str]) -> dict[str, Line]:
     """A line for every hop, from dark to light along the chain."""
     shades = colormaps["viridis"]
-    last = max(len(hop_names) - 1, 1)
+    last = max(len(hops) - 1, 1)
     return {
         hop: Line(
             to_hex(shades(0.08 + 0.68 * i / last)),
             DASHES[i % len(DASHES)],
             MARKERS[i % len(MARKERS)],
         )
-        for i, hop in enumerate(hop_names)
+        for i, hop in enumerate(hops)
     }
 
 

@@ -35,9 +35,11 @@ def births(findings: Findings) -> str:
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
     groups = [loss_group(findings, findings.hops)] if metrics else []
     if timeline is not None:
-        groups.append(path_group(timeline, findings.run.task, findings.several_heads))
+        groups.append(path_group(timeline, findings.task, findings.several_heads))
     html = figure(stacked(groups, end, cut), _caption(findings), "birth")
-    if timeline is None:
+    if timeline is None and findings.no_circuit is not None:
+        html += tag("p", "There are no paths to date.")
+    elif timeline is None:
         first = "" if findings.discovery else f" (after {command(findings.run.folder, 'circuit')})"
         html += missing(
             "The circuit's paths have not been dated yet. This follows each of them through the"
@@ -50,7 +52,7 @@ def births(findings: Findings) -> str:
 
 def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
     """The curves of the losses, of a run that was evaluated; `dated`: when hops were learnt."""
-    metrics, task = findings.metrics, findings.run.task
+    metrics, task = findings.metrics, findings.task
     colours = symbol_colours(task)
 
     def points(values: list[float]) -> list[tuple[float, float]]:
@@ -60,8 +62,8 @@ def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
     training = Curve(points([m["train_loss"] for m in metrics]), "faint")
     names = [Name("<b>validation</b>", validation, [""], ["val_loss"])]
     hops = []
-    if len(task.hop_names) > 1:
-        for i, hop in enumerate(task.hop_names):
+    if len(task.hops) > 1:
+        for i, hop in enumerate(task.hops):
             step = dated.get(hop)
             mark = None if step is None else (step, BIRTH, f"learnt at step {step:,.0f}")
             values = points([m["partial"][hop] for m in metrics])
@@ -71,11 +73,11 @@ def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
     names.append(Name("training", training, [""], ["train_loss"]))
     curves = [training, *hops[::-1], validation]
     values = [value for curve in curves for _, value in curve.points]
-    references = task.reference_losses()
+    references = task.references()
     panel = Panel(
-        "loss: mean squared error on held-out sequences",
+        f"loss ({task.targets.loss_name}) on held-out sequences",
         curves,
-        top=max(1.3, *values),
+        top=max(1.3, *values, *(1.1 * loss for loss in references.values())),
         bottom=0.8 * max(min([*values, 0.3]), 1e-9),
         levels=[
             *((f"predicting {name}, {loss:.3g}", loss) for name, loss in references.items()),
@@ -102,7 +104,7 @@ def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Gr
             mark = (needed, height, f"needed from step {needed:,.0f}")
         points = list(zip(timeline.steps, history.loss_without, strict=True))
         cut.append(Curve(points, look.colour, look.dashes, key, mark))
-        where = f"L{history.path[0]}" + (f".{history.path[1]}" if several_heads else "")
+        where = f"L{history.path.layer}" + (f".{history.path.head}" if several_heads else "")
         cells = [whole(born), whole(needed) if needed is not None else "never"]
         name = f"{where} {path_tag(history.path)}"
         names.append(Name(name, cut[-1], cells, ["attention", "without"]))
@@ -143,9 +145,10 @@ def _caption(findings: Findings) -> str:
     )
     if timeline is None:
         return told
+    chains = " and all chains" if findings.task.roles else ""
     return (
         f"{told} Attention along each path is averaged over {whole(timeline.sequences)} held-out"
-        f" sequences and all chains; a path is <b>born</b> where it first passes {BIRTH:g}."
+        f" sequences{chains}; a path is <b>born</b> where it first passes {BIRTH:g}."
         " Knock-out: attention along the path set to zero, all else as it is; a path is"
         " <b>needed</b> from where the rise of the loss first passes half of its largest value."
         " Marks are interpolated between checkpoints; losses are those of the last evaluation."
@@ -156,7 +159,7 @@ def _tables(findings: Findings, timeline: Timeline) -> str:
     never = '<span class="none">never</span>'
     paths = [
         (
-            *map(str, h.path[:2]),
+            *map(str, h.path.at),
             path_tag(h.path),
             whole(h.born),
             *(
@@ -169,7 +172,7 @@ def _tables(findings: Findings, timeline: Timeline) -> str:
     ]
     hops = [(named(hop), whole(step)) for hop, step in timeline.hops.items()]
     order = "were" if timeline.in_chain_order else "were <b>not</b>"
-    order = f"The hops {order} learnt in the order of the chain."
+    order = f"The hops {order} learnt in order."
     if timeline.in_chain_order is None:
         order = "There is no order of hops to compare."
     if all(step is None for step in timeline.hops.values()):

@@ -3,6 +3,7 @@
 from headway.circuits import ABLATIONS, Discovery, Necessity, Path, Trial
 from headway.circuits.evidence import INTERVAL
 from headway.report.findings import Findings
+from headway.report.page.every import every_circuit
 from headway.report.page.html import (
     change,
     counted,
@@ -39,7 +40,7 @@ def certificate(findings: Findings) -> str:
     found = verdicts(discovery, findings.several_heads)
     return (
         tag("dl", "".join(_verdict(verdict) for verdict in found), class_="verdicts")
-        + f'<p class="under">{_measured(discovery)}</p>'
+        + f'<p class="under">{_measured(findings, discovery)}</p>'
     )
 
 
@@ -56,6 +57,7 @@ def evidence(findings: Findings) -> str:
         + f"<p>{_backups(discovery, several)}</p>"
         + "<h3>Would another search find it again?</h3>"
         + _trials(discovery, several)
+        + every_circuit(findings.circuits, several)
     )
 
 
@@ -66,14 +68,15 @@ def _verdict(verdict: Verdict) -> str:
     return f"<div><dt>{icon} {said[verdict.holds]}</dt><dd>{verdict.words}</dd></div>\n"
 
 
-def _measured(discovery: Discovery) -> str:
+def _measured(findings: Findings, discovery: Discovery) -> str:
     found = discovery.certificate
     return (
-        f"Losses are mean squared errors over {whole(found.sequences)} held-out sequences that the"
-        f" search did not see; intervals hold {INTERVAL:.0%} of the means of resampled sequences"
-        f" (bootstrap). All {len(discovery.circuit.mechanisms)} heads are replaced at once,"
-        f" ablation: <b>{escape(ABLATIONS[discovery.ablation])}</b>; that holds for every loss of"
-        f" this section but where another is named. Search and certificate judged"
+        f"Losses ({findings.task.targets.loss_name}) are means over {whole(found.sequences)}"
+        " held-out sequences that the search did not see; intervals hold"
+        f" {INTERVAL:.0%} of the means of resampled sequences (bootstrap). All"
+        f" {len(discovery.circuit.mechanisms)} heads are replaced at once, ablation:"
+        f" <b>{escape(ABLATIONS[discovery.ablation])}</b>; that holds for every loss of this"
+        f" section but where another is named. Search and certificate judged"
         f" {whole(discovery.candidates)} candidates, at the cost of {whole(discovery.forwards)}"
         f" forward passes over as many sequences, in {number(discovery.seconds)} s."
     )
@@ -110,11 +113,10 @@ def _necessity(discovery: Discovery, several: bool) -> str:
     most = max(n.loss for n in found.necessity)
     rows = []
     for n in found.necessity:
-        layer, head, _ = n.path
         share = 0 if most <= 0 else 100 * n.loss / most
         bar = f'<i class="bar" style="width:{share:.0f}%"></i>'
         again = found.stability(n.path)
-        where_it_is = (str(layer), str(head)) if several else (str(layer),)
+        where_it_is = map(str, n.path.at if several else n.path.at[:1])
         rows.append(
             (
                 *where_it_is,
@@ -162,7 +164,7 @@ def _backups(discovery: Discovery, several: bool) -> str:
             " paths could do its work."
         )
     told = "; ".join(
-        f"{place_of(b.path, several)} could be done by {where(b.by, several)}"
+        f"{place_of(b.path, several)} could be done by {where(b.by.at, several)}"
         + f" (loss {number(b.loss)})"
         for b in found.backups
     )

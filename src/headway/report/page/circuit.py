@@ -1,7 +1,8 @@
 """Section 1 of the page: the circuit path by path, with the loss that cutting each one costs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from headway.circuits import Path
 from headway.report.findings import Findings
 from headway.report.labels import rounded
 from headway.report.page.html import (
@@ -19,6 +20,9 @@ from headway.report.page.html import (
 )
 from headway.report.page.looks import NOTHING, Look, path_looks
 from headway.report.page.story import branch_caption, the_way
+from headway.report.roles import joins_roles
+from headway.report.routes import trace
+from headway.tasks import Task
 
 MOST_ROWS = 24
 """Tables longer than this start folded."""
@@ -26,17 +30,36 @@ MOST_ROWS = 24
 
 def circuit_figure(findings: Findings, drawing: str) -> str:
     """The drawing, with its caption and the symbols' colours."""
-    discovery, task = findings.discovery, findings.run.task
+    discovery, task = findings.discovery, findings.task
     assert discovery is not None
-    caption = (
-        "One chain, its positions in the order of the sequence. An arrow runs from the position"
-        " attended to, before the layer, to the position that attends, after it; its width is the"
-        " attention at this step, its colour the symbol that it carries. Small labels: what a"
-        " position comes by if the heads copy all that stands where they look."
-        + branch_caption(task, discovery.circuit.paths)
+    paths = discovery.circuit.paths
+    looks = path_looks(task, paths).values()
+    return figure(drawing + legend(looks), caption(task, paths), "circuit")
+
+
+def caption(task: Task, paths: Sequence[Path]) -> str:
+    """How to read the drawing of a circuit."""
+    carries = trace(task, paths) is not None
+    ends = (
+        " from the position attended to, before the layer, to the position that attends, after it;"
     )
-    looks = path_looks(task, discovery.circuit.paths).values()
-    return figure(drawing + legend(looks), caption, "circuit")
+    what = "symbol" if carries else "head"
+    width = f" its width is the attention at this step, its colour the {what}"
+    if not joins_roles(task, paths):
+        return (
+            f"Layers upwards. An arrow runs{ends}{width}. It bears the name of the relation"
+            " between the two positions, and the attention along it."
+        )
+    if not carries:
+        return (
+            "Roles across, in the order in which they stand in a sequence (on average), layers"
+            f" upwards. An arrow runs{ends}{width}."
+        )
+    return (
+        f"One chain, its positions in the order of the sequence. An arrow runs{ends}{width} that it"
+        " carries. Small labels: what a position comes by if the heads copy all"
+        f" that stands where they look.{branch_caption(task, paths)}"
+    )
 
 
 def legend(looks: Iterable[Look]) -> str:
@@ -55,6 +78,8 @@ def legend(looks: Iterable[Look]) -> str:
 def the_circuit(findings: Findings) -> str:
     """Section 1: paths to switch off, the way to the answer, what every head does."""
     discovery = findings.discovery
+    if discovery is None and findings.no_circuit is not None:
+        return section("circuit", 1, "The circuit, path by path", tag("p", findings.no_circuit))
     if discovery is None:
         html = missing(
             "The circuit has not been looked for yet. This finds a mechanism for every head and"
@@ -69,24 +94,28 @@ def the_circuit(findings: Findings) -> str:
 
 
 def _switches(findings: Findings) -> str:
-    discovery, task = findings.discovery, findings.run.task
+    discovery, task = findings.discovery, findings.task
     assert discovery is not None
     if not discovery.circuit.paths:
         return tag("p", "The circuit has no path.")
     looks = path_looks(task, discovery.circuit.paths)
     necessity = {n.path: n for n in discovery.certificate.necessity}
-    dated = findings.timeline is not None
+    dated, carries = findings.timeline is not None, trace(task, discovery.circuit.paths) is not None
     rows = []
     for path in discovery.circuit.paths:
         look, n = looks[path], necessity.get(path)
-        name = f"switch off layer {path[0]} head {path[1]} {path[2]}"
+        name = f"switch off layer {path.layer} head {path.head} {path.relation}"
         switch = {"type": "checkbox", "checked": "", "aria_label": name, "class_": "switch"}
         cells = [
             tag("input", "", **switch, data_path=path_key(path)),
-            str(path[0]),
-            str(path[1]),
+            str(path.layer),
+            str(path.head),
             f'<i class="dot {look.colour}"></i>{path_tag(path)}',
-            ", ".join(map(named, look.carries)) or '<span class="none">nothing new</span>',
+        ]
+        if carries:
+            brings = ", ".join(map(named, look.carries))
+            cells.append(brings or '<span class="none">nothing new</span>')
+        cells += [
             number(n and n.loss),
             number(n and n.free),
         ]
@@ -94,7 +123,8 @@ def _switches(findings: Findings) -> str:
             key = path_key(path)
             cells += [tag("output", "", data_now=kind, data_path=key) for kind in _NOW]
         rows.append(cells)
-    heads = ["on", "layer", "head", "path", "carries", "circuit without it", "above free"]
+    heads = ["on", "layer", "head", "path", *(["carries"] if carries else [])]
+    heads += ["circuit without it", "above free"]
     if dated:
         heads += ["attention now", "model without it, now"]
     whole = rounded(discovery.replaced_loss)
@@ -125,7 +155,7 @@ def _heads(findings: Findings) -> str:
     alone, intact = discovery.certificate.alone, discovery.certificate.intact_loss
     rows = []
     for head, mechanism in sorted(discovery.circuit.mechanisms.items(), key=lambda item: item[0]):
-        paths = sorted(path for path in discovery.circuit.paths if path[:2] == head)
+        paths = [path for path in discovery.circuit.paths if path.at == head]
         does = "&emsp;".join(map(path_tag, paths)) or f"<em>{mechanism}</em>"
         rows.append((str(head[0]), str(head[1]), does, number(alone.get(head))))
     columns = ("layer", "head", "mechanism", "model with this head replaced")

@@ -7,11 +7,17 @@ import math
 from bisect import bisect_right
 from typing import Any
 
+import torch
+
 from headway.report.findings import Findings
-from headway.report.history import History
-from headway.report.page.html import path_key
+from headway.report.history import History, thinned
+from headway.report.page.html import path_key, where
 from headway.report.page.looks import path_looks, symbol_colours
 from headway.report.roles import places, position_labels
+from headway.tasks import Edges
+
+MOST_STEPS = 1000
+"""At which a run is shown whose attention is not."""
 
 
 def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
@@ -26,7 +32,7 @@ def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
         heads whose attention is followed, and that attention (`between roles`, a byte a value in
         hundredths, by step, head, query, key, as base64; the example's likewise, packed by gzip).
     """
-    steps = [] if seen is None else seen.steps
+    steps = thinned(findings.checkpoints, MOST_STEPS) if seen is None else seen.steps
     return {
         "steps": steps,
         "evaluations": _evaluations(findings, steps),
@@ -70,23 +76,26 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
     discovery, timeline = findings.discovery, findings.timeline
     if discovery is None:
         return []
-    looks = path_looks(findings.run.task, discovery.circuit.paths)
+    task, batch = findings.task, findings.example
+    looks = path_looks(task, discovery.circuit.paths)
     necessity = {n.path: n for n in discovery.certificate.necessity}
     histories = {} if timeline is None else {h.path: h for h in timeline.paths}
     when = {} if timeline is None else {step: i for i, step in enumerate(timeline.steps)}
     index = [when.get(step) for step in steps]
-    standing = [place.role for place in places(findings.run.task)]
+    standing = [place.role for place in places(task)]
+    relations = task.relations(batch)
     data = []
     for path in discovery.circuit.paths:
-        layer, head, relation = path
-        query, _, key = relation.partition("→")
+        query, key = path.relation.ends or ("", "")
+        between = query in standing and key in standing
         entry: dict[str, Any] = {
             "key": path_key(path),
-            "name": f"layer {layer}" + (f" head {head}" if findings.several_heads else ""),
-            "relation": relation,
-            "head": findings.followed_heads.index((layer, head)),
-            "query": standing.index(query),
-            "attended": standing.index(key),
+            "name": where(path.at, findings.several_heads),
+            "relation": path.relation,
+            "head": findings.followed_heads.index(path.at),
+            "query": standing.index(query) if between else None,
+            "attended": standing.index(key) if between else None,
+            "cells": _cells(relations.get(path.relation), findings.shown),
             "colour": looks[path].colour,
         }
         if (n := necessity.get(path)) is not None:
@@ -101,21 +110,30 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
     return data
 
 
+def _cells(edges: Edges | None, shown: range) -> list[tuple[int, int]]:
+    """Where a relation leads in the example: queries and keys, as far as they are shown."""
+    if edges is None:
+        return []
+    queries = edges.queries[0, :, None].expand_as(edges.keys[0])
+    cells = torch.stack([queries, edges.keys[0]], dim=-1)[edges.there[0]].tolist()
+    return [(q - shown.start, k - shown.start) for q, k in cells if q in shown and k in shown]
+
+
 def _attention(findings: Findings, seen: History) -> dict[str, Any]:
-    task, batch = findings.run.task, findings.example
+    task, batch, shown = findings.task, findings.example, findings.shown
     standing, colours = places(task), symbol_colours(task)
     useful = set(findings.useful_heads)
     mechanisms = findings.discovery.circuit.mechanisms if findings.discovery else {}
     owner: dict[int, tuple[int, int]] = {}
     for number, place in enumerate(standing):
-        row = batch.roles[0, task.role_names.index(place.role)].tolist()
+        row = batch.roles[0, task.roles.index(place.role)].tolist()
         owner |= {position: (number, chain) for chain, position in enumerate(row)}
     packed = gzip.compress(seen.example.numpy().tobytes(), 6, mtime=0)
     return {
         "severalHeads": findings.several_heads,
         "roles": [place.role for place in standing],
         "symbols": [place.symbol for place in standing],
-        "colours": [colours.get(place.symbol, "c0") for place in standing],
+        "colours": [colours.get(place.symbol, "") for place in standing],
         "heads": [
             {
                 "layer": layer,
@@ -128,8 +146,10 @@ def _attention(findings: Findings, seen: History) -> dict[str, Any]:
         "betweenRoles": base64.b64encode(seen.roles.numpy().tobytes()).decode(),
         "example": {
             "kept": seen.example_steps,
-            "labels": position_labels(task, batch),
-            "owners": [owner.get(position, (None, None)) for position in range(task.length)],
+            "first": shown.start,
+            "labels": position_labels(task, batch)[shown.start :],
+            "owners": [owner.get(position, (None, None)) for position in shown],
+            "chains": batch.roles.shape[2],
             "packed": base64.b64encode(packed).decode(),
         },
     }

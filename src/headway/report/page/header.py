@@ -1,29 +1,21 @@
 """The first screen of the page: what was trained, the verdict, and the key numbers."""
 
+from typing import Any
+
 from headway.circuits import THRESHOLD, Discovery
 from headway.circuits.emergence import BIRTH, learnt_in_order
 from headway.report.findings import Findings
-from headway.report.page.html import counted, escape, listed, named, number, tag, whole
+from headway.report.labels import typeset
+from headway.report.page.html import counted, escape, listed, missing, named, number, tag, whole
+from headway.report.page.tiles import tiles as listed_tiles
 from headway.report.page.verdicts import verdicts
-from headway.report.roles import block_starts, position_labels
-from headway.tasks import (
-    ChainConfig,
-    ConditionalConfig,
-    RetrievalConfig,
-    TaskConfig,
-    task_kind,
-    task_size,
-)
+from headway.report.settings import model_parts, task_parts
 from headway.training import RunConfig
 
 
 def title(findings: Findings) -> str:
-    """What the page is about, in a few words."""
-    match findings.chains:
-        case RetrievalConfig(depth=depth):
-            return f"Following a chain of {depth} {'fact' if depth == 1 else 'facts'}"
-        case ConditionalConfig():
-            return "Looking up what needs two facts at once"
+    """What the page is about, in a few words, as text."""
+    return typeset(findings.task.title)
 
 
 def header(findings: Findings, links: dict[str, str], drawing: str) -> str:
@@ -40,7 +32,7 @@ def header(findings: Findings, links: dict[str, str], drawing: str) -> str:
         f"<h1>{escape(title(findings))}</h1>\n"
         f'<p class="setting">{setting(findings)}</p>\n'
         f'<p class="verdict">{verdict(findings)}</p>\n'
-        f"{tiles(findings)}\n"
+        f"{_changed(findings)}{tiles(findings)}\n"
     )
     shown = tag("div", drawing, class_="shown") if drawing else ""
     first = tag("div", tag("div", said, class_="said") + shown, class_="first")
@@ -52,26 +44,9 @@ def setting(findings: Findings) -> str:
     return setting_of(findings.run.config)
 
 
-def _sizes(task: TaskConfig) -> list[str]:
-    size = task_size(task).replace("=", " = ")
-    if isinstance(task, ChainConfig):
-        return [size, f"N = {task.n_chains}", f"K = {task.d_token}"]
-    return [size]
-
-
 def setting_of(config: RunConfig) -> str:
     """The same of a config, whatever came of it."""
-    task = config.task
-    layers, heads = config.model.n_layers, config.model.n_heads
-    parts = [
-        f"{task_kind(task)} problem",
-        *_sizes(task),
-        f"{layers} {'layer' if layers == 1 else 'layers'} × {heads}"
-        f" {'head' if heads == 1 else 'heads'}",
-        f"width {config.model.d_model}",
-        "causal mask" if config.model.causal else "no mask",
-        f"seed {config.seed}",
-    ]
+    parts = [*task_parts(config.task), *model_parts(config.model), f"seed {config.seed}"]
     return " · ".join(f"<span>{escape(part)}</span>" for part in parts)
 
 
@@ -86,24 +61,42 @@ def verdict(findings: Findings) -> str:
         return f"Training failed: {escape(findings.outcome['message'])}"
     if not findings.solved:
         return f"The task was not solved: the validation loss ended at {loss}. {_learnt(findings)}"
+    told = f"The task was solved, with a validation loss of {loss}{_judged(findings)}."
+    if findings.no_circuit is not None:
+        return f"{told} {findings.no_circuit}"
     if findings.discovery is None:
-        return (
-            f"The task was solved, with a validation loss of {loss}."
-            " Which heads do it has not been looked into yet."
-        )
-    told = f"{_circuit(findings)} {_order(findings)}"
-    return f"The task was solved, with a validation loss of {loss}. {told}"
+        return f"{told} Which heads do it has not been looked into yet."
+    return f"{told} {_circuit(findings)} {_order(findings)}"
+
+
+def _changed(findings: Findings) -> str:
+    """A warning that task or model are no longer those that were trained, if that is so."""
+    if findings.run.changed is None:
+        return ""
+    told = "so what is computed anew here may be of another task or model than the run's"
+    return missing(f"{escape(findings.run.changed)}, {told}.")
+
+
+def _judged(findings: Findings) -> str:
+    """The loss by which the task counts as solved, if that is not the validation loss."""
+    task = findings.task
+    if task.judged == task.hops:
+        return ""
+    hops = listed(map(named, task.judged))
+    return f" ({number(findings.judged_loss)} for {hops}; the rest cannot be told without error)"
 
 
 def _order(findings: Findings) -> str:
     """In which order the hops were learnt; empty if they were not dated or there is but one."""
     timeline = findings.timeline
-    if timeline is None or timeline.in_chain_order is None or len(timeline.hops) < 2:
+    if timeline is None or timeline.in_chain_order is None:
         return ""
     dated = [(step, hop) for hop, step in timeline.hops.items() if step is not None]
+    if len(dated) < 2:
+        return ""
     steps = ", ".join(f"{named(hop)} by step {whole(step)}" for step, hop in sorted(dated))
     how = "in" if timeline.in_chain_order else "<b>not</b> in"
-    return f"The hops were learnt {how} the order of the chain: {steps}."
+    return f"The hops were learnt {how} order: {steps}."
 
 
 def _learnt(findings: Findings) -> str:
@@ -127,20 +120,27 @@ def _circuit(findings: Findings) -> str:
         )
     if not discovery.circuit.paths:
         return f"The circuit found for it has no path, so it explains nothing (loss {replaced})."
-    layers = len(discovery.circuit.useful_layers)
-    beyond = None if findings.minimum is None else layers - findings.minimum
-    if beyond is None:
-        least = "though by the theory no number of layers can answer"
-    elif beyond == 0:
-        least = "exactly the proven minimum"
-    else:
-        than = "more" if beyond > 0 else "fewer"
-        least = f"{abs(beyond)} {than} than the proven minimum of {findings.minimum}"
+    layers = counted(len(discovery.circuit.useful_layers), "layer")
     return (
         f"{heads} of its {every} heads {work} enough: with every head replaced by what it was found"
-        f" to do, the loss is {replaced}{_doubts(discovery)}. They sit in"
-        f" {layers} {'layer' if layers == 1 else 'layers'}, {least}."
+        f" to do, the loss is {replaced}{_doubts(discovery)}. They sit in {layers}"
+        f"{_beyond(findings)}."
     )
+
+
+def _beyond(findings: Findings) -> str:
+    """How far the circuit's layers are from the flow minimum, as the end of a sentence."""
+    assert findings.discovery is not None
+    least = findings.least
+    if not least.known:
+        return ""
+    if least.layers is None:
+        return ", though by the theory no number of layers can answer"
+    beyond = len(findings.discovery.circuit.useful_layers) - least.layers
+    if beyond == 0:
+        return ", exactly the flow minimum"
+    than = "more" if beyond > 0 else "fewer"
+    return f", {abs(beyond)} {than} than the flow minimum of {least.layers}"
 
 
 def _doubts(discovery: Discovery) -> str:
@@ -153,29 +153,19 @@ def tiles(findings: Findings) -> str:
     """The key numbers."""
     discovery, solved = findings.discovery, findings.solved_at
     last = findings.metrics[-1] if findings.metrics else None
-    entries = [
-        (
-            "Validation loss",
-            number(findings.loss),
-            _where_else(findings) if last else "no evaluation yet",
-        ),
-        (
-            "Circuit loss",
-            number(discovery.replaced_loss) if discovery else number(None),
-            f"every head replaced ({escape(findings.ablation)});"
-            f" to stay below {discovery.threshold:g}"
-            if discovery
-            else "see section 1",
-        ),
-        (
-            "Useful heads",
-            f"{len(findings.useful_heads)} <small>of {len(discovery.circuit.mechanisms)}</small>"
-            if discovery
-            else number(None),
-            "no number of layers can answer"
-            if findings.minimum is None
-            else f"proven minimum: {findings.minimum} layers",
-        ),
+    where = _where_else(findings) if last else "no evaluation yet"
+    entries = [("Validation loss", number(findings.loss), where)]
+    if discovery is not None:
+        every = len(discovery.circuit.mechanisms)
+        replaced = f"every head replaced ({escape(findings.ablation)})"
+        replaced += f"; to stay below {discovery.threshold:g}"
+        heads = f"{len(findings.useful_heads)} <small>of {every}</small>"
+        entries.append(("Circuit loss", number(discovery.replaced_loss), replaced))
+        entries.append(("Useful heads", heads, findings.least.words))
+    elif findings.no_circuit is None:
+        entries.append(("Circuit loss", number(None), "see section 1"))
+        entries.append(("Useful heads", number(None), findings.least.words))
+    entries += [
         (
             f"Step below {THRESHOLD:g}",
             whole(solved["step"]) if solved else _not_yet(findings),
@@ -184,26 +174,24 @@ def tiles(findings: Findings) -> str:
         (
             "Seconds until then",
             whole(solved["seconds"]) if solved else _not_yet(findings),
-            f"{whole(last['examples_per_second'])} sequences a second" if last else "",
-        ),
-        (
-            "In chain order",
-            *(_chain_order(findings) if last else (number(None), "no evaluation yet")),
+            _speed(last),
         ),
     ]
-    return tag(
-        "dl",
-        "".join(
-            f"<div><dt>{name}</dt><dd>{value}</dd><dd class=note>{note}</dd></div>\n"
-            for name, value, note in entries
-        ),
-        class_="tiles",
-    )
+    if findings.task.hop_order:
+        verdict, note = _hop_order(findings) if last else (number(None), "no evaluation yet")
+        entries.append(("Hops in order", verdict, note))
+    return listed_tiles(entries)
+
+
+def _speed(line: dict[str, Any] | None) -> str:
+    """How fast training was; empty if that was not recorded."""
+    speed = None if line is None else line.get("examples_per_second")
+    return "" if speed is None else f"{whole(speed)} sequences a second"
 
 
 def _where_else(findings: Findings) -> str:
-    """At which step the validation loss was taken, and the loss on other sequences."""
-    told = f"at step {whole(findings.metrics[-1]['step'])}"
+    """What the validation loss is, at which step it was taken, and that on other sequences."""
+    told = f"{findings.task.targets.loss_name} at step {whole(findings.metrics[-1]['step'])}"
     test = (findings.outcome or {}).get("test_loss")
     return told if test is None else f"{told}; test loss {number(test)}, on other sequences"
 
@@ -212,9 +200,9 @@ def _not_yet(findings: Findings) -> str:
     return whole(None) if findings.outcome is None else '<span class="none">never</span>'
 
 
-def _chain_order(findings: Findings) -> tuple[str, str]:
-    """Whether the hops were learnt in chain order, and in which order they were."""
-    hops, task = findings.hops, findings.run.task
+def _hop_order(findings: Findings) -> tuple[str, str]:
+    """Whether the hops were learnt in their order, and in which order they were."""
+    hops, task = findings.hops, findings.task
     learnt = sorted((step, hop) for hop, step in hops.items() if step is not None)
     if not learnt:
         return number(None), "no hop was learnt"
@@ -223,44 +211,3 @@ def _chain_order(findings: Findings) -> tuple[str, str]:
     if in_order is None:
         return number(None), order
     return "yes" if in_order else "no", order
-
-
-def example(findings: Findings) -> str:
-    """One held-out sequence as coloured chips, with its explanation."""
-    task, batch = findings.run.task, findings.example
-    labels, starts = position_labels(task, batch), set(block_starts(task, batch))
-    owner = {
-        position: chain for row in batch.roles[0].tolist() for chain, position in enumerate(row)
-    }
-    blocks = [""]
-    for position, label in enumerate(labels):
-        chain = owner.get(position)
-        look = f"chip chain c{1 + chain % 6}" if chain is not None else "chip"
-        if position in starts:
-            blocks.append("")
-        blocks[-1] += f'<span class="{look}">{named(label)}</span>'
-    strip = tag("p", "".join(tag("span", block) for block in blocks), class_="sequence")
-    return f"{strip}\n<p class=under>{_reading(findings)}</p>"
-
-
-def _reading(findings: Findings) -> str:
-    match findings.chains:
-        case RetrievalConfig(depth=depth, n_chains=n, asked=asked):
-            hops = [named(f"x_{hop}") for hop in asked]
-            whole_chain = len(hops) == depth > 2
-            asked = f"{hops[0]} … {hops[-1]}" if whole_chain else listed(hops, "and")
-            return (
-                f"One held-out sequence as the model reads it: {n} chains (letters, colours) of"
-                f" {depth + 1} symbols (numbers), cut into pairs, the pairs shuffled within their"
-                f" block. The last block asks: at each {named('x_0')} the model must answer"
-                f" {asked} of that chain. Symbols are random vectors drawn afresh for every"
-                " sequence, so nothing can be known by heart."
-            )
-        case ConditionalConfig(n_values=m):
-            return (
-                f"One held-out sequence as the model reads it: a table with a row x y z for each"
-                f" of {m * m} pairs of values, facts that give every query a its y and its x, and"
-                " the queries, which ask for z. The number tells which query a position belongs"
-                " to; rows that nobody asks for are marked with a dot. Symbols are random vectors"
-                " drawn afresh for every sequence."
-            )

@@ -3,8 +3,9 @@
 import html
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path as FilePath
 
+from headway.circuits import Head, Path
 from headway.report.labels import rounded
 
 
@@ -14,8 +15,9 @@ def escape(text: object) -> str:
 
 
 def named(name: str) -> str:
-    """A name of the code as it is printed: `x_1` and `s2→s1` with subscripts."""
-    return re.sub(r"\b([a-z])_?(\d+)\b", r"\1<sub>\2</sub>", html.escape(name, quote=False))
+    """A name of the code as it is printed: `x_1` and `s2←s1` with subscripts, `find^2` raised."""
+    shown = re.sub(r"\b([a-z])_?(\d+)\b", r"\1<sub>\2</sub>", html.escape(name, quote=False))
+    return re.sub(r"\^(\d+)", r"<sup>\1</sup>", shown)
 
 
 def number(value: float | int | None) -> str:
@@ -51,7 +53,7 @@ def tag(name: str, html: str, **attributes: str) -> str:
     return f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{html}</{name}>"
 
 
-def command(folder: Path, verb: str) -> str:
+def command(folder: FilePath, verb: str) -> str:
     """The command line that runs a verb on a run's folder."""
     shown = folder.name if folder.is_absolute() else folder
     return f"<code>headway {verb} {escape(shown)}</code>"
@@ -62,25 +64,24 @@ def missing(html: str) -> str:
     return tag("p", html, class_="missing")
 
 
-def path_key(path: tuple[int, int, str]) -> str:
+def path_key(path: Path) -> str:
     """What a path is called in `data-path`, by which the page finds all that belongs to it."""
-    layer, head, relation = path
-    return f"{layer}.{head}.{relation}"
+    return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def path_tag(path: tuple[int, int, str]) -> str:
+def path_tag(path: Path) -> str:
     """A path's relation; pointed at, the path lights up wherever it is shown."""
-    return f'<span class="path" data-path="{escape(path_key(path))}">{named(path[2])}</span>'
+    return f'<span class="path" data-path="{escape(path_key(path))}">{named(path.relation)}</span>'
 
 
-def where(head: Sequence[int | str], several_heads: bool) -> str:
-    """Where a head stands: its layer, and its number if layers have several. A path will do too."""
+def where(head: Head, several_heads: bool) -> str:
+    """Where a head stands: its layer, and its number if layers have several."""
     return f"layer {head[0]}" + (f" head {head[1]}" if several_heads else "")
 
 
-def place_of(path: tuple[int, int, str], several_heads: bool) -> str:
+def place_of(path: Path, several_heads: bool) -> str:
     """A path with the layer (and head) that it belongs to."""
-    return f"{where(path, several_heads)} {path_tag(path)}"
+    return f"{where(path.at, several_heads)} {path_tag(path)}"
 
 
 def counted(number: int, thing: str) -> str:

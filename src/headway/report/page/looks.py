@@ -1,5 +1,6 @@
 """What colour means on the page: the symbol that is carried, wherever it is shown."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,24 +37,33 @@ class Look:
 
 def symbol_colours(task: Task | Cast) -> dict[str, str]:
     """The colour class of every symbol, and of every hop, which is a symbol that is asked for."""
-    asked = {hop: i for i, hop in enumerate(task.hop_names)}
-    order = [symbol for symbol in symbol_order(task) if symbol]
-    named = {symbol: int(symbol[2:]) for symbol in order if symbol.startswith("x_")}
-    numbers = named or {symbol: i for i, symbol in enumerate(order)} or asked
+    order = symbol_order(task)
+    asked = {hop: i for i, hop in enumerate(task.hops, start=0 if order else 1)}
+    ends = [re.fullmatch(r"[a-z]_([0-9]{1,4})", symbol) for symbol in order]
+    numbers = {
+        symbol: i if end is None or None in ends else int(end[1])
+        for i, (symbol, end) in enumerate(zip(order, ends, strict=True))
+    }
     numbers |= {hop: i for hop, i in asked.items() if hop not in numbers}
     return {symbol: _colour(number) for symbol, number in numbers.items()}
+
+
+def hop_sign(hop: str) -> str:
+    """A hop in one or two characters: its number, or else how it begins."""
+    number = re.search(r"[0-9]{1,2}$", hop)
+    return number[0] if number else hop[:1]
 
 
 def path_looks(task: Task | Cast, paths: Sequence[Path]) -> dict[Path, Look]:
     """The look of every path; by head where the task names no symbols."""
     routes, colours = trace(task, paths), symbol_colours(task)
-    heads = {head: i for i, head in enumerate(sorted({path[:2] for path in paths}))}
+    heads = {head: i for i, head in enumerate(sorted({path.at for path in paths}))}
     used: dict[str, int] = {}
     looks = {}
     for path in paths:
         carries = () if routes is None else routes.legs[path].brings
         if routes is None:
-            colour = _colour(1 + heads[path[:2]])
+            colour = _colour(1 + heads[path.at])
         else:
             colour = colours[carries[-1]] if carries else NOTHING
         number = used.get(colour, 0)

@@ -2,40 +2,26 @@
 
 from headway.report.findings import SEQUENCES, Findings
 from headway.report.history import History
-from headway.report.page.header import example
+from headway.report.page.example import example
 from headway.report.page.html import command, counted, figure, missing, section, tag
+from headway.report.roles import places
 
 
 def attention(findings: Findings, seen: History | None) -> str:
     """Section 3. The page's script draws the maps, at the checkpoint where the page stands."""
     html = example(findings)
     if seen is None:
-        html += tag("p", "The run has no checkpoint yet, so there is no attention to show.")
+        html += tag("p", findings.no_maps or "")
         return section("attention", 3, "Attention", html)
-    model = findings.run.config.model
-    left_out = model.n_layers * model.n_heads - len(findings.followed_heads)
-    caption = (
-        f"<b>Mean</b>: how much each role of a chain (row) attends to each role of the same chain"
-        f" (column), over {SEQUENCES} held-out sequences and all chains; the last column is what"
-        " goes to other chains. <b>One sequence</b>: the sequence above, every position by itself,"
-        " in the order in which it stands or with equal roles side by side; the coloured edges"
-        " tell the symbol at a position. Point at a cell to read it. Framed cells are the"
-        " circuit's paths: a click on one, or on an arrow of the circuit, lights it up in both."
-    )
-    if left_out:
-        caption += f" {counted(left_out, 'head')} without a path are left out here."
-    if len(seen.example_steps) < len(seen.steps):
-        caption += (
-            f" Of one sequence, {len(seen.example_steps)} of {len(seen.steps)} checkpoints are"
-            " kept; the nearest is shown."
+    controls = tag("output", "", id="readout", aria_live="polite")
+    if findings.task.roles:
+        controls = (
+            _choice("view", "show", (("roles", "mean"), ("example", "one sequence")))
+            + _choice("order", "sort by", (("position", "position"), ("role", "role")))
+            + controls
         )
-    controls = (
-        _choice("view", "show", (("roles", "mean"), ("example", "one sequence")))
-        + _choice("order", "sort by", (("position", "position"), ("role", "role")))
-        + tag("output", "", id="readout", aria_live="polite")
-    )
     maps = tag("div", controls, class_="controls") + tag("div", "", id="maps")
-    html += figure(maps, caption, "attention")
+    html += figure(maps, _caption(findings, seen), "attention")
     html += (
         '<noscript><p class="missing">The maps, the slider and the switches need'
         " JavaScript.</p></noscript>"
@@ -45,6 +31,38 @@ def attention(findings: Findings, seen: History | None) -> str:
             f"{command(findings.run.folder, 'circuit')} finds which of these cells matter."
         )
     return section("attention", 3, "Attention", html)
+
+
+def _caption(findings: Findings, seen: History) -> str:
+    sequence = "the sequence above, every position by itself"
+    if findings.task.roles:
+        edges = "; the coloured edges tell the symbol at a position"
+        caption = (
+            f"<b>Mean</b>: how much each role of a chain (row) attends to each role of the same"
+            f" chain (column), over {SEQUENCES} held-out sequences and all chains; the last column"
+            f" is what goes elsewhere. <b>One sequence</b>: {sequence}, in the order in which it"
+            " stands or with equal roles side by side"
+            f"{edges if any(place.symbol for place in places(findings.task)) else ''}. "
+        )
+    else:
+        caption = (
+            f"How much each position (row) attends to each position (column): {sequence}. The mean"
+            " attention along the relations of the circuit is in sections 1 and 2. "
+        )
+    caption += (
+        "Point at a cell to read it. Framed cells are the circuit's paths (where they are many and"
+        " small, those that are pointed at): a click on one, or on an arrow of the circuit, lights"
+        " it up in both."
+    )
+    left_out = len(findings.heads) - len(findings.followed_heads)
+    if left_out:
+        caption += f" {counted(left_out, 'head')} without a path are left out here."
+    if len(seen.example_steps) < len(seen.steps):
+        caption += (
+            f" Of one sequence, {len(seen.example_steps)} of {len(seen.steps)} checkpoints are"
+            " kept; the nearest is shown."
+        )
+    return caption
 
 
 def _choice(name: str, words: str, options: tuple[tuple[str, str], ...]) -> str:

@@ -3,46 +3,36 @@
 from collections.abc import Sequence
 
 from headway.report.findings import Findings
-from headway.report.page.html import command, listed, named, place_of, section, table
-from headway.tasks import RetrievalConfig
+from headway.report.least import Least
+from headway.report.page.html import command, listed, named, place_of, section, table, tag
 from headway.theory import (
     Flow,
     Holdings,
+    chain_depth,
     closed_form,
     fewest_paths,
-    flow_of,
     is_code,
-    proven_minimum,
     theorem_1_bound,
 )
 
 
 def minimum(findings: Findings) -> str:
     """Section 5: how many layers would have done."""
-    task, causal = findings.run.config.task, findings.causal
-    least, other = findings.minimum, proven_minimum(task, not causal)
-    masks = ("with the causal mask", "without a mask")
-    rows = []
-    if findings.discovery is not None:
-        circuit = findings.discovery.circuit
-        rows += [
-            ("layers with a useful head, in the circuit", f"<b>{len(circuit.useful_layers)}</b>"),
-            ("useful heads, in the circuit", str(len(circuit.useful_heads))),
-            ("attention paths, in the circuit", str(len(circuit.paths))),
-        ]
-    rows.append((f"proven minimum of layers, {masks[not causal]} (this run)", _layers(least)))
-    rows.append((f"proven minimum of layers, {masks[causal]}", _layers(other)))
-    if isinstance(task, RetrievalConfig):
-        rows.append(("lower bound of Musat (2024), theorem 1", str(theorem_1_bound(task.depth))))
-        if least is not None:
-            fewest = fewest_paths(task.depth)
-            rows.append(("fewest attention paths that any circuit can have", str(fewest)))
+    flow = findings.task.flow()
+    rows = [*_used(findings), *(() if flow is None else _needed(findings, flow))]
     rows.append(("layers of the model", str(findings.run.config.model.n_layers)))
     html = table(("quantity", "number"), rows, "layers used and layers needed")
-    html += f"<p>{_formula(findings)} {_comparison(findings)}</p>"
-    html += "<h3>What the query holds</h3>" + _holdings(findings)
+    if flow is None:
+        html += tag(
+            "p",
+            "The flow minimum of this task is not known: how information must flow to its answers"
+            " has not been told.",
+        )
+        return section("minimum", 5, "How close to the minimum", html)
+    html += f"<p>{_formula(findings, flow)} {_comparison(findings)}</p>"
+    html += "<h3>What the query holds</h3>" + _holdings(findings, flow)
     html += (
-        '<p class="under">In the proof every position starts with its symbol and the code of its'
+        '<p class="under">In the theory every position starts with its symbol and the code of its'
         " pair; in one layer it may attend only to positions that share a piece with it, and takes"
         " over all that they hold. Under these two assumptions no transformer does with fewer"
         " layers. Training need not find so short a way, and a single layer may hold several"
@@ -51,17 +41,43 @@ def minimum(findings: Findings) -> str:
     return section("minimum", 5, "How close to the minimum", html)
 
 
-def _layers(least: int | None) -> str:
-    return "none is enough" if least is None else f"<b>{least}</b>"
+def _used(findings: Findings) -> list[tuple[str, str]]:
+    """What the circuit takes."""
+    if findings.discovery is None:
+        return []
+    circuit = findings.discovery.circuit
+    return [
+        ("layers with a useful head, in the circuit", f"<b>{len(circuit.useful_layers)}</b>"),
+        ("useful heads, in the circuit", str(len(circuit.useful_heads))),
+        ("attention paths, in the circuit", str(len(circuit.paths))),
+    ]
 
 
-def _formula(findings: Findings) -> str:
-    task = findings.run.config.task
-    if findings.minimum is None:
-        return "Nothing leads from one pair to the next, so no number of layers can answer."
-    if not isinstance(task, RetrievalConfig):
+def _needed(findings: Findings, flow: Flow) -> list[tuple[str, str]]:
+    """What the theory says that it takes."""
+    least, other = findings.least, Least.of(findings.task, not findings.causal)
+    masks = ("with the causal mask", "without a mask")
+    rows = [
+        (
+            f"flow minimum of layers, {masks[not findings.causal]} (this run)",
+            f"<b>{least.cell}</b>",
+        ),
+        (f"flow minimum of layers, {masks[findings.causal]}", other.cell),
+    ]
+    depth = chain_depth(flow)
+    if depth is not None:
+        bound = str(theorem_1_bound(depth))
+        rows.append(("lower bound of Musat (2024), theorem 1", bound))
+        rows.append(("fewest attention paths that any circuit can have", str(fewest_paths(depth))))
+    return rows
+
+
+def _formula(findings: Findings, flow: Flow) -> str:
+    if findings.least.layers is None:
+        return "What is asked for never reaches the query, so no number of layers can answer."
+    depth = chain_depth(flow)
+    if depth is None:
         return "The minimum comes from simulating the flow of information; it has no formula here."
-    depth = task.depth
     if findings.causal:
         return (
             "In closed form the minimum is ⌊log₂ D⌋ + 2 under the causal mask: what the query can"
@@ -77,11 +93,11 @@ def _formula(findings: Findings) -> str:
 def _comparison(findings: Findings) -> str:
     if findings.discovery is None:
         return f"How many the model uses, {command(findings.run.folder, 'circuit')} tells."
-    used, least = len(findings.discovery.circuit.useful_layers), findings.minimum
+    used, least = len(findings.discovery.circuit.useful_layers), findings.least.layers
     if not findings.discovery.faithful:
         return "The circuit does not reproduce the model, so its count says little."
     if least is None:
-        return "So the model does something else than follow chains."
+        return "So the model does something else than the theory assumes."
     if used == least:
         return "The circuit needs no more than that."
     if used > least:
@@ -93,13 +109,14 @@ def _comparison(findings: Findings) -> str:
     )
 
 
-def _holdings(findings: Findings) -> str:
+def _holdings(findings: Findings, flow: Flow) -> str:
     """The symbols at the query after every layer, at best and along the circuit."""
-    flow, discovery = flow_of(findings.run.config.task), findings.discovery
+    discovery = findings.discovery
     best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
-    if discovery is None:
+    paths = [] if discovery is None else discovery.circuit.paths
+    if discovery is None or not all(set(p.relation.ends or [""]) <= {*flow.roles} for p in paths):
         return _holdings_table(flow, ("at best",), [best])
-    along = flow.along(discovery.circuit.paths, findings.causal, len(best) - 1)
+    along = flow.along(paths, findings.causal, len(best) - 1)
     html = _holdings_table(flow, ("at best", "along the circuit"), [best, along.stages])
     several = len({head for _, head in discovery.circuit.mechanisms}) > 1
     if along.broken:

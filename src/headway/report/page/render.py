@@ -10,10 +10,12 @@ from headway.report.page.certificate import evidence_section
 from headway.report.page.circuit import circuit_figure, the_circuit
 from headway.report.page.circuit_svg import circuit_svg
 from headway.report.page.data import as_script, page_data
+from headway.report.page.dependence import dependences
 from headway.report.page.header import header, title
 from headway.report.page.html import escape
 from headway.report.page.maps import attention
 from headway.report.page.minimum import minimum
+from headway.report.page.policy import policy_tag, script_tag
 from headway.report.page.reproduce import how_to_reproduce
 from headway.training import Run
 from headway.training.files import write_whole
@@ -24,6 +26,7 @@ SECTIONS = {
     "attention": "Attention",
     "evidence": "Evidence",
     "minimum": "Minimum",
+    "dependence": "Dependence",
     "reproduce": "Reproduce",
 }
 
@@ -71,10 +74,10 @@ def render(findings: Findings, live: bool = False, memory: Memory | None = None)
     Raises:
         HeadwayError: if a checkpoint cannot be read.
     """
-    seen = history(findings, memory) if findings.checkpoints else None
+    seen = history(findings, memory) if findings.no_maps is None else None
     drawing = ""
     if findings.discovery is not None:
-        svg = circuit_svg(findings.discovery.circuit, findings.run.task, findings.discovery)
+        svg = circuit_svg(findings.discovery.circuit, findings.task, findings.discovery)
         drawing = circuit_figure(findings, svg)
     main = (
         the_circuit(findings)
@@ -82,10 +85,12 @@ def render(findings: Findings, live: bool = False, memory: Memory | None = None)
         + attention(findings, seen)
         + evidence_section(findings)
         + minimum(findings)
+        + dependences(findings)
         + how_to_reproduce(findings)
     )
     about = f"{title(findings)} — {findings.run.folder.name}"
-    top = header(findings, SECTIONS, drawing)
+    links = {name: said for name, said in SECTIONS.items() if f'id="{name}"' in main}
+    top = header(findings, links, drawing)
     data = as_script(page_data(findings, seen))
     return document(about, top, main, findings.run.folder.name, TIME, SCRIPTS, data, live)
 
@@ -116,13 +121,14 @@ def document(
         styles: more files of `web/`, after the one that every page has.
         footer: where its numbers are from, as HTML.
     """
+    newline = "\n"
     looks = "".join(asset(name) for name in ("page.css", *styles))
-    code = "\n".join(map(asset, scripts))
-    following = f"\n<script>\n{asset('live.js')}</script>" if live else ""
+    code = [joined(scripts), *([asset("live.js")] if live else [])]
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+{policy_tag(code, live)}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
@@ -138,12 +144,15 @@ def document(
 {main}</main>
 <footer>{footer}</footer>
 {after}<script type="application/json" id="data">{data}</script>
-<script>
-"use strict";
-{code}</script>{following}
+{newline.join(map(script_tag, code))}
 </body>
 </html>
 """
+
+
+def joined(scripts: tuple[str, ...]) -> str:
+    """Files of `web/` as one script."""
+    return "\n".join(['"use strict";', *map(asset, scripts)])
 
 
 def asset(name: str) -> str:

@@ -14,7 +14,7 @@ def the_way(findings: Findings) -> str:
     discovery = findings.discovery
     assert discovery is not None
     several = findings.several_heads
-    routes = trace(findings.run.task, discovery.circuit.paths)
+    routes = trace(findings.task, discovery.circuit.paths)
     if routes is None or not routes.legs:
         return ""
     told = f"<p>{_shape(routes, several)} {_rest(routes, several)}</p>"
@@ -89,7 +89,7 @@ def _table(findings: Findings, routes: Routes) -> str:
     rows = []
     for path, leg in routes.legs.items():
         brings = _and(leg.brings) if leg.brings else '<span class="none">nothing new</span>'
-        cells = [str(path[0]), str(path[1]), path_tag(path), _found_by(leg), brings]
+        cells = [str(path.layer), str(path.head), path_tag(path), _found_by(leg), brings]
         rows.append((*cells, _part(routes, path)))
     head = ("layer", "head", "path", "can be found by", "brings", "part")
     html = table(head, rows, "what every path is found by and brings")

@@ -136,7 +136,8 @@ def _feasible(discovery: Discovery, several: bool) -> Verdict:
     if found.infeasible is not None and found.minimum is None:
         return Verdict("feasible", False, f"No number of layers can answer. {size.capitalize()}.")
     if found.infeasible is None or found.minimum is None:
-        return Verdict("feasible", None, f"There is no theory for this task. {size.capitalize()}.")
+        unknown = "How information must flow in this task is not known."
+        return Verdict("feasible", None, f"{unknown} {size.capitalize()}.")
     least = found.minimum
     if not circuit.paths:
         return Verdict("feasible", None, "There is no path that could be impossible.")
@@ -148,7 +149,7 @@ def _feasible(discovery: Discovery, several: bool) -> Verdict:
         )
     else:
         words = "Along every path the two positions can hold a piece in common by then."
-    words += f" {size}; proven minimum {counted(least, 'layer')}, with a head in each: "
+    words += f" {size}; flow minimum {counted(least, 'layer')}, with a head in each: "
     words += f"{_beyond(layers - least, 'layer')} and {_beyond(heads - least, 'head')}."
     return Verdict("feasible", not found.infeasible, words)
 

@@ -4,6 +4,7 @@ import re
 from importlib import resources
 
 from headway.report.page.html import escape
+from headway.report.page.policy import policy_tag, script_tag
 
 UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 
@@ -31,6 +32,7 @@ def document(
 <head>
 {version_tag(version)}
 <meta charset="utf-8">
+{policy_tag([script, live_script()], served=True)}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
@@ -44,10 +46,8 @@ def document(
 {tools}
 <main>
 {main}</main>
-<script>
-{script}</script>
-<script>
-{live_script()}</script>
+{script_tag(script)}
+{script_tag(live_script())}
 </body>
 </html>
 """

@@ -67,6 +67,8 @@ def _status(status: str) -> str:
 def _progress(row: Summary) -> str:
     if row.status == "done":
         return f"<small>{row.step:,} steps</small>"
+    if row.steps is None:
+        return f"<small>step {row.step:,}</small>"
     share = min(1.0, row.step / row.steps)
     bar = f'<i class="bar"><i style="width:{share:.1%}"></i></i>' if row.status == "running" else ""
     return f"<small>step {row.step:,} of {row.steps:,}</small>{bar}"
@@ -105,13 +107,10 @@ def _circuit(row: Summary) -> str:
     if row.heads is None:
         return '<span class="none">—</span>'
     heads, layers = row.heads
-    if not row.has_theory:
-        least = f"in {counted(layers, 'layer')}"
-    elif row.minimum is None:
-        least = "no number of layers can answer"
-    else:
-        least = f"in {counted(layers, 'layer')}, minimum {row.minimum}"
-    return f"{counted(heads, 'useful head')}<small>{least}</small>"
+    told = f"in {counted(layers, 'layer')}"
+    if row.least.known:
+        told += f", flow minimum {row.least.cell}"
+    return f"{counted(heads, 'useful head')}<small>{told}</small>"
 
 
 def _time(seconds: float | None) -> str:

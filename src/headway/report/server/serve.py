@@ -1,9 +1,13 @@
 """The server: pages over HTTP, to this machine alone, without writing anything anywhere."""
 
+import contextlib
 import errno
 import os
 import re
+import socket
 import sys
+import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +16,10 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from headway.errors import HeadwayError, require
+from headway.report.page.policy import policy
+from headway.report.page.render import SCRIPTS, joined
 from headway.report.server.catalogue import Catalogue, Name
+from headway.report.server.document import asset, live_script
 from headway.report.server.index import Index
 from headway.report.server.pages import RunPages
 from headway.report.server.rows import link
@@ -23,17 +30,19 @@ HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 """Who a browser may think it talks to: a page from elsewhere that has a name of its own lead here
 is refused. The port may be another, of a tunnel from another machine."""
 
+OURS = (joined(SCRIPTS), live_script(), asset("index.js"), "")
+"""All scripts that pages of the server have."""
+
 HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline';"
-        " img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none';"
-        " frame-ancestors 'none'"
-    ),
+    "Content-Security-Policy": f"{policy(OURS, served=True)}; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+
+MOST, PATIENCE = 256, 10.0
+"""Requests that are answered at a time, and the seconds in which one must have been said."""
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 
@@ -50,11 +59,14 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 512
 
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
         self.catalogue = Catalogue(folder)
         self.index, self.pages = Index(self.catalogue), RunPages(self.catalogue)
+        self._free = threading.BoundedSemaphore(MOST)
+        self._asking: dict[socket.socket, float] = {}
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -68,6 +80,34 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         """Where the page of all runs is."""
         return f"http://{ADDRESS}:{self.server_port}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers in a thread of its own, if one of `MOST` is free; else hangs up."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        self._asking[request] = time.monotonic() + PATIENCE
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answers a request."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._asking.pop(request, None)
+            self._free.release()
+
+    def asked(self, request: socket.socket) -> None:
+        """Takes note that a request was read to its end, however long the answer takes."""
+        self._asking.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Hangs up on those who have not said in time what they ask for."""
+        now = time.monotonic()
+        for request, until in list(self._asking.items()):
+            if until < now:
+                with contextlib.suppress(OSError):  # it has hung up itself
+                    request.shutdown(socket.SHUT_RDWR)
 
     def server_close(self) -> None:
         """Gives the port back."""
@@ -89,10 +129,11 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
-    timeout = 10.0
+    timeout = PATIENCE
 
     def do_GET(self) -> None:
         """Answers with a page, or with a version."""
+        self._site.asked(self.connection)
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
             self._say(HTTPStatus.FORBIDDEN, "this server answers to 127.0.0.1 and localhost only")

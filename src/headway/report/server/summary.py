@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 from headway.report.history import thinned
+from headway.report.least import Least
 from headway.report.page.html import counted
 from headway.report.server.catalogue import Entry
-from headway.tasks import ChainConfig, TaskConfig, task_kind, task_size
-from headway.theory import proven_minimum
 from headway.training import Run
+from headway.training.config import Elsewhere
 from headway.training.files import clear_content_errors
 
 POINTS = 48
@@ -27,12 +26,11 @@ class Summary:
         status: `done`, `failed`, `running` or `stopped`.
         message: why it failed, if so.
         step: of the last evaluation.
-        steps: that its config allows.
+        steps: that its config allows; none if it was trained elsewhere.
         loss: the validation loss at the last evaluation, if there was one.
         curve: steps and validation losses, at most `POINTS`.
         heads: useful heads and the layers they are in, if its circuit is known.
-        minimum: the proven least number of layers; none if no number is enough.
-        has_theory: whether anything is proven of its task.
+        least: the flow minimum of its task.
     """
 
     task: str
@@ -41,12 +39,11 @@ class Summary:
     status: str
     message: str | None
     step: int
-    steps: int
+    steps: int | None
     loss: float | None
     curve: list[tuple[int, float]]
     heads: tuple[int, int] | None
-    minimum: int | None
-    has_theory: bool
+    least: Least
 
 
 def summary_of(entry: Entry) -> Summary:
@@ -67,21 +64,15 @@ def summary_of(entry: Entry) -> Summary:
     with clear_content_errors(entry.folder / "circuit.json"):
         heads = None if found is None else (int(found["useful_heads"]), int(found["useful_layers"]))
     return Summary(
-        task=f"{task_kind(task)} {task_size(task)}{mask}",
+        task=f"{task.kind} {task.label}".strip() + mask,
         model=f"{counted(layers, 'layer')} × {counted(heads_each, 'head')}",
         seed=config.seed,
         status=run.status,
         message=None if message is None else str(message),
         step=last.get("step", 0),
-        steps=config.training.steps,
+        steps=None if isinstance(config.training, Elsewhere) else config.training.steps,
         loss=last.get("val_loss"),
         curve=[(step, loss) for step, loss in curve if math.isfinite(loss)],
         heads=heads,
-        minimum=_minimum(task, config.model.causal),
-        has_theory=isinstance(task, ChainConfig),
+        least=Least.of(task, config.model.causal),
     )
-
-
-@lru_cache(maxsize=1024)
-def _minimum(task: TaskConfig, causal: bool) -> int | None:
-    return proven_minimum(task, causal) if isinstance(task, ChainConfig) else None

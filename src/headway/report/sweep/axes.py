@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.report.sweep.entries import Entry
-from headway.training.naming import MACHINE, natural, said, short_names, varied
+from headway.words import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"
 MISSING = "—"
@@ -19,7 +19,7 @@ class Axis:
         field: its dotted name.
         name: the last part of it, or all where that is not clear.
         values: those that occur, as text, in order.
-        along: the fields whose value follows from this one's.
+        along: the fields whose value follows from this one's, of those that all runs have.
     """
 
     field: str
@@ -57,7 +57,7 @@ def axes_of(entries: Sequence[Entry]) -> list[Axis]:
         by = next((other for other in chosen if _follows(entries, name, other)), None)
         if by is None:
             chosen[name] = []
-        else:
+        elif all(name in entry.fields for entry in entries):
             chosen[by].append(name)
     short = short_names(list(chosen))
     return [Axis(name, short[name], _values(entries, name), chosen[name]) for name in chosen]

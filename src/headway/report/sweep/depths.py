@@ -48,7 +48,7 @@ def depths(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
     )
     if bounded:
         caption += (
-            ' <i class="legendbox"></i>the proven minimum of layers (◆).'
+            ' <i class="legendbox"></i>the flow minimum of layers (◆).'
             ' <i class="legendbox below"></i>too few layers by the theory (▽).'
         )
     kind = "multiples wide" if len(groups) > 1 else "onegrid"
@@ -62,7 +62,8 @@ def depths(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
 def _bounded(entries: Sequence[Entry], axes: Sequence[Axis]) -> bool:
     """Whether the minimum says something: layers vary, or what they are needed for."""
     fields = {axis.field for axis in axes}
-    return bool(fields & {DEPTH, LAYERS}) and any(e.minimum is not None for e in entries)
+    known = any(entry.least.layers is not None for entry in entries)
+    return bool(fields & {DEPTH, LAYERS}) and known
 
 
 def _grid(entries: Sequence[Entry], down: Axis, across: Axis) -> str:
@@ -96,11 +97,16 @@ def _cell(entries: Sequence[Entry]) -> Cell:
 
 
 def _side(entry: Entry) -> str:
-    """Whether a run's layers are too few by the theory (`below`), just enough (`least`) or more."""
-    layers = entry.config.model.n_layers
-    if entry.minimum is None or layers < entry.minimum:
+    """Whether a run's layers are too few by the theory (`below`), just enough (`least`) or more.
+
+    Empty if that is not known.
+    """
+    layers, least = entry.config.model.n_layers, entry.least
+    if not least.known:
+        return ""
+    if least.layers is None or layers < least.layers:
         return "below"
-    return "least" if layers == entry.minimum else "above"
+    return "least" if layers == least.layers else "above"
 
 
 def _verdict(entries: Sequence[Entry]) -> str:

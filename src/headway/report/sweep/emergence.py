@@ -5,11 +5,10 @@ from statistics import median
 
 from headway.circuits.emergence import BIRTH
 from headway.report.page.html import escape, figure, named, number, section, table, tag, whole
-from headway.report.page.looks import symbol_colours
+from headway.report.page.looks import hop_sign, symbol_colours
 from headway.report.page.strips import Mark, Strip, shown_until, strips
 from headway.report.sweep.axes import SEED, Axis
 from headway.report.sweep.entries import Entry
-from headway.tasks import make_task
 
 SIGNS = {True: "✓", False: "✗", None: ""}
 
@@ -34,7 +33,7 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
     caption = (
         f"One row a run: the step at which the partial loss of each hop first falls below {BIRTH:g}"
         " (interpolated between evaluations), with the number of the hop. ✓: no hop was learnt"
-        " before one that the chain reaches earlier; ✗: some was."
+        " before one that is nearer to the query; ✗: some was."
     )
     drawn = tag("h4", f"steps at which hops were learnt, by {escape(order)}")
     drawn += strips(rows, end, shown_until(max(dated), end), slim=True)
@@ -45,14 +44,14 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
 
 
 def _strip(number_: str, entry: Entry, axes: Sequence[Axis]) -> Strip:
-    colours = symbol_colours(make_task(entry.config.task))
+    colours = symbol_colours(entry.task)
     marks, words = [], []
     for hop, step in entry.hops.items():
         if step is not None:
             told = f"{entry.name}: {hop} learnt at step {step:,.0f}"
             words.append(f"{hop} at step {step:,.0f}")
-            marks.append(Mark(step, colours[hop], "square", hop.rpartition("_")[2][:2], told))
-    order = {True: "in chain order", False: "not in chain order", None: ""}[entry.in_chain_order]
+            marks.append(Mark(step, colours[hop], "square", hop_sign(hop), told))
+    order = {True: "in order", False: "not in order", None: ""}[entry.in_chain_order]
     label = f"run {entry.name}: {', '.join(words) or 'no hop was learnt'}; {order}"
     short = " · ".join([*(axis.of(entry) for axis in axes), str(entry.config.seed)])
     name = tag("span", escape(entry.name), class_="wide")
@@ -69,7 +68,7 @@ def _order(entries: Sequence[Entry]) -> str:
         return "No run has two hops to compare, so none tells of an order."
     yes = sum(entry.in_chain_order is True for entry in told)
     return (
-        f"In chain order: {yes} of {len(told)} runs that learnt a hop of several. The other"
+        f"In order: {yes} of {len(told)} runs that learnt a hop of several. The other"
         f" {len(entries) - len(told)} learnt none, or have but one."
     )
 

@@ -1,6 +1,5 @@
 """The runs of a folder, each read once, with no more of it than the page shows."""
 
-import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +8,15 @@ from typing import Any
 from headway.circuits import THRESHOLD
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.errors import HeadwayError
+from headway.report.findings import judged_loss
+from headway.report.least import Least
 from headway.report.page.charts import thin
-from headway.tasks import ChainConfig, TaskConfig
-from headway.theory import proven_minimum
+from headway.tasks import Task
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, is_there, read_json
 from headway.training.finding import PLAN
-from headway.training.naming import natural
+from headway.words import natural
 
 MOST_POINTS = 120
 """Points of a run's curve; of more, evenly many are kept."""
@@ -29,33 +29,37 @@ class Entry:
     Attributes:
         folder: its folder.
         config: what decided it.
+        task: as the model answers it.
         fields: the same, flat.
         status: `done`, `failed`, `running` or `stopped`.
         message: why it failed, if it did.
         loss: the validation loss at the end, or so far.
+        judged: the same over the hops that can be predicted without error.
         step: that it got to.
         seconds: that it took.
         heads: of its circuit, if one was found.
         curve: validation losses by step.
         hops: the step at which each hop was learnt.
         in_chain_order: whether the hops were learnt in that order; none if that says nothing.
-        minimum: the proven least number of layers; none if no number is enough.
+        least: the flow minimum of its task.
         page: whether it has a report of its own.
     """
 
     folder: Path
     config: RunConfig
+    task: Task
     fields: dict[str, Any]
     status: str
     message: str | None
     loss: float | None
+    judged: float | None
     step: int
     seconds: float | None
     heads: int | None
     curve: list[tuple[float, float]]
     hops: dict[str, float | None]
     in_chain_order: bool | None
-    minimum: int | None
+    least: Least
     page: bool
 
     @property
@@ -71,7 +75,7 @@ class Entry:
     @property
     def solved(self) -> bool:
         """Whether it is done and the task counts as solved."""
-        return self.done and self.loss is not None and self.loss < THRESHOLD
+        return self.done and self.judged is not None and self.judged < THRESHOLD
 
     @classmethod
     def of(cls, run: Run) -> "Entry":
@@ -85,24 +89,27 @@ class Entry:
         with clear_content_errors(run.folder / "circuit.json"):
             heads = None if circuit is None else int(circuit["useful_heads"])
         with clear_content_errors(run.folder / "metrics.jsonl"):
-            hops = hop_steps(metrics, run.task.hop_names)
+            hops = hop_steps(metrics, run.task.hops)
             order = learnt_in_order(hops, run.task.hop_order) if len(hops) > 1 else None
-        points = [(line["step"], line["val_loss"]) for line in metrics]
+        line = last | {name: outcome[name] for name in ("val_loss", "partial") if name in outcome}
+        points = [(m["step"], m["val_loss"]) for m in metrics]
         points = [point for point in points if math.isfinite(point[1])]
         return cls(
             folder=run.folder,
             config=config,
+            task=run.task,
             fields=flat(config),
             status=run.status,
             message=outcome.get("message"),
             loss=outcome.get("val_loss", last.get("val_loss")),
+            judged=judged_loss(run.task, line) if "val_loss" in line else None,
             step=outcome.get("step", last.get("step", 0)),
             seconds=outcome.get("seconds", last.get("seconds")),
             heads=heads,
             curve=thin(points, MOST_POINTS),
             hops=hops,
             in_chain_order=order,
-            minimum=_minimum(config.task, config.model.causal),
+            least=Least.of(config.task, config.model.causal),
             page=is_there(run.folder / "report.html"),
         )
 
@@ -159,8 +166,3 @@ def gather(folder: Path) -> Gathered:
         planned=None if planned is None else len({*planned} | started),
         missing=sorted(missing, key=natural),
     )
-
-
-@functools.cache
-def _minimum(task: TaskConfig, causal: bool) -> int | None:
-    return proven_minimum(task, causal) if isinstance(task, ChainConfig) else None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from headway.circuits import saved_discovery
 from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs
+from headway.papers.measures.reading import Runs, accuracies, task_of
 from headway.papers.talk.measures.probes import (
     OUTPUT,
     PREVIOUS,
@@ -19,7 +19,6 @@ from headway.tasks.bigrams import ALL, LATEST
 from headway.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
 from headway.training import Run
 from headway.training.data import held_out
-from headway.training.losses import accuracies, predictions
 
 SEQUENCES = 1024
 """On which accuracies are measured, none of them seen in training."""
@@ -32,9 +31,7 @@ def unseen(run: Run) -> Batch:
 
 def in_context_accuracy(run: Run) -> float:
     """The share of the in-context outputs that the last weights predict."""
-    batch = unseen(run)
-    right = accuracies(predictions(run.model(), batch), batch.targets)
-    return right[run.task.hop_names.index("in-context")].item()
+    return accuracies(run, unseen(run))["in-context"]
 
 
 def induction(runs: Mapping[str, Runs]) -> Measures:
@@ -89,8 +86,7 @@ def final_in_context_loss(run: Run) -> float:
 
 def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
     """The level between a probe's chance and its last value."""
-    assert isinstance(run.task, Bigrams)
-    return (chances(run.task)[probe] + values[-1]) / 2
+    return (chances(task_of(run.config, Bigrams))[probe] + values[-1]) / 2
 
 
 def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
@@ -107,8 +103,7 @@ def three_steps(runs: Mapping[str, Runs]) -> Measures:
     """The three probes after the three steps of every run."""
     measured: Measures = {f"three_steps_{name}": {} for name in PROBES}
     for name, run in runs["three-gradient-steps"].items():
-        assert isinstance(run.task, Bigrams)
-        model = run.model()
+        model, task = run.transformer(), task_of(run.config, Bigrams)
         for probe, recall in PROBES.items():
-            measured[f"three_steps_{probe}"][name] = recall(model, run.task)
+            measured[f"three_steps_{probe}"][name] = recall(model, task)
     return measured

@@ -5,14 +5,10 @@ import math
 import statistics
 from collections.abc import Callable, Mapping
 
-import torch
-
 from headway.models import TransformerConfig
-from headway.papers.measures.reading import Runs
-from headway.tasks import Associations, Batch, Recall
+from headway.papers.measures.reading import Runs, accuracies
+from headway.tasks import Batch
 from headway.training import Run
-from headway.training.data import generator_for
-from headway.training.losses import accuracies, predictions
 
 BAR = 0.99
 """The accuracy from which on everything counts as kept."""
@@ -42,23 +38,10 @@ def mlp_parameters(model: TransformerConfig) -> int:
     return 2 * model.n_layers * model.mlp_width * model.d_model
 
 
-def everything(run: Run) -> Batch:
-    """Every item once, or every fact once, at places of its own among noise of its own."""
-    task = run.task
-    if isinstance(task, Associations):
-        return task.assemble((torch.arange(task.config.n_items, device=run.device),))
-    assert isinstance(task, Recall)
-    s, r = task.config.n_subjects, task.config.n_relations
-    facts = torch.cartesian_prod(torch.arange(s), torch.arange(r)).to(run.device)
-    generator = generator_for(run.device, run.config.seed, "all facts")
-    _, places, noise = task.draw(len(facts), generator)
-    return task.assemble((facts, places, noise))
-
-
-def accuracy(run: Run) -> float:
+def accuracy(run: Run, everything: Batch) -> float:
     """The share of all items, or facts, that the last weights know."""
-    batch = everything(run)
-    return accuracies(predictions(run.model(), batch), batch.targets).item()
+    (right,) = accuracies(run, everything).values()
+    return right
 
 
 def capacity(shares: Mapping[float, float]) -> float | None:
@@ -79,14 +62,14 @@ def capacity(shares: Mapping[float, float]) -> float | None:
 
 
 def capacities(
-    runs: Runs, shape: Callable[[Run], str], count: Callable[[Run], float]
+    runs: Runs, shape: Callable[[Run], str], everything: Callable[[Run], Batch]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """The capacity of every shape and seed.
 
     Args:
         runs: by name, each of one shape, one seed and one number of things to keep.
         shape: says what is the same about the runs of a series.
-        count: says how much there is to keep.
+        everything: that a run is to keep, each item or fact in one sequence.
 
     Returns: capacities by shape and seed; and, for what was not bracketed, the number behind which
         it must lie: the largest that was tried if that was kept, the smallest if none was.
@@ -94,7 +77,8 @@ def capacities(
     series: dict[str, dict[float, float]] = {}
     for run in runs.values():
         name = f"{shape(run)},seed={run.config.seed}"
-        series.setdefault(name, {})[count(run)] = accuracy(run)
+        batch = everything(run)
+        series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
     found, open_ended = {}, {}
     for name, shares in series.items():
         known = capacity(shares)

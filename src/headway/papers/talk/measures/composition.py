@@ -2,15 +2,13 @@
 
 from typing import Literal
 
-import torch
-
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs
-from headway.tasks import CompositionConfig
+from headway.papers.measures.reading import Runs, accuracies, task_of
+from headway.tasks import Composition
 from headway.training import Run
+from headway.training.curriculum import Scheduled
 from headway.training.data import held_out
-from headway.training.losses import accuracies, predictions
 
 SEQUENCES = 512
 
@@ -25,30 +23,24 @@ HARDEST: dict[Way, str] = {
 
 def way_of(run: Run) -> Way:
     """How a run is asked for its hops: for one k alone, for several at once, or one by one."""
-    if run.config.training.targets == "rising":
+    if isinstance(run.config.training.curriculum, Scheduled):
         return "easy-to-hard"
     return "alone" if run.task.n_hops == 1 else "mixture"
 
 
 def asked(run: Run) -> tuple[int, ...]:
     """The k that a run is asked for."""
-    return _task(run).hops
+    return task_of(run.config, Composition).asked
 
 
 def problem(run: Run) -> tuple[int, int]:
     """N, and the largest k that a run is asked for."""
-    return _task(run).n_symbols, asked(run)[-1]
-
-
-def _task(run: Run) -> CompositionConfig:
-    task = run.config.task
-    assert isinstance(task, CompositionConfig)
-    return task
+    return task_of(run.config, Composition).n_symbols, asked(run)[-1]
 
 
 def learnt(run: Run) -> dict[int, float]:
     """The step at which each k that is ever learnt was: its loss passes below 0.5."""
-    dated = hop_steps(run.metrics(), run.task.hop_names).values()
+    dated = hop_steps(run.metrics(), run.task.hops).values()
     return {k: step for k, step in zip(asked(run), dated, strict=True) if step is not None}
 
 
@@ -75,7 +67,7 @@ def curricula(runs: Runs) -> Measures:
         if way == "alone":
             times.setdefault(every, {}).update(taken)
         if way == "mixture":
-            hops = hop_steps(run.metrics(), run.task.hop_names)
+            hops = hop_steps(run.metrics(), run.task.hops)
             found["composition_in_order"][name] = float(
                 bool(learnt_in_order(hops, run.task.hop_order))
             )
@@ -89,8 +81,7 @@ def curricula(runs: Runs) -> Measures:
     return found
 
 
-@torch.no_grad()
 def last_accuracy(run: Run) -> float:
     """How often a model says rightly where the most hops that it is asked for lead."""
     batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "accuracy")
-    return accuracies(predictions(run.model(), batch), batch.targets)[-1].item()
+    return accuracies(run, batch)[run.task.hops[-1]]

@@ -1,6 +1,7 @@
 """What is measured for the k-hop problem, from the run folders alone."""
 
 import math
+from dataclasses import replace
 
 import torch
 
@@ -8,11 +9,10 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.patterns import attention_along
 from headway.models import attention_patterns
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs
-from headway.tasks import Batch, Hops
+from headway.papers.measures.reading import Runs, accuracies, task_of
+from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.training import Run
 from headway.training.data import held_out
-from headway.training.losses import accuracies, predictions
 
 SOLVED = 0.98
 """The accuracy at which k hops count as solved."""
@@ -30,7 +30,7 @@ def by_layers(runs: Runs) -> Measures:
         )
     }
     for name, run in runs.items():
-        layers = run.config.model.n_layers
+        layers = run.config.transformer.n_layers
         solved = {}
         for k, accuracy in hop_accuracies(run).items():
             one = f"k={k},{name}"
@@ -40,7 +40,7 @@ def by_layers(runs: Runs) -> Measures:
             found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
         for k in (k for k, is_solved in solved.items() if is_solved and layers == needed(k)):
             found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
-        order = learnt_in_order(hop_steps(run.metrics(), run.task.hop_names), run.task.hop_order)
+        order = learnt_in_order(hop_steps(run.metrics(), run.task.hops), run.task.hop_order)
         if order is not None:
             found["khop_in_order"][name] = float(order)
     return found
@@ -51,15 +51,13 @@ def needed(hops: int) -> int:
     return math.floor(math.log2(hops)) + 2
 
 
-@torch.no_grad()
 def hop_accuracies(run: Run) -> dict[int, float]:
     """The share of places with an answer at which the model has it, by k."""
-    task = run.task
-    assert isinstance(task, Hops)
+    task = task_of(run.config, Hops)
     batch = held_out(task, SEQUENCES, run.config.seed, run.device, "accuracy")
-    answers = batch.targets.masked_fill(batch.targets == task.none, -1)
-    right = accuracies(predictions(run.model(), batch), answers)
-    return dict(zip(task.config.hops, right.tolist(), strict=True))
+    answers = batch.targets.masked_fill(batch.targets == task.none, IGNORE_INDEX)
+    right = accuracies(run, replace(batch, targets=answers))
+    return dict(zip(task.asked, right.values(), strict=True))
 
 
 def weakest_layer(run: Run, hops: int) -> float:
@@ -72,14 +70,13 @@ def weakest_layer(run: Run, hops: int) -> float:
 @torch.no_grad()
 def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
     """Mean attention along find^j, [layer][head], by j, in sequences that ask for so many hops."""
-    task = run.task
-    assert isinstance(task, Hops)
+    task = task_of(run.config, Hops)
     several = held_out(task, 64 * task.n_depths, run.config.seed, run.device, "attention")
-    asked = several.inputs[:, 0, 0] - task.config.n_symbols == task.config.hops.index(hops)
+    asked = several.inputs[:, 0] - task.n_symbols == task.asked.index(hops)
     batch = Batch(several.inputs[asked], several.targets[asked], several.roles[asked])
-    patterns = attention_patterns(run.model(), batch.inputs)
-    relations = task.paths(batch)
+    patterns = attention_patterns(run.transformer(), batch.inputs)
+    relations = task.relations(batch)
     return {
         j: attention_along(patterns, relations[f"find^{j}"]).tolist()
-        for j in range(1, max(task.config.hops) + 1)
+        for j in range(1, max(task.asked) + 1)
     }

@@ -8,18 +8,17 @@ from itertools import product
 
 import torch
 
-from headway.models import memory
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs
+from headway.papers.measures.reading import Runs, task_of
+from headway.papers.talk import associative_memory as memory
 from headway.papers.talk.measures.capacity import (
     accuracy,
     capacities,
-    everything,
     information,
     mlp_parameters,
     slopes,
 )
-from headway.tasks import Associations
+from headway.tasks import Associations, Batch
 from headway.training import Run
 from headway.training.losses import predictions
 
@@ -45,21 +44,20 @@ REPEATS = 10
 
 def shape(run: Run) -> str:
     """Width, and hidden width if there is an MLP."""
-    model = run.config.model
+    model = run.config.transformer
     return f"d={model.d_model}" + ("" if model.attn_only else f" m={model.mlp_width}")
 
 
 def parameters(run: Run) -> int:
     """How many numbers are trained: W_O, or W_in and W_out."""
-    model = run.config.model
+    model = run.config.transformer
     return model.d_model**2 if model.attn_only else mlp_parameters(model)
 
 
-def items(run: Run) -> float:
-    """How many items there are to keep."""
-    task = run.task
-    assert isinstance(task, Associations)
-    return float(task.config.n_items)
+def every_item(run: Run) -> Batch:
+    """All items, one a sequence."""
+    task = task_of(run.config, Associations)
+    return task.assemble((torch.arange(task.n_items, device=run.device),))
 
 
 def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
@@ -67,7 +65,7 @@ def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, floa
     by shape."""
     found, missing = (
         {name: information(n) for name, n in counts.items()}
-        for counts in capacities(runs, shape, items)
+        for counts in capacities(runs, shape, every_item)
     )
     return found, missing, {shape(run): float(parameters(run)) for run in runs.values()}
 
@@ -97,16 +95,16 @@ def associative(runs: GroupRuns) -> Measures:
 
 def gradient(runs: GroupRuns) -> Measures:
     """One step from zero, trained and written down, and memories of items of unequal frequency."""
-    known = {name: accuracy(run) for name, run in runs["memories-one-step"].items()}
+    known = {name: known_share(run) for name, run in runs["memories-one-step"].items()}
     widest = max(
-        (run.config.model.d_model for run in runs["memories-one-step"].values()), default=0
+        (run.config.transformer.d_model for run in runs["memories-one-step"].values()), default=0
     )
     return {
         "gradient_accuracy": known,
         "gradient_accuracy_wide": {
             name: known[name]
             for name, run in runs["memories-one-step"].items()
-            if run.config.model.d_model >= widest // 2
+            if run.config.transformer.d_model >= widest // 2
         },
         "gradient_exact_logits": exact_logits(),
         "gradient_as_written": {
@@ -114,6 +112,11 @@ def gradient(runs: GroupRuns) -> Measures:
         },
         **zipf_exponents(),
     }
+
+
+def known_share(run: Run) -> float:
+    """The share of the items whose class the last weights know."""
+    return accuracy(run, every_item(run))
 
 
 def exact_logits() -> dict[str, float]:
@@ -136,16 +139,15 @@ def exact_logits() -> dict[str, float]:
 
 def _as_written(run: Run) -> float:
     """How far a run's logits are from those of the step written down, against the largest."""
-    task, model = run.task, run.model()
-    assert isinstance(task, Associations)
+    task, model = task_of(run.config, Associations), run.transformer()
     keys, values = model.embed.weight, model.unembed.weight
     assert isinstance(keys, torch.Tensor)
     residual = keys @ values.T
     rate = run.config.training.learning_rate
-    frequencies = task.frequencies.to(keys.dtype)
-    weights = memory.one_step(values, keys, task.classes, frequencies, rate, residual)
+    frequencies = task.frequencies().to(keys.dtype)
+    weights = memory.one_step(values, keys, task.classes(), frequencies, rate, residual)
     written = memory.logits(weights, values, keys) + residual
-    trained = predictions(model, everything(run))[:, 0]
+    trained = predictions(model, every_item(run))[:, 0]
     return ((trained - written).abs().max() / written.abs().max()).item()
 
 

@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.emergence import crossing
+from headway.language.truncation.low_rank import Cut, Truncation, matrices
 from headway.models import Transformer
-from headway.models.truncation import Cut, Truncation, matrices
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs
+from headway.papers.measures.reading import Runs, task_of
 from headway.papers.talk.measures.bigrams import unseen
-from headway.tasks import UNASKED, Batch, Bigrams
+from headway.tasks import IGNORE_INDEX, Batch, Bigrams
 from headway.training import Run
 from headway.training.losses import predictions
 
@@ -52,8 +52,8 @@ class Said:
 
 def said(model: Transformer, task: Bigrams, batch: Batch) -> Said:
     """What a model says most surely at clean in-context outputs."""
-    wanted = batch.targets[..., task.hop_names.index("in-context")]
-    told, asked = predictions(model, batch).argmax(-1), wanted != UNASKED
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    told, asked = predictions(model, batch).argmax(-1), wanted != IGNORE_INDEX
     assert task.noise_token is not None  # the task is one with noise
     found = (told == wanted, told == task.noise_token, asked)
     return Said(*((each & asked).sum(1).double().cpu() for each in found))
@@ -72,8 +72,7 @@ def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
 
 def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
     """What the last weights say, with the last layer's W_in and W_out cut to low rank."""
-    task, model = run.task, run.model()
-    assert isinstance(task, Bigrams)
+    task, model = task_of(run.config, Bigrams), run.transformer()
     batch, layers = unseen(run), matrices(model)
     truncation = Truncation(layers)
     found = {}
@@ -91,22 +90,18 @@ def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, flo
     The last norm is taken with the scale that it has on the whole stream, so that what layers add
     to the stream adds up in logits.
     """
-    wanted = batch.targets[..., task.hop_names.index("in-context")]
-    before = model.embed(batch.inputs)
-    *rest, last = model.streams(batch.inputs, lambda _, pattern: pattern)
-    before = rest[-1] if rest else before
-    block = model.layers[-1]
-    length = batch.inputs.shape[1]
-    mask = None if model.mask is None else model.mask[:length, :length]
-    attention = block.attn.mix(*block.attn.pattern(block.ln1(before), mask))
-    mlp = last - before - attention
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    _, cache = model.run_with_cache(
+        batch.inputs, names=[("attn_out", -1), ("mlp_out", -1), ("resid_post", -1)]
+    )
+    attention, mlp, last = cache.values()
     norm = model.ln_final
     assert isinstance(norm, torch.nn.LayerNorm)  # as these experiments have it
     spread = last.var(-1, correction=0, keepdim=True).add(norm.eps).sqrt()
     assert task.noise_token is not None  # the task is one with noise
     noise = model.unembed.weight[task.noise_token]
     towards = noise - model.unembed.weight[wanted.clamp(min=0)]
-    asked = wanted != UNASKED
+    asked = wanted != IGNORE_INDEX
 
     def raised(added: Tensor) -> float:
         centred = (added - added.mean(-1, keepdim=True)) / spread
@@ -117,10 +112,9 @@ def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, flo
 
 def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     """The steps of a run's checkpoints, and the margins of the last MLP and attention at each."""
-    task, batch = run.task, unseen(run).part(slice(DATED))
-    assert isinstance(task, Bigrams)
+    task, batch = task_of(run.config, Bigrams), unseen(run).part(slice(DATED))
     steps = run.checkpoint_steps()
-    found = [margins(run.model(step), task, batch) for step in steps]
+    found = [margins(run.transformer(step), task, batch) for step in steps]
     return steps, [mlp for mlp, _ in found], [attention for _, attention in found]
 
 

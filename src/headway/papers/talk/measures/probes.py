@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.models import Transformer
-from headway.models.transformer import TokenEmbedding
+from headway.papers.measures.reading import task_of
 from headway.tasks import Bigrams
 from headway.training import Run
 
@@ -31,7 +31,7 @@ def output_recall(model: Transformer, task: Bigrams) -> float:
     """Of the tokens that can be outputs, how many the second layer reads out when it sees them."""
     tokens = _outputs(task)
     moved = model.layers[1].attn.moves()[0].sum(0)
-    scores = _embedding(model).weight[tokens] @ moved.T @ model.unembed.weight.T
+    scores = model.embed.weight[tokens] @ moved.T @ model.unembed.weight.T
     return recalled(scores, tokens)
 
 
@@ -42,8 +42,8 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
 
     What the first layer tells of a token e is W_O W_V e, the remapped token.
     """
-    tokens = torch.arange(task.n_plain) if task.config.triggers == "drawn" else task.frequent
-    triggers = _embedding(model).weight[tokens]
+    tokens = all_tokens(task) if task.triggers == "drawn" else task.frequent()
+    triggers = model.embed.weight[tokens]
     told = triggers @ model.layers[0].attn.moves()[0].sum(0).T
     return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
 
@@ -53,8 +53,8 @@ def previous_recall(model: Transformer, task: Bigrams) -> float:
     """Of all places but the first, how many look in the first layer for the place before them,
     among the places that they can see. (If sequences are pairs, but the last too: no output stands
     there.)"""
-    places = _embedding(model).places
-    assert places is not None  # models of these experiments learn places
+    assert model.pos_embed is not None  # models of these experiments learn places
+    places = model.pos_embed.weight
     scores = _scores(model, 0, places, places)
     hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
     scores = scores.masked_fill(hidden, -torch.inf)
@@ -63,7 +63,7 @@ def previous_recall(model: Transformer, task: Bigrams) -> float:
 
 def _after_outputs(task: Bigrams) -> int:
     """The first place behind all those that an output can stand at."""
-    return task.length - (task.config.layout == "pair")
+    return task.length - (task.layout == "pair")
 
 
 PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
@@ -76,22 +76,21 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
 
 def chances(task: Bigrams) -> dict[str, float]:
     """What every probe is on average if all scores are random."""
-    drawn = task.config.triggers == "drawn"
+    drawn = task.triggers == "drawn"
     seen = torch.arange(2, _after_outputs(task) + 1).double()
     return {
-        OUTPUT: 1 / task.n_tokens,
-        TRIGGER: 1 / (task.n_plain if drawn else task.config.n_triggers),
+        OUTPUT: 1 / task.vocabulary,
+        TRIGGER: 1 / (task.n_characters if drawn else task.n_triggers),
         PREVIOUS: (1 / seen).mean().item(),
     }
 
 
 def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
     """The steps of a run's checkpoints, and every probe at each."""
-    task, steps = run.task, run.checkpoint_steps()
-    assert isinstance(task, Bigrams)
+    task, steps = task_of(run.config, Bigrams), run.checkpoint_steps()
     found: dict[str, list[float]] = {name: [] for name in PROBES}
     for step in steps:
-        model = run.model(step)
+        model = run.transformer(step)
         for name, probe in PROBES.items():
             found[name].append(probe(model, task))
     return steps, found
@@ -99,15 +98,13 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
 
 def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
     """The tokens that can be a trigger's output."""
-    tokens = torch.arange(task.n_plain)
-    if task.config.triggers == "drawn":
-        return tokens
-    return tokens[~torch.isin(tokens, task.frequent)]
+    tokens = all_tokens(task)
+    return tokens if task.triggers == "drawn" else tokens[~torch.isin(tokens, task.frequent())]
 
 
-def _embedding(model: Transformer) -> TokenEmbedding:
-    assert isinstance(model.embed, TokenEmbedding)  # the task is of tokens
-    return model.embed
+def all_tokens(task: Bigrams) -> Int[Tensor, " token"]:
+    """The tokens of the corpus."""
+    return torch.arange(task.n_characters)
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:

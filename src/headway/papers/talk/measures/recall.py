@@ -10,17 +10,17 @@ import torch
 
 from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs
+from headway.papers.measures.reading import Runs, task_of
 from headway.papers.talk.measures.capacity import (
     attention_parameters,
     capacities,
-    everything,
     mlp_parameters,
     slopes,
 )
-from headway.tasks import Recall
+from headway.tasks import Batch, Recall
 from headway.training import Run
 from headway.training.losses import predictions
+from headway.training.seeds import generator_for
 
 GroupRuns = Mapping[str, Runs]
 
@@ -34,24 +34,27 @@ RECALLED = 0.1
 
 def shape(run: Run) -> str:
     """Width, heads, their width, and the hidden width."""
-    model = run.config.model
+    model = run.config.transformer
     return f"d={model.d_model} H={model.n_heads} d_h={model.head_width} m={model.mlp_width}"
 
 
-def facts(run: Run) -> float:
-    """How many facts there are to keep."""
-    task = run.task
-    assert isinstance(task, Recall)
-    return float(task.config.n_subjects * task.config.n_relations)
+def every_fact(run: Run) -> Batch:
+    """All facts, each at places of its own among noise of its own."""
+    task = task_of(run.config, Recall)
+    subjects, relations = torch.arange(task.n_subjects), torch.arange(task.n_relations)
+    facts = torch.cartesian_prod(subjects, relations).to(run.device)
+    generator = generator_for(run.device, run.config.seed, "all facts")
+    _, places, noise = task.draw(len(facts), generator)
+    return task.assemble((facts, places, noise))
 
 
 def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, tuple[int, int]]]:
     """Facts at capacity by shape and seed; what was not bracketed; parameters by shape, those of
     attention and those of the MLP."""
-    found, missing = capacities(runs, shape, facts)
+    found, missing = capacities(runs, shape, every_fact)
     sizes = {}
     for run in runs.values():
-        model = run.config.model
+        model = run.config.transformer
         sizes[shape(run)] = (attention_parameters(model), mlp_parameters(model))
     return found, missing, sizes
 
@@ -156,13 +159,13 @@ class Stage:
 
 def course(run: Run) -> list[Losses]:
     """The losses at every checkpoint, over all facts."""
-    task, batch = run.task, everything(run)
-    assert isinstance(task, Recall)
+    task, batch = task_of(run.config, Recall), every_fact(run)
     targets = batch.targets[:, 0]
-    own = task.answers[(targets[:, 0] - task.first_answer) // task.config.n_answers]
+    answers = task.answers(run.device)
+    own = answers[(targets[:, 0] - task.first_answer) // task.n_answers]
     found = []
     for step in run.checkpoint_steps():
-        told = predictions(run.model(step), batch)[:, 0].double().log_softmax(-1)
+        told = predictions(run.transformer(step), batch)[:, 0].double().log_softmax(-1)
         relation = -told.gather(1, own).logsumexp(-1)
         total = -told.gather(1, targets)[:, 0]
         mean = relation.mean().item()
@@ -204,10 +207,9 @@ def dynamics(runs: GroupRuns) -> Measures:
         )
     }
     for name, run in runs["recall-dynamics"].items():
-        task, losses = run.task, course(run)
-        assert isinstance(task, Recall)
-        level = math.log(task.config.n_answers)
-        found = stage(losses, task.config.n_answers)
+        task, losses = task_of(run.config, Recall), course(run)
+        level = math.log(task.n_answers)
+        found = stage(losses, task.n_answers)
         measured["dynamics_stage"][name] = float(found is not None)
         measured["dynamics_start"][name] = losses[0].total / math.log(task.d_target)
         measured["dynamics_end"][name] = losses[-1].total
@@ -239,16 +241,15 @@ def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:
 def entropy(task: Recall) -> float:
     """The mean entropy of a relation's answers over subjects, in nats: the least loss of who knows
     nothing of the subject. It is below ln |A_r| as answers were drawn, not dealt."""
-    shares = torch.nn.functional.one_hot(task.facts).double().mean(0)
+    shares = torch.nn.functional.one_hot(task.facts()).double().mean(0)
     return torch.special.entr(shares).sum(-1).mean().item()
 
 
 def indifference(run: Run, step: int) -> float:
     """How far what is said of a relation depends on the subject, at a checkpoint: the mean
     divergence, in nats, of p(a | s, r) from its mean over subjects."""
-    task, batch = run.task, everything(run)
-    assert isinstance(task, Recall)
-    s, r = task.config.n_subjects, task.config.n_relations
-    told = predictions(run.model(step), batch)[:, 0].double().softmax(-1).view(s, r, -1)
+    task, batch = task_of(run.config, Recall), every_fact(run)
+    told = predictions(run.transformer(step), batch)[:, 0].double().softmax(-1)
+    told = told.view(task.n_subjects, task.n_relations, -1)
     mean = told.mean(0, keepdim=True)
     return (told * (told / mean).log()).nan_to_num().sum(-1).mean().item()

@@ -4,7 +4,8 @@ const circuit = { arrows: [], switches: [] };
 circuit.start = () => {
   const paths = new Map((page.data.paths ?? []).map((path) => [path.key, path]));
   const known = (element) => paths.get(element.dataset.path);
-  circuit.arrows = all(".arrow").map((arrow) => [arrow, known(arrow)]);
+  circuit.arrows = all(".arrow").map((arrow) =>
+    [arrow, known(arrow), arrow.querySelector(".strength")]);
   circuit.switches = all(".switch");
   circuit.paths = paths;
   if (!paths.has(page.off)) page.off = null;
@@ -13,9 +14,12 @@ circuit.start = () => {
 };
 
 circuit.show = () => {
-  for (const [arrow, path] of circuit.arrows) {
+  for (const [arrow, path, strength] of circuit.arrows) {
     const attention = path?.attention?.[page.at];
-    if (attention !== undefined && attention !== null) arrow.style.setProperty("--a", attention);
+    if (attention !== undefined && attention !== null) {
+      arrow.style.setProperty("--a", attention);
+      if (strength) strength.textContent = attention.toFixed(2);
+    }
     arrow.classList.toggle("off", path?.key === page.off);
   }
   for (const box of circuit.switches) box.checked = box.dataset.path !== page.off;

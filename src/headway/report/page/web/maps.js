@@ -5,6 +5,7 @@ maps.start = () => {
   const box = byId("maps"), data = page.data;
   maps.heads = [];
   if (!box || !data.heads) return;
+  if (!data.roles.length) page.view = "example";
   maps.between = bytes(data.betweenRoles);
   maps.onExample = maps.last = null;
   box.style.setProperty("--least", data.heads.length <= 9 ? "230px" : "150px");
@@ -49,12 +50,14 @@ maps.layout = () => {
   if (page.view === "roles") {
     const rows = roles.map((role, i) => ({ at: i, label: role, name: called(role, i),
       colour: colours[i] }));
-    return { rows, columns: [...rows, { at: null, label: "else", name: "other chains" }] };
+    return { rows, columns: [...rows, { at: null, label: "else", name: "anything else" }] };
   }
   const rows = example.labels.map((label, at) => {
     const [role, chain] = example.owners[at];
-    const name = role === null ? `position ${at}`
-      : `${label}, position ${at}: ${called(roles[role], role)} of chain ${chain + 1}`;
+    const where = `position ${example.first + at}`;
+    const plays = role === null ? "" : `: ${called(roles[role], role)}`
+      + (example.chains > 1 ? ` of chain ${chain + 1}` : "");
+    const name = (label === "·" ? where : `${label}, ${where}`) + plays;
     return { at, label, name, role, chain, colour: role === null ? null : colours[role] };
   });
   if (page.order === "role") {
@@ -90,13 +93,10 @@ maps.lay = () => {
 
 maps.frame = (map) => {
   const { rows, columns } = maps.plan;
-  const place = (list, role, chain) => list.findIndex((row) => page.view === "roles"
-    ? row.at === role : row.role === role && row.chain === chain);
-  const chains = page.view === "roles" ? [0]
-    : [...new Set(rows.map((row) => row.chain).filter((chain) => chain !== null))];
+  const place = (list, at) => list.findIndex((row) => row.at === at);
   map.paths = page.data.paths.filter((path) => path.head === map.number);
-  const framed = map.paths.flatMap((path) => chains.map((chain) => {
-    const y = place(rows, path.query, chain), x = place(columns, path.attended, chain);
+  const framed = map.paths.flatMap((path) => maps.cellsOf(path).map(([query, key]) => {
+    const y = place(rows, query), x = place(columns, key);
     const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     for (const [key, value] of Object.entries({ x: x + maps.edge, y: y + maps.edge, width: 1,
       height: 1, class: `frame ${path.colour}`, "data-path": path.key })) {
@@ -105,6 +105,15 @@ maps.frame = (map) => {
     return rect;
   }));
   map.frames.replaceChildren(...framed);
+  // So many frames around so small cells would hide them: then only those pointed at are shown.
+  const small = rows.length > (maps.big.has(map.name) ? 128 : 32);
+  map.box.classList.toggle("fine", small && framed.length > 40);
+};
+
+// The cells of a path, as row and column.
+maps.cellsOf = (path) => {
+  if (page.view !== "roles") return path.cells;
+  return path.query === null ? [] : [[path.query, path.attended]];
 };
 
 maps.show = () => {
@@ -205,10 +214,8 @@ maps.cellAt = (map, event) => {
   return row && column ? { row, column } : null;
 };
 
-maps.pathAt = (map, cell) => cell && map.paths.find((path) => page.view === "roles"
-  ? path.query === cell.row.at && path.attended === cell.column.at
-  : path.query === cell.row.role && path.attended === cell.column.role
-    && cell.row.chain === cell.column.chain);
+maps.pathAt = (map, cell) => cell && map.paths.find((path) => maps.cellsOf(path)
+  .some(([query, key]) => query === cell.row.at && key === cell.column.at));
 
 maps.tell = (map, event) => {
   const cell = maps.cellAt(map, event);

@@ -59,12 +59,13 @@ const number = (value) => {
   return value.toPrecision(3).replace(/\.$/, "");
 };
 
-// A name such as s2 or x_1, its number as a subscript.
+// A name such as s2 or x_1, its number as a subscript, or find^2, its number raised.
 const named = (name) => {
   const piece = document.createDocumentFragment();
-  for (const word of name.split(/(\b[a-z]_?\d+\b)/)) {
+  for (const word of name.split(/(\b[a-z]_?\d+\b|\^\d+)/)) {
     const [, letter, index] = word.match(/^([a-z])_?(\d+)$/) ?? [];
     if (letter) piece.append(letter, made("sub", {}, index));
+    else if (/^\^\d+$/.test(word)) piece.append(made("sup", {}, word.slice(1)));
     else piece.append(word);
   }
   return piece;

@@ -1,0 +1,275 @@
+"""Every minimal circuit of a trained model, as a finding that can be shown and saved."""
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from headway.circuits.ablation import Bench
+from headway.circuits.certificate import WrittenPath
+from headway.circuits.discovery import (
+    Discovery,
+    WrittenCircuit,
+    device_of,
+    saved_discovery,
+    with_tap,
+)
+from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
+from headway.circuits.mechanism import Circuit, Head, Mechanism
+from headway.circuits.minimal_text import of_minimal_circuits
+from headway.circuits.reach import Reach
+from headway.circuits.search import CANDIDATE_ATTENTION, candidate_paths, searched
+from headway.circuits.workers import Workers
+from headway.errors import HeadwayError, require
+from headway.fields import found_in, to_json
+from headway.models import Tappable
+from headway.paths import Path
+from headway.tasks import Batch, Task
+from headway.theory import is_minimal_circuit
+from headway.training.data import held_out
+from headway.training.run import Run
+
+FILE = "circuits.json"
+"""Where `every_circuit` leaves its findings in a run's folder."""
+
+MOST = 50_000
+"""Sets of paths judged at most, unless another number is asked for."""
+
+FRESH = 10_000
+"""Sets judged by a bench before another takes its place, as it remembers what it judged."""
+
+
+@dataclass(frozen=True)
+class MinimalCircuits:
+    """All minimal circuits among a model's candidate paths.
+
+    Attributes:
+        threshold: the loss that a circuit is below.
+        free_above: whether it is so with the layers above any layer free, too.
+        sequences: how many the loss is over; those that the search for one circuit saw.
+        candidates: the paths that circuits were chosen from.
+        idle: what every head does of which no path is chosen.
+        circuits: the minimal ones, the smallest first.
+        losses: with every head replaced, of each.
+        judged: sets of paths that were judged, those of lower layers alone included.
+        searched: all minimal circuits of up to so many paths are known.
+        discovered: the paths of the circuit that the search had found.
+        flow_minimal: how many are minimal circuits of the task's flow, too; None if none is known.
+        seconds: wall time.
+    """
+
+    threshold: float
+    free_above: bool
+    sequences: int
+    candidates: tuple[WrittenPath, ...]
+    idle: WrittenCircuit
+    circuits: tuple[tuple[WrittenPath, ...], ...]
+    losses: tuple[float, ...]
+    judged: int
+    searched: int
+    discovered: tuple[WrittenPath, ...]
+    flow_minimal: int | None
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether no minimal circuit can be missing."""
+        return self.searched == len(self.candidates)
+
+    @property
+    def core(self) -> tuple[Path, ...]:
+        """The paths that all of these circuits have."""
+        return tuple(sorted(set.intersection(*map(set, self.circuits)))) if self.circuits else ()
+
+    @property
+    def union(self) -> tuple[Path, ...]:
+        """The paths that any of these circuits has."""
+        return tuple(sorted(set().union(*self.circuits)))
+
+    @property
+    def smallest(self) -> int | None:
+        """The least number of paths that any circuit has; None if none was found."""
+        return len(self.circuits[0]) if self.circuits else None
+
+    def __str__(self):
+        return of_minimal_circuits(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in `circuits.json`."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> "MinimalCircuits":
+        """What `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = found_in(cls, data, FILE)
+        allowed = f"{len(found.circuits)}, one a circuit"
+        fits = len(found.losses) == len(found.circuits)
+        require(fits, f"{FILE}: number of losses", len(found.losses), allowed)
+        return found
+
+
+def every_circuit(
+    model: Run | str | FilePath | Any,
+    task: Task | None = None,
+    found: Discovery | None = None,
+    *,
+    free_above: bool = True,
+    sequences: int = 128,
+    most: int = MOST,
+    workers: int | None = None,
+    seed: int | None = None,
+    watch: Watch | None = None,
+) -> MinimalCircuits:
+    """All minimal circuits of a trained model, among the paths that `discover` may choose from.
+
+    Those are the paths along which a head sends at least 0.1 of its attention on average, without
+    those of the last layer that end where no answer is read. A head of which none is chosen does
+    what it does in the circuit that was discovered if it has no path there, and else is uniform.
+    Threshold and ablation are those of the discovery. Of a run the findings are left in its
+    `circuits.json`.
+
+    Args:
+        model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
+        task: the model's task, if a model is given.
+        found: what `discover` found, if a model is given.
+        free_above: whether a circuit must also stay below the threshold with the layers above any
+            layer free, as the search asks of one circuit; else every head replaced is enough.
+        sequences: how many to judge on: of those that the search saw, if as many as there.
+        most: sets of paths to judge at most. The search goes from small to large sets, and ends
+            before a size that would take more.
+        workers: threads, each on one core; None means as many as the machine has cores.
+        seed: of the sequences; None means the run's, or 0.
+        watch: told of progress.
+
+    Raises:
+        HeadwayError: if no circuit was discovered, or an argument is out of range.
+    """
+    enough = isinstance(sequences, int) and sequences >= 8
+    require(enough, "sequences", sequences, "a whole number of at least 8")
+    require(isinstance(most, int) and most >= 1, "most", most, "a whole number of at least 1")
+    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    run = Run.open(model) if isinstance(model, str | FilePath) else model
+
+    def all_of(model: Any, task: Task, found: Discovery, seed: int) -> MinimalCircuits:
+        model = with_tap(model, task)
+        batch = held_out(task, sequences, seed, device_of(model), "circuit")
+        return _exhausted(model, task, found, batch, free_above, most, workers, watch)
+
+    if not isinstance(run, Run):
+        if task is None or found is None:
+            raise HeadwayError("a model is studied together with its task and what was discovered")
+        return all_of(model, task, found, seed or 0)
+    require(task is None and found is None, "task", task, "None, as the run has its own")
+    with run.writing(), run.computing():
+        its = run.config.seed if seed is None else seed
+        circuits = all_of(run.model(), run.task, saved_discovery(run), its)
+        run.write(FILE, circuits.to_json())
+    return circuits
+
+
+def saved_circuits(run: Run) -> MinimalCircuits | None:
+    """What `every_circuit` left in a run's folder; None if it did not."""
+    data = run.read(FILE)
+    return None if data is None else MinimalCircuits.from_json(data)
+
+
+def candidates_of(bench: Bench, found: Discovery) -> list[Path]:
+    """The paths that circuits are chosen from (see `every_circuit`).
+
+    Roles may keep what stands there (`s2←s2`) only if they do in the circuit that was discovered.
+    """
+    relations = searched(bench.patterns, "path")
+    stays = set(searched(bench.patterns, "stay"))
+    if stays & {path.relation for path in found.circuit.paths}:
+        relations += sorted(stays)
+    first_read = bench.batch.inputs.shape[1] - bench.batch.targets.shape[1]
+    by_head = candidate_paths(bench.heads, found.attention, relations, min(CANDIDATE_ATTENTION))
+    return [
+        Path.of(*head, name)
+        for head, names in by_head.items()
+        for name in names
+        if head[0] < bench.model.n_layers - 1
+        or bench.patterns.relation(name).query_span[1] >= first_read
+    ]
+
+
+def _exhausted(
+    model: Tappable,
+    task: Task,
+    found: Discovery,
+    batch: Batch,
+    free_above: bool,
+    most: int,
+    workers: int | None,
+    watch: Watch | None,
+) -> MinimalCircuits:
+    """The exhaustive search, and what is made of the sets that it finds."""
+    started = time.perf_counter()
+
+    def bench() -> Bench:
+        return Bench(model, task, batch, found.ablation)
+
+    own = bench()
+    candidates, idle = candidates_of(own, found), idle_mechanisms(found.circuit)
+    benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
+    with Workers(workers, device_of(model), benches) as work:
+
+        def losses(sets: list[dict[Head, Mechanism]], limit: float) -> list[float]:
+            for i in range(len(benches)):
+                if benches[i].candidates > FRESH:
+                    benches[i] = bench()
+            share = math.ceil(len(sets) / len(benches)) or 1
+            parts = [
+                work.start(at.losses, sets[i * share : (i + 1) * share], limit)
+                for i, at in enumerate(benches)
+            ]
+            return [loss for part in parts for loss in part.result()]
+
+        search = Exhaustive(
+            losses, candidates, idle, found.threshold, Reach(own), None, most, watch
+        )
+        if free_above:
+            search.free = free_limits(search, own, found)
+        sets = search.search()
+    circuits = sorted((tuple(sorted(s)) for s in sets.circuits), key=lambda c: (len(c), c))
+    whole = own.losses([{**idle, **Circuit.of(circuit).mechanisms} for circuit in circuits])
+    return MinimalCircuits(
+        threshold=found.threshold,
+        free_above=free_above,
+        sequences=own.sequences,
+        candidates=tuple(sorted(candidates)),
+        idle=Circuit(idle),
+        circuits=tuple(circuits),
+        losses=tuple(whole),
+        judged=sets.judged,
+        searched=sets.searched,
+        discovered=tuple(found.circuit.paths),
+        flow_minimal=_flow_minimal(task, circuits, own.patterns.causal),
+        seconds=round(time.perf_counter() - started, 3),
+    )
+
+
+def free_limits(search: Exhaustive, bench: Bench, found: Discovery) -> list[float]:
+    """For every layer, the loss to stay below with those above free: the threshold, or what the
+    discovered circuit has, where that is more."""
+    chosen = set(found.circuit.paths)
+    bits = sum(1 << i for i, path in enumerate(search.paths) if path in chosen)
+    layers = range(bench.model.n_layers)
+    losses = bench.losses([search.mechanisms(bits, layer) for layer in layers])
+    return [max(found.threshold, math.nextafter(loss, math.inf)) for loss in losses]
+
+
+def _flow_minimal(task: Task, circuits: Sequence[tuple[Path, ...]], causal: bool) -> int | None:
+    """How many circuits are minimal circuits of the task's flow, if it and all roles are known."""
+    flow = task.flow()
+    ends = {end for circuit in circuits for path in circuit for end in path.relation.ends or ("",)}
+    if flow is None or not ends <= set(flow.roles):
+        return None
+    return sum(is_minimal_circuit(flow, circuit, causal) for circuit in circuits)

@@ -1,0 +1,74 @@
+"""Where the paths of a circuit lead: which of them can come to where answers are read."""
+
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import Identity, Mechanism, Paths
+from headway.models import Transformer
+from headway.tasks import Edges
+
+Relations = int
+"""A set of relations as bits."""
+
+
+class Reach:
+    """Which relations bring something to positions that count, from the last layer down.
+
+    A relation is live in a layer if the stream of any of its queries after the layer can come to
+    where answers are read. Too many may be called live, never too few: positions are the same for
+    two relations if they are in any sequence.
+
+    Attributes:
+        read: the relations that are live in the last layer.
+    """
+
+    def __init__(self, bench: Bench):
+        """Looks at where relations lead on the sequences of a bench."""
+        patterns, batch = bench.patterns, bench.batch
+        shape = batch.inputs.shape[:2]
+        names = list(patterns.relations)
+        self._bits = {name: 1 << i for i, name in enumerate(names)}
+        self._all = (1 << len(names)) - 1
+        # other models may mix positions elsewhere; and then rows without a path look anywhere
+        self._sharp = isinstance(bench.model, Transformer) and patterns.rows == "zero"
+        queries = {name: _marked(edges, False, shape) for name, edges in patterns.relations.items()}
+        keys = {name: _marked(edges, True, shape) for name, edges in patterns.relations.items()}
+        first_read = shape[1] - batch.targets.shape[1]
+
+        def meeting(positions: Bool[Tensor, "sequence position"]) -> Relations:
+            return sum(bit for name, bit in self._bits.items() if (queries[name] & positions).any())
+
+        reads = torch.zeros(shape, dtype=torch.bool, device=batch.inputs.device)
+        reads[:, first_read:] = True
+        self.read = meeting(reads) if self._sharp else self._all
+        self._behind = {name: meeting(keys[name]) for name in names}
+
+    def is_live(self, relation: str, live: Relations) -> bool:
+        """Whether a relation is one of those that are live."""
+        return bool(self._bits[relation] & live)
+
+    def opened(self, mechanisms: Iterable[Mechanism]) -> Relations:
+        """What becomes live below a layer by the mechanisms of its heads."""
+        found = 0
+        for mechanism in mechanisms:
+            if isinstance(mechanism, Paths) and self._sharp:
+                for name in mechanism.relations:
+                    found |= self._behind[name]
+            elif not isinstance(mechanism, Identity):
+                return self._all
+        return found
+
+
+def _marked(
+    edges: Edges, at_keys: bool, shape: tuple[int, ...]
+) -> Bool[Tensor, "sequence position"]:
+    """Which positions are queries, or keys, of a relation."""
+    there = edges.there if at_keys else edges.there.any(-1)
+    positions = (edges.keys if at_keys else edges.queries).clamp(min=0)
+    marked = torch.zeros(tuple(shape), device=positions.device)
+    marked.scatter_add_(1, positions.flatten(1), there.flatten(1).to(marked.dtype))
+    return marked > 0

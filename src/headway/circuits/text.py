@@ -1,0 +1,233 @@
+"""Circuits, their evidence and their timelines as plain text of at most 80 columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headway.circuits.mechanism import Circuit, name_of
+from headway.circuits.patterns import ABLATIONS
+from headway.paths import Path
+from headway.text import aligned, sparkline, width, wrapped
+
+if TYPE_CHECKING:
+    from headway.circuits.discovery import Discovery
+    from headway.circuits.emergence import Timeline
+
+SPARKS = 18
+"""The most characters of a curve in a table."""
+
+
+def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
+    """The circuit as text: a column a role, a line a path, the last layer on top.
+
+    A path's line runs from the role attended to, a dot, to the role that attends, an arrowhead; a
+    square stands for a role that attends to itself.
+
+    Args:
+        circuit: a mechanism for every head.
+        roles: in the order in which they stand in a sequence.
+    """
+    longest = max(map(len, roles))
+    margin = max(len(name_of(path.at)) for path in (*circuit.paths, Path.of(0, 0, ""))) + 2
+    column = max(longest + 1, min(longest + 2, (width() - margin) // len(roles)))
+    middle = {role: margin + i * column + column // 2 for i, role in enumerate(roles)}
+    lines = ["head".ljust(margin) + "".join(role.center(column) for role in roles).rstrip()]
+    last = None
+    for path in sorted(circuit.paths, key=lambda p: (-p.layer, p.head, p.relation)):
+        name = name_of(path.at) if path.at != last else ""
+        cells = list(name.ljust(margin + column * len(roles)))
+        start, end = middle[path.relation.key or ""], middle[path.relation.query or ""]
+        for at in range(min(start, end), max(start, end)):
+            cells[at] = "─"
+        cells[start], cells[end] = "●", "▶" if end > start else "◀"
+        if start == end:
+            cells[start] = "■"
+        lines.append("".join(cells).rstrip())
+        last = path.at
+    return lines
+
+
+def of_discovery(found: "Discovery") -> str:
+    """A circuit, the verdicts on it with their numbers, and every path's losses."""
+    roles = tuple(found.standing)
+    ends = [end for path in found.circuit.paths for end in path.relation.ends or ("",)]
+    lines = list[str]()
+    if roles and set(ends) <= set(roles):
+        lines += drawing(found.circuit, roles)
+        lines += wrapped(
+            "● attended to   ▶ attends   ■ both; positions in the order of the sequence"
+        )
+    if not lines or max(map(len, lines)) > width():
+        lines = [
+            line
+            for head in found.circuit.useful_heads
+            for line in wrapped(f"{name_of(head)}: {found.circuit.mechanisms[head]}")
+        ]
+    for kind, heads in found.circuit.idle_heads.items():
+        lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
+    lines += ["", *verdicts(found), "", *necessity_table(found)]
+    lines += wrapped("without: the loss with this path cut and all other heads replaced")
+    lines += wrapped("free above: the same, with the useful heads above attending freely")
+    if found.certificate.trials:
+        lines += wrapped(
+            "again: in how many searches with another sample or threshold it was found"
+        )
+    lines += wrapped(
+        f"{found.candidates} candidates at the cost of {found.forwards:.0f} forward passes,"
+        f" {found.seconds:.1f} s"
+    )
+    return "\n".join(lines)
+
+
+def verdicts(found: "Discovery") -> list[str]:
+    """The verdicts, each with its numbers."""
+    rows = list(_verdicts(found))
+    names = max(len(name) for name, *_ in rows) + 2
+    indent = names + max(len(verdict) for _, verdict, _ in rows) + 2
+    lines = []
+    for name, verdict, said in rows:
+        first = name.ljust(names) + verdict
+        for part in said:
+            lines += wrapped(part, first.ljust(indent), " " * indent)
+            first = ""
+    return lines
+
+
+def what_next(found: "Discovery") -> list[str]:
+    """A line on what may help where a circuit is not faithful."""
+    variants = found.certificate.variants
+    better = [f"{name} {loss:.3f}" for name, loss in variants.items() if loss < found.threshold]
+    if found.faithful:
+        return []
+    if better:
+        return [
+            f"rows without a path are {found.ablation} here; with other rows the same circuit has a"
+            f" loss of {', '.join(better)}: try --ablation"
+        ]
+    return ["what may help: to train longer, a higher --threshold, another --ablation"]
+
+
+def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
+    """Every verdict: its name, the verdict, and lines on it."""
+    certificate, circuit = found.certificate, found.circuit
+    (low, high), (own_low, own_high) = certificate.interval, certificate.intact_interval
+    yield (
+        "faithful",
+        verdict(found.faithful),
+        [
+            f"loss {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all"
+            f" {len(circuit.mechanisms)} heads replaced",
+            "  ".join(f"{hop} {loss:.3f}" for hop, loss in certificate.replaced.items())
+            + f"; threshold {found.threshold:g}",
+            f"the model itself {found.intact_loss:.4f} ({own_low:.4f} to {own_high:.4f});"
+            f" {certificate.sequences} fresh sequences",
+            *what_next(found),
+        ],
+    )
+    spare = [str(n.path) for n in certificate.necessity if n.worst < found.threshold]
+    least = min((n.worst for n in certificate.necessity), default=0.0)
+    said = (
+        f"cutting any of {len(circuit.paths)} paths: loss at least {least:.3f}"
+        " (the worse of the two below)"
+    )
+    if spare:
+        said = "not missed: " + "; ".join(spare)
+    if found.necessary is None:
+        said = "cannot be said of a circuit that is not faithful"
+    yield "necessary", verdict(found.necessary), [said]
+    pairs = [f"{pair.first} with {pair.second}" for pair in certificate.droppable]
+    said = f"none of {certificate.pairs} pairs of paths can be dropped together"
+    if pairs:
+        said = "can be dropped: " + "; ".join(pairs)
+    yield "minimal", verdict(found.minimal), [said]
+    if certificate.trials:
+        likeness = [trial.jaccard for trial in certificate.trials]
+        others = [t.threshold for t in certificate.trials if t.threshold != found.threshold]
+        yield (
+            "stable",
+            f"{sum(likeness) / len(likeness):.2f}",
+            [
+                f"mean Jaccard index with the circuits of {len(likeness)} more searches (least"
+                f" {min(likeness):.2f}): other samples, and thresholds "
+                + ", ".join(f"{threshold:.3g}" for threshold in others)
+            ],
+        )
+    said = "no theory of information flow for this task"
+    if certificate.infeasible:
+        said = "not possible: " + "; ".join(map(str, certificate.infeasible))
+    elif certificate.infeasible is not None:
+        said = "information can flow along every path"
+    used = f"{len(circuit.useful_heads)} heads in {len(circuit.useful_layers)} layers"
+    if certificate.minimum is not None:
+        used += f"; the flow minimum is {certificate.minimum}"
+    yield "feasible", verdict(found.feasible), [said, used]
+    rest = [
+        f"{rows} {loss:.4f}"
+        for rows, loss in certificate.variants.items()
+        if rows != found.ablation
+    ]
+    yield "ablation", "", [ABLATIONS[found.ablation], "loss with other rows: " + "  ".join(rest)]
+    backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in certificate.backups]
+    yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
+
+
+def verdict(holds: bool | None) -> str:
+    """A verdict as a word."""
+    return {True: "yes", False: "NO", None: "?"}[holds]
+
+
+def necessity_table(
+    found: "Discovery", born: Mapping[Path, float | None] | None = None
+) -> list[str]:
+    """Every path of a circuit with its attention and the losses without it, and its birth."""
+    trials = found.certificate.trials
+    rows = [["path", "attention", "without", "free above"]]
+    rows[0] += ["born at step"] if born is not None else ["again"] if trials else []
+    for n in found.certificate.necessity:
+        row = [str(n.path), f"{n.attention:.2f}", f"{n.loss:.3f}", f"{n.free:.3f}"]
+        if born is not None:
+            row.append(at_step(born.get(n.path)))
+        elif trials:
+            row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
+        rows.append(row)
+    return aligned(rows, "l" + "r" * (len(rows[0]) - 1))
+
+
+def of_timeline(timeline: "Timeline") -> str:
+    """When every path was born and every hop was learnt."""
+    top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
+    names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
+    sparks = min(SPARKS, (width() - names - 20) // 2)
+    rows = [["path", "attention", "born", "knocked out", "needed"]]
+    rows += [
+        [
+            str(history.path),
+            sparkline(history.attention, sparks),
+            at_step(history.born),
+            sparkline(history.loss_without, sparks, top),
+            at_step(history.needed),
+        ]
+        for history in timeline.paths
+    ]
+    lines = aligned(rows, "llrlr", gap=2)
+    lines += wrapped("born: the step at which the attention along the path first passes 0.5")
+    lines += wrapped("knocked out: the loss with this attention set to zero, all else as it is")
+    lines += wrapped(
+        "needed: the step at which the rise of that loss is half of its largest; never, if it"
+        " always rises by less than 0.02"
+    )
+    if timeline.hops:
+        learnt = "   ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
+        lines += [*wrapped(f"partial loss below 0.5 at step:  {learnt}"), said_of_order(timeline)]
+    return "\n".join(lines)
+
+
+def at_step(step: float | None) -> str:
+    """A step, if there was one."""
+    return "never" if step is None else f"{step:.0f}"
+
+
+def said_of_order(timeline: "Timeline") -> str:
+    """Whether hops were learnt in chain order, in words."""
+    if timeline.in_chain_order is None:
+        return "no order of hops to compare"
+    return "hops learnt in chain order" if timeline.in_chain_order else "hops NOT in chain order"

@@ -1,0 +1,65 @@
+"""Whether a run's folder is whole: every file is read, and must agree with the others."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headway.circuits.dependence import Dependence
+from headway.circuits.discovery import Discovery
+from headway.circuits.emergence import Timeline
+from headway.circuits.minimal import MinimalCircuits
+from headway.errors import HeadwayError
+from headway.training.config import Elsewhere
+from headway.training.run import Run
+from headway.training.state import is_checkpoint
+from headway.training.trainer import restored
+
+
+def faults_of(folder: Path) -> list[str]:
+    """What is wrong with a run's folder, a line each; nothing if it is whole. Changes nothing."""
+    faults: list[str] = []
+
+    def tried(look: Callable[[], Any]) -> Any:
+        try:
+            return look()
+        except HeadwayError as error:
+            faults.append(str(error))
+            return None
+
+    run = tried(lambda: Run.open(folder))
+    if run is None:
+        return faults
+    metrics = tried(run.metrics)
+    tried(run.sessions)
+    found = tried(lambda: _read(run, "circuit.json", Discovery.from_json))
+    dated = tried(lambda: _read(run, "emergence.json", Timeline.from_json))
+    tried(lambda: _read(run, "circuits.json", MinimalCircuits.from_json))
+    tried(lambda: _read(run, "dependence.json", Dependence.from_json))
+    if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
+        faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
+    for step in run.checkpoint_steps():
+        tried(lambda step=step: run.model(step))
+    if metrics is not None and not isinstance(run.config.training, Elsewhere):
+        tried(lambda: restored(run))
+        tried(lambda: _require_checkpoints(run, metrics[-1]["step"] if metrics else 0))
+    for path in sorted(run.folder.rglob(".*.draft-*")):
+        faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")
+    return list(dict.fromkeys(faults))
+
+
+def _read(run: Run, name: str, read: Callable[[Any], Any]) -> Any:
+    data = run.read(name)
+    return None if data is None else read(data)
+
+
+def _require_checkpoints(run: Run, last: int) -> None:
+    """Makes sure that none is missing up to a step; of the last only if the run is done.
+
+    Raises:
+        HeadwayError: if one is.
+    """
+    config, kept = run.config.training, run.checkpoint_steps()
+    done = run.status == "done"
+    due = [step for step in range(last + done) if is_checkpoint(config, step, last if done else -1)]
+    if missing := sorted({*due} - {*kept}):
+        raise HeadwayError(f"{run.folder}: the checkpoints of steps {missing} are missing")

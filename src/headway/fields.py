@@ -1,0 +1,245 @@
+"""What the fields of configs may hold: annotations are checked here, and nowhere else.
+
+A config is a frozen dataclass whose annotations say it all:
+
+    depth: AtLeastOne = 3
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+`check` holds a config against its annotations, `to_json` and `from_json` write and read it, and
+`described` tells in words what a field may hold. Findings are dataclasses too: `to_json` writes
+them, and `found_in` reads them. Values are judged by pydantic.
+"""
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar
+
+from annotated_types import BaseMetadata, Ge, Gt, Le, Lt, MultipleOf
+
+from headway.errors import HeadwayError, require
+
+T = TypeVar("T")
+AtLeastOne = Annotated[int, Ge(1)]
+Depth = Annotated[int, Ge(1), Le(1024)]
+AtLeastTwo = Annotated[int, Ge(2)]
+NotNegative = Annotated[int, Ge(0)]
+Positive = Annotated[float, Gt(0), Lt(1e38)]
+NotBelowZero = Annotated[float, Ge(0), Lt(1e38)]
+Share = Annotated[float, Ge(0), Lt(1)]
+
+
+def check(config: Any, section: str = "") -> None:
+    """Holds every field of a dataclass against its annotation.
+
+    Args:
+        config: the dataclass.
+        section: put before the names of its fields, such as `task.`.
+
+    Raises:
+        HeadwayError: for the first field whose value its annotation does not allow.
+    """
+    for name, hint in hints_of(type(config)).items():
+        value = getattr(config, name)
+        if not allows(hint, value):
+            require(False, section + name, value, described(hint))
+
+
+def allows(hint: Any, value: Any) -> bool:
+    """Whether a value is of the type that an annotation says, and within its bounds."""
+    if kinds := _dataclasses(hint):
+        return isinstance(value, kinds)
+    try:
+        held(hint, value)
+    except ValueError:
+        return False
+    return True
+
+
+def held(hint: Any, value: Any) -> Any:
+    """A value as a field of an annotation holds it: a whole number becomes a float if need be.
+
+    Raises:
+        ValueError: if the annotation does not allow it.
+    """
+    return _adapter(hint).validate_python(value, strict=True)
+
+
+def to_json(value: Any) -> dict[str, Any]:
+    """A dataclass as plain JSON data, field by field; tuples become lists (see `Written`)."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def found_in(cls: type[T], data: Any, where: str) -> T:
+    """The findings that `to_json` wrote; what data has beyond the fields is passed over.
+
+    Args:
+        cls: the dataclass.
+        data: as JSON holds it.
+        where: it is from, as the complaint says it.
+
+    Raises:
+        HeadwayError: if a field is missing or not what it should be; the first is told.
+    """
+    from pydantic import ValidationError
+    from pydantic_core import to_json
+
+    try:
+        return _adapter(cls).validate_json(to_json(data), strict=True)
+    except HeadwayError as error:  # of what is `Written`
+        raise HeadwayError(f"{where}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Input should be ").replace("'", "")
+        if first["type"] == "missing":
+            raise HeadwayError(f"{where}: {field} is missing") from None
+        require(False, f"{where}: {field}" if field else where, first["input"], said)
+        raise AssertionError from error
+
+
+class Written:
+    """Marks a field, `Annotated[Path, Written(Path.parse, str)]`, that JSON has in another form.
+
+    Args:
+        read: makes a value of that form.
+        write: makes that form of a value.
+    """
+
+    def __init__(self, read: Callable[[Any], Any], write: Callable[[Any], Any]):
+        self.read, self.write = read, write
+
+    def __get_pydantic_core_schema__(self, *_: object) -> Any:
+        from pydantic_core import core_schema as schema
+
+        written = schema.plain_serializer_function_ser_schema(self.write)
+        return schema.no_info_plain_validator_function(self.read, serialization=written)
+
+
+def from_json(cls: type, data: Any, section: str = "") -> Any:
+    """The config that `to_json` wrote.
+
+    Args:
+        cls: the dataclass.
+        data: an object with every field of it and no other.
+        section: put before the names of its fields.
+
+    Raises:
+        HeadwayError: if a field is unknown or missing, or a value is not allowed.
+    """
+    require_fields(cls, data, section)
+    hints = hints_of(cls)
+    return cls(**{name: _value(section + name, data[name], hints[name]) for name in hints})
+
+
+def require_fields(cls: type, data: Any, section: str = "") -> None:
+    """Checks that JSON data is an object with every field of a dataclass and no other.
+
+    Raises:
+        HeadwayError: if it is not; the field is told.
+    """
+    require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
+    hints = hints_of(cls)
+    for name in data:
+        if name not in hints:
+            fields = ", ".join(hints)
+            raise HeadwayError(f"{section}{name} is not a field: the fields are {fields}")
+    for name in hints:
+        if name not in data:
+            raise HeadwayError(f"{section}{name} is missing: every field must be given")
+
+
+def _value(field: str, data: Any, hint: Any) -> Any:
+    """One field's value as JSON says it."""
+    from pydantic import ValidationError
+
+    if kinds := choices(hint):
+        kind = data.get("kind") if isinstance(data, dict) else None
+        cls = kinds.get(kind) if isinstance(kind, str) else None
+        if cls is None:
+            require(False, f"{field}.kind", kind, "one of " + ", ".join(kinds))
+        return from_json(typing.cast(type, cls), data, f"{field}.")
+    try:
+        return _adapter(hint).validate_json(json.dumps(data), strict=True)
+    except ValidationError:
+        require(False, field, data, described(hint))
+
+
+def choices(hint: Any) -> dict[str, type]:
+    """The dataclasses that a field chooses among, by `kind`; empty if it holds plain values."""
+    return {
+        str(field.default): kind
+        for kind in _dataclasses(hint)
+        for field in dataclasses.fields(kind)
+        if field.name == "kind"
+    }
+
+
+@cache
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a dataclass's fields, bounds included."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
+
+
+def described(hint: Any) -> str:
+    """What an annotation allows, in words: `a whole number of at least 1`."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return described(args[0]) + _bounds([m for m in args[1:] if isinstance(m, BaseMetadata)])
+    if kinds := choices(hint):
+        return "one of " + ", ".join(kinds)
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, args))
+    if origin in (types.UnionType, typing.Union):
+        said = [described(arg) for arg in args if arg is not type(None)]
+        return " or ".join([*said, *(["none"] if type(None) in args else [])])
+    if origin is tuple:
+        things = "texts" if args[0] is str else "numbers"
+        return things if args[1:] == (...,) else f"{len(args)} {things}"
+    plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    return plain.get(hint, f"a {getattr(hint, '__name__', hint)}")
+
+
+def _bounds(marks: list[BaseMetadata]) -> str:
+    said = []
+    for mark in marks:
+        match mark:
+            case Ge(ge=bound):
+                said.append(f"of at least {bound}")
+            case Gt(gt=bound):
+                said.append(f"above {bound}")
+            case Le(le=bound):
+                said.append(f"of at most {bound}")
+            case MultipleOf(multiple_of=2):
+                said.append("even")
+            case Lt(lt=math.inf):
+                said.append("finite")
+            case Lt(lt=bound):
+                said.append(f"below {bound}")
+    return " " + " and ".join(said) if said else ""
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """What a union chooses among; a plain type alone."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return typing.get_args(hint)
+    return (hint,)
+
+
+def _dataclasses(hint: Any) -> tuple[type, ...]:
+    """Those that a field holds or chooses among."""
+    members = _members(hint)
+    return tuple(m for m in members if isinstance(m, type) and dataclasses.is_dataclass(m))
+
+
+@cache
+def _adapter(hint: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
+    arbitrary = ConfigDict(arbitrary_types_allowed=True)
+    return TypeAdapter(hint, config=None if dataclasses.is_dataclass(hint) else arbitrary)

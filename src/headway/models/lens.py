@@ -1,0 +1,29 @@
+"""What the layers know: the residual stream read out before its time (the logit lens)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.models.transformer import Inputs, Transformer
+from headway.tasks import Batch, Task
+
+
+def logit_lens(model: Transformer, inputs: Inputs) -> Float[Tensor, "layer batch query output"]:
+    """What the model would say if it ended after every layer: logits, or vectors.
+
+    The residual stream goes through the last norm and the read-out; after the last layer that is
+    what the model does say. (nostalgebraist 2020, "interpreting GPT: the logit lens")
+    """
+    return torch.stack([model.read(stream) for stream in model.streams(inputs)])
+
+
+def loss_lens(model: Transformer, task: Task, batch: Batch) -> Float[Tensor, "layer hop"]:
+    """The loss of every hop if the model ended after every layer."""
+    told = logit_lens(model, batch.inputs)
+    return torch.stack([task.targets.partial_losses(each, batch.targets) for each in told])
+
+
+def accuracy_lens(model: Transformer, task: Task, batch: Batch) -> Float[Tensor, "layer hop"]:
+    """The share of right answers by hop if the model ended after every layer."""
+    told = logit_lens(model, batch.inputs)
+    return torch.stack([task.targets.accuracies(each, batch.targets) for each in told])

@@ -1,0 +1,44 @@
+"""The tap: what a model hands every attention pattern to, and what has one."""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Tap = Callable[[int, Float[Tensor, "batch head query key"]], Tensor]
+"""Called with a layer and its attention pattern; the layer uses the pattern that is returned."""
+
+
+@runtime_checkable
+class Tappable(Protocol):
+    """A model with a tap: what discovery, emergence and the page need of one."""
+
+    @property
+    def n_layers(self) -> int:
+        """How often the tap is called in one pass, with 0, 1, …"""
+        ...
+
+    @property
+    def n_heads(self) -> int:
+        """Heads in every layer."""
+        ...
+
+    def __call__(self, inputs: Tensor, tap: Tap | None = None) -> Tensor:
+        """Outputs [batch, position or read-out, output]; every pattern passes through `tap`."""
+        ...
+
+
+def attention_patterns(
+    model: Tappable, inputs: Tensor
+) -> Float[Tensor, "batch layer head query key"]:
+    """The attention pattern of every head of every layer."""
+    seen: list[Tensor] = []
+
+    def record(_: int, pattern: Tensor) -> Tensor:
+        seen.append(pattern)
+        return pattern
+
+    model(inputs, record)
+    return torch.stack(seen, dim=1)

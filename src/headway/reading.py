@@ -1,0 +1,87 @@
+"""Reading a file that anyone may have written: a regular one, of bounded size, and strict JSON.
+
+Whoever opens a file for its content does it here, so that a pipe is not waited for, a device is not
+read without end, and what is too deep, too long or no finite number is refused in one line.
+"""
+
+import math
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from headway.errors import HeadwayError
+
+MOST = 256 * 2**20
+"""Bytes of a file of text or JSON. (What it may hold is bounded by its parser: 200 levels of
+nesting, numbers of 4,300 digits.)"""
+
+
+def read_bytes(path: str | Path, most: int = MOST) -> bytes:
+    """The content of a regular file.
+
+    Args:
+        path: of the file.
+        most: bytes that it may have.
+
+    Raises:
+        HeadwayError: if there is none, it cannot be read, is no regular file or too large.
+    """
+    try:
+        file = opened(path)
+        with os.fdopen(file, "rb") as content:
+            size = os.fstat(file).st_size
+            whole = content.read(most + 1) if size <= most else b""
+    except (OSError, ValueError) as error:
+        raise HeadwayError(f"cannot read {path}: {_reason(error)}") from None
+    if max(size, len(whole)) > most:
+        raise HeadwayError(f"{path} has {size} bytes: of such a file at most {most} are read")
+    return whole
+
+
+def opened(path: str | Path) -> int:
+    """A file descriptor of a regular file; whoever asks for it closes it.
+
+    Raises:
+        HeadwayError: if it is something else, such as a pipe.
+        OSError: if it cannot be opened.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise HeadwayError(f"{path} is not a file")
+    return file
+
+
+def parsed(content: bytes, where: object) -> Any:
+    """What strict JSON says: without NaN, infinities and lone surrogates, not too deep.
+
+    Args:
+        content: the JSON.
+        where: it is from, as the complaint says it.
+
+    Raises:
+        HeadwayError: if it is none.
+    """
+    from pydantic_core import from_json
+
+    try:
+        data = from_json(content.decode(), allow_inf_nan=False)
+    except UnicodeDecodeError as error:
+        raise HeadwayError(f"{where} is not valid JSON: not UTF-8 at byte {error.start}") from None
+    except ValueError as error:
+        raise HeadwayError(f"{where} is not valid JSON: {error}") from None
+    left = [data]
+    while left:
+        one = left.pop()
+        if type(one) is float and not math.isfinite(one):
+            raise HeadwayError(f"{where} is not valid JSON: a number in it is not finite")
+        if type(one) is list:
+            left += one
+        elif type(one) is dict:
+            left += one.values()
+    return data
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,109 @@
+"""A task of which only some hops are asked: what a model must answer, if not all that there is."""
+
+# pyright does not see a property behind `attrgetter`.
+# pyright: reportIncompatibleMethodOverride=false
+
+from dataclasses import dataclass, replace
+from functools import cache
+from operator import attrgetter
+
+import torch
+from torch import Tensor
+
+from headway.tasks.base import Batch, Task
+from headway.tasks.relations import Edges
+from headway.theory import Flow
+
+
+@dataclass(frozen=True)
+class Asked(Task, registered=False):
+    """The sequences of another task, of whose hops only some are asked.
+
+    Whatever is said of the other task holds here too: its kind, its words, its roles, its flow.
+
+    Attributes:
+        task: the other.
+        asked: which of its hops are asked, by index, rising.
+    """
+
+    task: Task
+    asked: tuple[int, ...]
+
+    def __post_init__(self):
+        """Nothing is to be checked: the curriculum that makes the view has."""
+
+    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        return self.task.draw(count, generator)
+
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        """As the other, without the targets of all other hops."""
+        batch = self.task.assemble(draws)
+        return replace(batch, targets=batch.targets[:, :, self.asked])
+
+    def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
+        """As the other, with what is asked of the hops that there are; if none is, with the last.
+
+        So where only the last hop is asked, a shallower sequence asks for its own last.
+        """
+        batch = self.task.shallower(draws, depth, *([earlier] if earlier else []))
+        there = batch.targets.shape[2]
+        last = there - 1 if there < self.task.n_hops else min(depth, there) - 1
+        asked = [hop for hop in self.asked if hop <= last] or [last]
+        return replace(batch, targets=batch.targets[:, :, asked])
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        """Those that are asked."""
+        return tuple(self.task.hops[hop] for hop in self.asked)
+
+    @property
+    def hop_order(self) -> list[tuple[str, str]]:
+        """The other's; what a hop that is not asked stands between follows each other directly."""
+        pairs = self.task.hop_order
+        for left_out in set(self.task.hops) - set(self.hops):
+            before = [first for first, then in pairs if then == left_out]
+            after = [then for first, then in pairs if first == left_out]
+            pairs = [pair for pair in pairs if left_out not in pair]
+            pairs += [(first, then) for first in before for then in after]
+        return list(dict.fromkeys(pairs))
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Those of the other that are asked; all that are asked if none of them is."""
+        return tuple(hop for hop in self.task.judged if hop in self.hops) or self.hops
+
+    def reference_losses(self) -> dict[str, dict[str, float]]:
+        """The other's, of the hops that are asked."""
+        return {
+            name: {hop: loss for hop, loss in losses.items() if hop in self.hops}
+            for name, losses in self.task.reference_losses().items()
+        }
+
+    def relations(self, batch: Batch) -> dict[str, Edges]:
+        return self.task.relations(batch)
+
+    def flow(self) -> Flow | None:
+        return self.task.flow()
+
+    kind = property(attrgetter("task.kind"))  # pyright: ignore[reportAssignmentType]
+    label = property(attrgetter("task.label"))
+    title = property(attrgetter("task.title"))
+    reading = property(attrgetter("task.reading"))
+    roles = property(attrgetter("task.roles"))
+    vocabulary = property(attrgetter("task.vocabulary"))
+    targets = property(attrgetter("task.targets"))
+    n_depths = property(attrgetter("task.n_depths"))
+    looks_ahead = property(attrgetter("task.looks_ahead"))
+
+
+def last_of(task: Task) -> Task:
+    """A task that asks for its last hop alone."""
+    return task if task.n_hops == 1 else Asked(task, (task.n_hops - 1,))
+
+
+@cache
+def asks_several(task: Task) -> bool:
+    """Whether some sequence asks for more than one hop."""
+    batch = task.sample(8, torch.Generator().manual_seed(0))
+    hops_of_each = task.targets.asked(batch.targets).any(1).sum(1)
+    return bool((hops_of_each > 1).any())

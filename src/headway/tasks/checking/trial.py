@@ -1,0 +1,218 @@
+"""A task is tried as training and the search for circuits will use it."""
+
+import inspect
+import math
+import typing
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor
+
+from headway.paths import Relation
+from headway.tasks.base import Batch, Task
+from headway.tasks.checking.answers import about_answers
+from headway.tasks.checking.batches import try_edges, try_inputs, try_roles, try_targets
+from headway.tasks.checking.findings import (
+    Finding,
+    WrongError,
+    called,
+    kind_of,
+    must,
+    same,
+    value_of,
+)
+from headway.tasks.registry import task_from_json, task_to_json
+from headway.theory.flow import Flow
+
+Doubts = Iterator[Finding]
+FEW = 8
+"""Sequences that are looked at one by one."""
+MANY = 512
+"""Sequences by which answers are judged."""
+PARTS = ("inputs", "targets", "roles")
+"""Of a batch."""
+
+
+def check_task(task: Task | type[Task]) -> list[Finding]:
+    """What is wrong with a task, in the order in which it is used; nothing if it keeps its word.
+
+    Tried are the fields, `draw` and `assemble` (shapes, dtypes, ranges, the same from the same
+    generator, no sequence dependent on another), roles, relations, shallower sequences, and
+    whether answers stand in their sequences. What comes after something wrong is not tried.
+
+    Args:
+        task: the task, or its class, to try it with all defaults.
+    """
+    found: list[Finding] = []
+    try:
+        task = task if isinstance(task, Task) else _made(task)
+        _kept(task)
+        for stage in (_drawn, _laid_out, _related, _told):
+            found += stage(task)
+        _shallower(task)
+        found += about_answers(task, _batch(task, _draws(task, MANY)))
+    except WrongError as error:
+        found.append(error.finding)
+    return list(dict.fromkeys(found))
+
+
+def undeclared(cls: type[Task]) -> list[str]:
+    """What looks like a field and is none, as the class is no dataclass."""
+    known = {field.name for field in fields(cls)}
+    hints = inspect.get_annotations(cls).items()
+    return [n for n, hint in hints if n not in known and typing.get_origin(hint) != typing.ClassVar]
+
+
+def _made(cls: type[Task]) -> Task:
+    _require_declared(cls)
+    for missing in sorted(getattr(cls, "__abstractmethods__", ())):
+        raise WrongError(missing, f"{cls.__name__} must have it")
+    return called(cls, cls.__name__, cls)
+
+
+def _require_declared(cls: type[Task]) -> None:
+    for name in undeclared(cls):
+        what = f"it is no field: {cls.__name__} must be decorated, @dataclass(frozen=True)"
+        raise WrongError(name, what)
+
+
+def _kept(task: Task) -> None:
+    """The task can be looked up, compared, written to a file and read again."""
+    cls = type(task)
+    _require_declared(cls)
+    for field in fields(task):
+        value = getattr(task, field.name)
+        try:
+            hash(value)
+        except TypeError:
+            what = f"{kind_of(value)}: it must be hashable, as a tuple is"
+            raise WrongError(field.name, what) from None
+    alike = replace(task) == task and hash(replace(task)) == hash(task)
+    must(alike, cls.__name__, "two of the same fields must be equal")
+    data = called(cls, cls.__name__, task_to_json, task)
+    what = f"it must be the same when it is read from its JSON, {data}"
+    must(called(cls, cls.__name__, task_from_json, data) == task, cls.__name__, what)
+
+
+def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
+    generator = torch.Generator().manual_seed(seed)
+    draws = called(type(task), "draw", task.draw, count, generator)
+    tensors = isinstance(draws, tuple) and all(isinstance(one, Tensor) for one in draws)
+    must(tensors, "draw", f"it returns {kind_of(draws)}: it must be a tuple of tensors")
+    for i, one in enumerate(draws):
+        what = f"tensor {i} is {kind_of(one)} of {count} sequences"
+        what += ": the first dimension must be the sequence"
+        must(one.ndim > 0 and len(one) == count, "draw", what)
+        what = f"tensor {i} is on {one.device}: it must be on the generator's device"
+        must(one.device == generator.device, "draw", what)
+    return draws
+
+
+def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> Batch:
+    """What `assemble` makes of draws, or `shallower` at a depth."""
+    how, given = ("assemble", (draws,)) if depth is None else ("shallower", (draws, depth))
+    batch = called(type(task), how, getattr(task, how), *given)
+    must(isinstance(batch, Batch), how, f"it returns {kind_of(batch)}: it must be a headway.Batch")
+    return batch
+
+
+def _drawn(task: Task) -> Doubts:
+    """All that is random comes from the generator, and is in the draws."""
+    with torch.random.fork_rng(devices=[]):
+        draws, again, other = _draws(task, FEW), _draws(task, FEW), _draws(task, FEW, seed=1)
+        what = "the same generator must draw the same: what is random is its"
+        must(all(map(same, draws, again)), "draw", what)
+        if all(map(same, draws, other)):
+            yield Finding("draw", "another seed draws the same sequences", doubt=True)
+        one, two = _batch(task, draws), _batch(task, again)
+        what = "it changes what draw drew: it must leave that as it is"
+        must(all(map(same, draws, _draws(task, FEW))), "assemble", what)
+    for name in PARTS:
+        tensors = getattr(one, name), getattr(two, name)
+        alike = not all(isinstance(tensor, Tensor) for tensor in tensors) or same(*tensors)
+        what = f"{name} of the same draws differ from call to call: draw must draw all of it"
+        must(alike, "assemble", what)
+
+
+def _laid_out(task: Task) -> Doubts:
+    """Inputs, targets and roles are of the right shape and kind, sequence by sequence."""
+    draws = _draws(task, FEW)
+    batch = _batch(task, draws)
+    try_inputs(task, batch, FEW)
+    try_targets(task, batch, FEW)
+    yield from try_roles(task, batch, FEW)
+    sizes = {"length": batch.inputs.shape[1], "n_read": batch.targets.shape[1]}
+    sizes["d_input"] = batch.inputs.shape[2] if task.vocabulary is None else 1
+    for name, size in sizes.items():
+        value = value_of(task, name)
+        must(value == size, name, f"{value!r}: assemble says {size}")
+    for some in (FEW // 2, 1):
+        part = _batch(task, tuple(one[:some] for one in draws))
+        for name in PARTS:
+            what = f"{name} of {some} sequences are others than among {FEW}"
+            alone = same(getattr(batch, name)[:some], getattr(part, name))
+            must(alone, "assemble", f"{what}: no sequence may depend on another")
+    single = _batch(task, _draws(task, 1)).inputs.shape[1:]
+    must(single == batch.inputs.shape[1:], "draw", "of a single sequence, shapes are others")
+
+
+def _related(task: Task) -> Doubts:
+    """Relations are tensors of positions, and a model can attend along them."""
+    batch = _batch(task, _draws(task, FEW))
+    relations = called(type(task), "relations", task.relations, batch)
+    what = f"it returns {kind_of(relations)}: it must be a dict"
+    must(isinstance(relations, dict), "relations", what)
+    for name, edges in relations.items():
+        try_edges(name, edges, batch.inputs.shape[1], FEW)
+        ahead = (edges.keys > edges.queries[..., None]) & edges.there
+        between_roles = set(Relation(name).ends or "?") <= set(task.roles)
+        if edges.use == "path" and not between_roles and not task.looks_ahead and ahead.any():
+            what = f"{name!r}: keys stand after their queries: looks_ahead must be true"
+            must(not ahead[edges.there].all(), "relations", what)
+            yield Finding("relations", what, doubt=True)
+    if not any(edges.use == "path" for edges in relations.values()):
+        what = "no circuit can be found: there must be some, or roles"
+        yield Finding("relations", what, doubt=True)
+
+
+def _shallower(task: Task) -> None:
+    """Sequences of all depths can be laid out from the same draws."""
+    depths = value_of(task, "n_depths")
+    what = f"{depths!r}: it must be a whole number of at least 1"
+    must(type(depths) is int and depths >= 1, "n_depths", what)
+    draws = _draws(task, FEW)
+    whole = _batch(task, draws)
+    for depth in range(1, depths + 1):
+        batch = _batch(task, draws, depth)
+        for name, free in (("inputs", 1), ("targets", 2)):  # which dimension may be smaller
+            part, all_of_it = getattr(batch, name), getattr(whole, name)
+            sizes, most = list(part.shape), list(all_of_it.shape)
+            fits = len(sizes) == len(most) and sizes[free] <= most[free]
+            fits = fits and sizes[:free] + sizes[free + 1 :] == most[:free] + most[free + 1 :]
+            what = f"at depth {depth} of {depths}: {name} are {kind_of(part)}, of assemble"
+            what += f" {kind_of(all_of_it)}"
+            must(fits and part.dtype == all_of_it.dtype, "shallower", what)
+        what = f"at depth {depth} of {depths}: inputs must be those of assemble"
+        must(depth < depths or same(batch.inputs, whole.inputs), "shallower", what)
+
+
+def _told(task: Task) -> Doubts:
+    """What pages tell about the task can be told."""
+    for name in ("kind", "label", "title", "reading"):
+        value = value_of(task, name)
+        must(isinstance(value, str), name, f"{kind_of(value)}: it must be a text")
+    hops = ", ".join(task.hops)
+    for name, losses in called(type(task), "reference_losses", task.reference_losses).items():
+        for hop, loss in losses.items():
+            what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of {hops}"
+            must(hop in task.hops and math.isfinite(loss), "reference_losses", what)
+    flow = called(type(task), "flow", task.flow)
+    what = f"{kind_of(flow)}: it must be a Flow, or None if it is not known"
+    must(flow is None or isinstance(flow, Flow), "flow", what)
+    judged = value_of(task, "judged")
+    right = len(judged) > 0 and set(judged) <= set(task.hops)
+    must(right, "judged", f"{judged!r}: it must be some of {hops}")
+    if (type(task).__doc__ or "").startswith(f"{type(task).__name__}("):
+        what = "without a docstring, pages cannot say how a sequence is to be read"
+        yield Finding("reading", what, doubt=True)

@@ -1,0 +1,133 @@
+"""Tasks by name: those of headway, of installed packages, and of a user's own files."""
+
+import dataclasses
+import inspect
+import typing
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headway import userfile
+from headway.errors import HeadwayError, require
+from headway.fields import from_json, to_json
+from headway.userfile import Source
+
+if TYPE_CHECKING:
+    from headway.tasks.base import Task
+
+GROUP = "headway.tasks"
+"""The entry points by which an installed package offers tasks."""
+
+KINDS: dict[str, type["Task"]] = {}
+"""Every task that is known so far, by its kind."""
+
+
+def register(cls: type["Task"]) -> None:
+    """Makes a task known by its kind.
+
+    Raises:
+        HeadwayError: if another task is known by it, or a field has no default.
+    """
+    for name, hint in inspect.get_annotations(cls).items():
+        if name not in cls.__dict__ and typing.get_origin(hint) is not typing.ClassVar:
+            where = f"{cls.__name__}.{name}"
+            raise HeadwayError(f"{where} has no default: every field of a task needs one")
+    known = KINDS.get(cls.kind)
+    if known is not None and _home(known) != _home(cls):
+        raise HeadwayError(
+            f"{cls.__name__}.kind = {cls.kind!r} is not allowed: it must be another name than that"
+            f" of {known.__module__}.{known.__name__}"
+        )
+    KINDS[cls.kind] = cls
+
+
+def _home(cls: type) -> tuple[str, str]:
+    """The file, or else the module, that a class is of, and its name there."""
+    source = userfile.source_of(cls)
+    return cls.__module__ if source is None else source.file, cls.__qualname__
+
+
+def task_in(where: str) -> type["Task"]:
+    """The task in a user's file.
+
+    Args:
+        where: the file's path; with `:NAME` behind it if it defines several.
+
+    Raises:
+        HeadwayError: if the file cannot be loaded, or does not define just one task of that name.
+    """
+    file, _, name = where.partition(".py:")
+    file = file if not name else f"{file}.py"
+    module = userfile.load(file)
+    there = [cls for cls in KINDS.values() if cls.__module__ == module.__name__]
+    found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
+    if name:
+        require(
+            name in found, f"{file}: task", name, "one of " + (", ".join(found) or "those in it")
+        )
+        return found[name]
+    if not found:
+        for cls in there:
+            missing = " and no ".join(sorted(cls.__abstractmethods__))
+            raise HeadwayError(f"{file}: {cls.__name__} has no {missing}: a task must have it")
+        raise HeadwayError(
+            f"{file} defines no task: it must have a frozen dataclass that subclasses headway.Task"
+        )
+    if len(found) > 1:
+        said = " or ".join(f"{file}:{one}" for one in found)
+        raise HeadwayError(f"{file} defines {len(found)} tasks: name one of them, {said}")
+    return next(iter(found.values()))
+
+
+def find(kind: Any, source: Source | None = None) -> type["Task"]:
+    """The task of a kind; that of an installed package or of a file is loaded if need be.
+
+    Args:
+        kind: its name.
+        source: the file that it was defined in, if it was in one.
+
+    Raises:
+        HeadwayError: if there is none, or its file is gone or defines it no more.
+    """
+    if isinstance(kind, str) and kind not in KINDS:
+        for point in metadata.entry_points(group=GROUP):
+            point.load()
+        if kind not in KINDS and source is not None:
+            if not Path(source.file).is_file():
+                raise HeadwayError(f"task.kind = {kind!r}: its file {source.file} is not there")
+            userfile.load(source.file)
+    known = isinstance(kind, str) and kind in KINDS
+    require(
+        known, "task.kind", kind, "one of " + ", ".join(KINDS) + ", or defined in a file of yours"
+    )
+    return KINDS[kind]
+
+
+def task_to_json(task: "Task") -> dict[str, Any]:
+    """A task as plain JSON data: its kind, its fields, and for a user's own where it is defined."""
+    data = {"kind": task.kind, **to_json(task)}
+    ours = type(task).__module__.startswith("headway.")
+    source = None if ours else userfile.source_of(type(task))
+    return data if source is None else {**data, "defined": dataclasses.asdict(source)}
+
+
+def task_from_json(data: Any) -> "Task":
+    """The task that `task_to_json` wrote.
+
+    Raises:
+        HeadwayError: if it cannot be found, or a field is unknown, missing or not allowed.
+    """
+    require(isinstance(data, dict), "task", data, "an object of fields")
+    fields = dict(data)
+    kind, defined = fields.pop("kind", None), fields.pop("defined", None)
+    source = None if defined is None else from_json(Source, defined, "task.defined.")
+    return from_json(find(kind, source), fields, "task.")
+
+
+def change_of(data: Any, task: "Task") -> str | None:
+    """How the file of a task differs from the one that a config was written with; None if not."""
+    defined = data.get("defined") if isinstance(data, dict) else None
+    now = userfile.source_of(type(task))
+    if defined is None or now is None or defined.get("sha256") == now.sha256:
+        return None
+    return f"{now.file} has changed since (it was {defined.get('sha256')}, it is {now.sha256})"

@@ -1,0 +1,104 @@
+"""Relations between positions: where they lead in every sequence of a batch."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headway.paths import OTHERS, Relation
+
+NO_KEY = -1
+"""In `Edges`, a row that a sequence does not have, or a key that a row does not have."""
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Where a relation leads in every sequence of a batch.
+
+    Row n says: the position `queries[:, n]` is related to the positions `keys[:, n]`. Where some
+    sequences have fewer rows than others, or some rows fewer keys, the rest is `NO_KEY`.
+
+    Attributes:
+        queries: the positions that attend.
+        keys: the positions attended to.
+        use: whether a circuit may use it as a `path`; or as a `stay`, by which a position keeps
+            some of what stands there; or whether attention along it is `measured` only.
+    """
+
+    queries: Int[Tensor, "batch row"]
+    keys: Int[Tensor, "batch row key"]
+    use: Literal["path", "stay", "measured"] = "path"
+
+    @cached_property
+    def there(self) -> Bool[Tensor, "batch row key"]:
+        """Which rows and keys there are; the others are `NO_KEY`."""
+        return (self.keys != NO_KEY) & (self.queries != NO_KEY)[..., None]
+
+    @cached_property
+    def query_span(self) -> tuple[int, int]:
+        """The first and the last position that is a query in some sequence."""
+        return _span(self.queries)
+
+    @cached_property
+    def key_span(self) -> tuple[int, int]:
+        """The first and the last position that is a key in some sequence."""
+        return _span(self.keys)
+
+
+def _span(positions: Int[Tensor, "*shape"]) -> tuple[int, int]:
+    last = int(positions.max()) if positions.numel() else NO_KEY
+    if last == NO_KEY:
+        return 0, 0
+    return int(torch.where(positions == NO_KEY, last, positions).min()), last
+
+
+def previous_token(tokens: Tensor, use: Literal["path", "measured"] = "path") -> Edges:
+    """Every position but the first reads the one before it.
+
+    Args:
+        tokens: of the sequences, [batch, position, …].
+        use: see `Edges`.
+    """
+    size, length = tokens.shape[:2]
+    queries = torch.arange(1, length, device=tokens.device).expand(size, -1)
+    return Edges(queries, queries[..., None] - 1, use)
+
+
+def own_position(tokens: Tensor) -> Edges:
+    """Every position keeps some of what stands there."""
+    size, length = tokens.shape[:2]
+    places = torch.arange(length, device=tokens.device).expand(size, -1)
+    return Edges(places, places[..., None], "stay")
+
+
+def between_roles(
+    roles: Int[Tensor, "batch role chain"], names: tuple[str, ...]
+) -> dict[str, Edges]:
+    """Every ordered pair of roles in one chain, each role to itself, and to those of other chains.
+
+    Args:
+        roles: the position at which each chain plays each role.
+        names: of the roles.
+    """
+    found: dict[str, Edges] = {}
+    for i, query in enumerate(names):
+        for j, key in enumerate(names):
+            use = "stay" if i == j else "path"
+            found[Relation.between(query, key)] = Edges(roles[:, i], roles[:, j, :, None], use)
+    if roles.shape[2] > 1:
+        for i, query in enumerate(names):
+            for j, key in enumerate(names):
+                name = f"{Relation.between(query, key)}{OTHERS}"
+                found[name] = Edges(roles[:, i], _other_columns(roles[:, j]), "measured")
+    return found
+
+
+def _other_columns(positions: Int[Tensor, "batch chain"]) -> Int[Tensor, "batch chain other"]:
+    """For every column of a row, the values in all the other columns of that row."""
+    n = positions.shape[1]
+    others = torch.arange(n - 1, device=positions.device).expand(n, -1)
+    others = others + (others >= torch.arange(n, device=positions.device)[:, None])
+    return positions[:, others]

@@ -1,0 +1,154 @@
+"""What a model must predict: vectors or tokens, with their loss and their accuracy."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+IGNORE_INDEX = -100
+"""The target token where nothing is asked, as in torch; a target vector there is NaN."""
+
+Asked = Bool[Tensor, "sequence query hop"]
+
+
+class Targets(ABC):
+    """What is predicted at every query, hop by hop. Losses are means over all that is asked."""
+
+    loss_name: ClassVar[str]
+    nothing: ClassVar[float]
+    """What a target is where nothing is asked."""
+
+    @abstractmethod
+    def width(self, n_hops: int) -> int:
+        """How many numbers a model puts out at a query."""
+
+    @abstractmethod
+    def asked(self, targets: Tensor) -> Asked:
+        """Which hops are asked at which queries."""
+
+    @abstractmethod
+    def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
+        """The loss of every hop at every query; 0 where it is not asked."""
+
+    @abstractmethod
+    def right(self, predicted: Tensor, targets: Tensor) -> Asked:
+        """Whether the answer is the right one, at every query and hop; only where it is asked."""
+
+    def leaving_out(self, targets: Tensor, hops: list[int]) -> Tensor:
+        """The same targets without some hops, by index."""
+        targets = targets.clone()
+        targets[:, :, hops] = self.nothing
+        return targets
+
+    def how_often(self, targets: Tensor) -> Float[Tensor, " hop"]:
+        """How many queries of a sequence ask for every hop, on average; 1 if none does."""
+        counts = self.asked(targets).float().sum(1).mean(0)
+        return torch.where(counts > 0, counts, 1.0)
+
+    def errors(
+        self, predicted: Tensor, targets: Tensor, how_often: Float[Tensor, " hop"] | None = None
+    ) -> Float[Tensor, "sequence hop"]:
+        """What every sequence contributes to the loss of every hop: their mean is that loss.
+
+        Args:
+            predicted: what a model put out, [sequence, query, number].
+            targets: what it should have.
+            how_often: that of all sequences, if these are some of many.
+        """
+        often = self.how_often(targets) if how_often is None else how_often
+        return self.each(predicted, targets).sum(1) / often
+
+    def partial_losses(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
+        """The loss of every hop alone."""
+        return self.errors(predicted, targets).mean(0)
+
+    def loss(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, ""]:
+        """What training lowers: the mean over all that is asked."""
+        asked = self.asked(targets).sum().clamp(min=1)
+        return self.each(predicted, targets).sum() / asked
+
+    def accuracies(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, " hop"]:
+        """The share of right answers by hop; NaN for a hop that is never asked."""
+        asked = self.asked(targets)
+        return self.right(predicted, targets).sum((0, 1)) / asked.sum((0, 1))
+
+
+@dataclass(frozen=True)
+class Vectors(Targets):
+    """A vector a hop, judged by its mean squared error.
+
+    Targets are [sequence, query, hop, number], predictions [sequence, query, hop · number].
+
+    Attributes:
+        size: numbers in a vector.
+    """
+
+    size: int
+
+    loss_name = "MSE"
+    nothing = math.nan
+
+    def width(self, n_hops: int) -> int:
+        return n_hops * self.size
+
+    def asked(self, targets: Tensor) -> Asked:
+        return ~targets[..., 0].isnan()
+
+    def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
+        apart = predicted.float().unflatten(-1, targets.shape[-2:]) - targets
+        return torch.where(targets.isnan(), 0.0, apart).square().mean(-1)
+
+    def right(self, predicted: Tensor, targets: Tensor) -> Asked:
+        """Whether the nearest of all that the sequence's queries are asked for is the right one."""
+        said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
+        apart = torch.cdist(said.transpose(1, 2), wanted.transpose(1, 2))
+        own = apart.diagonal(dim1=-2, dim2=-1)
+        return (own <= apart.amin(-1)).transpose(1, 2) & self.asked(targets)
+
+
+@dataclass(frozen=True)
+class Tokens(Targets):
+    """A token a hop, judged by its cross-entropy in nats.
+
+    Targets are [sequence, query, hop]. All hops are read off the same logits [sequence, query,
+    token], or every hop off its own [sequence, query, hop · token].
+
+    Attributes:
+        vocabulary: how many tokens there are to choose from.
+        own_logits: whether every hop has logits of its own.
+    """
+
+    vocabulary: int
+    own_logits: bool = False
+
+    loss_name = "cross-entropy"
+    nothing = IGNORE_INDEX
+
+    def width(self, n_hops: int) -> int:
+        return self.vocabulary * (n_hops if self.own_logits else 1)
+
+    def asked(self, targets: Tensor) -> Asked:
+        return targets != IGNORE_INDEX
+
+    def each(self, predicted: Tensor, targets: Tensor) -> Float[Tensor, "sequence query hop"]:
+        told = self._logits(predicted).float().log_softmax(-1)
+        wanted = targets.clamp(min=0)
+        if self.own_logits:
+            told = told.gather(-1, wanted[..., None])[..., 0]
+        else:
+            told = told.gather(-1, wanted)
+        return -(told * self.asked(targets))
+
+    def right(self, predicted: Tensor, targets: Tensor) -> Asked:
+        """Whether the likeliest token is the right one."""
+        likeliest = self._logits(predicted).argmax(-1)
+        likeliest = likeliest if self.own_logits else likeliest[..., None]
+        return (likeliest == targets) & self.asked(targets)
+
+    def _logits(self, predicted: Tensor) -> Tensor:
+        """[sequence, query, token], or [sequence, query, hop, token] if every hop has its own."""
+        return predicted.unflatten(-1, (-1, self.vocabulary)) if self.own_logits else predicted

@@ -1,0 +1,66 @@
+"""Plain text for people: columns, curves, times, lines that fit the terminal."""
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from itertools import pairwise
+
+WIDTH = 80
+LEAST = 24
+BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def width() -> int:
+    """Columns to write in: those of the terminal, at most 80 and at least 24."""
+    return max(LEAST, min(WIDTH, shutil.get_terminal_size().columns))
+
+
+def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
+    """A sentence as lines, none wider than the terminal.
+
+    Args:
+        text: the sentence.
+        first: in front of the first line.
+        rest: in front of all others.
+    """
+    return textwrap.wrap(
+        text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str, gap: int = 3) -> list[str]:
+    """Rows of cells as lines of columns.
+
+    Args:
+        rows: all of as many cells.
+        sides: `l` or `r` for every column.
+        gap: spaces between two columns.
+    """
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    put = {"l": str.ljust, "r": str.rjust}
+    return [
+        (" " * gap)
+        .join(put[side](cell, w) for cell, side, w in zip(row, sides, widths, strict=True))
+        .rstrip()
+        for row in rows
+    ]
+
+
+def sparkline(values: Sequence[float], columns: int, top: float = 1.0) -> str:
+    """A curve between 0 and `top` as so many characters, each the mean of its share of values."""
+    if not values:
+        return ""
+    columns = min(columns, len(values))
+    edges = [round(i * len(values) / columns) for i in range(columns + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+    return "".join(BLOCKS[min(8, max(0, round(8 * mean / top)))] for mean in means)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: `48 s`, `3 min 05 s`, `2 h 07 min`."""
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"

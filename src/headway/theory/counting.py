@@ -1,0 +1,121 @@
+"""How many circuits the flow allows along a chain, and whether a circuit is one of them.
+
+A circuit is a set of paths (layer, who attends, to whom). It solves the problem if every path finds
+its key by what the circuit itself has brought to both ends, and the query ends with the goal. It is
+minimal if no path can be left out. Along a chain a circuit is minimal just if it is a tree, in
+which every role but the query is attended to once (proof: docs/theory.md), so that
+
+- every minimal circuit has 2D paths, and
+- all that a role gathers, it gathers before it is attended to.
+
+What a role holds is a stretch of the line of pieces (`simulation`). In one layer it can grow by one
+stretch that ends where it begins, and by one that begins where it ends. So the trees are counted
+layer by layer, by role and stretch, without listing them.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headway.errors import require
+from headway.paths import Path
+from headway.theory.flow import Flow
+from headway.theory.formulas import closed_form, fewest_paths
+from headway.theory.problems import PairOrder, pair_order
+from headway.theory.simulation import minimum_layers
+
+MOST = 64
+"""The greatest depth that is counted, in less than a second."""
+
+Stretch = tuple[int, int]
+"""The least piece and the greatest, on the line p_0, x_0, p_1, …: piece 2k is p_k, 2k + 1 x_k."""
+
+Trees = dict[Stretch, int]
+"""By stretch, how many trees of paths give a role just that."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """The minimal circuits of a chain under the causal mask.
+
+    Attributes:
+        depth: D, retrieval steps.
+        layers: how many layers they may use.
+        paths: how many each of them has.
+        circuits: how many there are.
+    """
+
+    depth: int
+    layers: int
+    paths: int
+    circuits: int
+
+
+def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | None = None) -> Count:
+    """How many minimal circuits solve a chain under the causal mask, one path a role and layer.
+
+    Args:
+        depth: D, retrieval steps.
+        order: of the pairs in the sequence; see `pair_order`.
+        layers: how many they may use; None means the fewest that do.
+
+    Raises:
+        HeadwayError: if `depth` is not from 1 to `MOST`, `order` is no order of the pairs, or
+            `layers` is below 0.
+    """
+    require(1 <= depth <= MOST, "depth", depth, f"from 1 to {MOST} where circuits are counted")
+    if layers is None:
+        named = isinstance(order, str)
+        layers = closed_form(depth) if named else minimum_layers(depth, order=order)
+    require(layers >= 0, "layers", layers, "a whole number of at least 0")
+    standing = [i for pair in pair_order(depth, order) for i in (2 * pair - 1, 2 * pair)] + [0]
+    held: list[Trees] = [{(role, role + 1): 1} for role in standing]
+    for _ in range(layers):
+        held = _after_a_layer(held)
+    whole = 0, 2 * depth + 1
+    return Count(depth, layers, fewest_paths(depth), held[-1].get(whole, 0))
+
+
+def _after_a_layer(held: Sequence[Trees]) -> list[Trees]:
+    """The trees of every role, in the order of the sequence, a layer later."""
+    ending: dict[int, Trees] = defaultdict(dict)
+    starting: dict[int, Trees] = defaultdict(dict)
+    after = []
+    for own in held:
+        grown: Trees = defaultdict(int)
+        for (low, high), trees in own.items():
+            below = [(low, 1), *((s[0], count) for s, count in ending[low].items())]
+            above = [(high, 1), *((s[1], count) for s, count in starting[high].items())]
+            for least, under in below:
+                for greatest, over in above:
+                    grown[least, greatest] += trees * under * over
+        after.append(dict(grown))
+        for stretch, trees in own.items():  # those that stand later see this role
+            for side, piece in ((starting, stretch[0]), (ending, stretch[1])):
+                side[piece][stretch] = side[piece].get(stretch, 0) + trees
+    return after
+
+
+def solves(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
+    """Whether a circuit answers, and each of its paths finds its key by what the circuit brought.
+
+    Args:
+        flow: the problem.
+        paths: the circuit; which head has a path makes no difference.
+        causal: whether a position sees only itself and what stands before it.
+
+    Raises:
+        HeadwayError: if a path names a role that there is not.
+    """
+    along = flow.along(paths, causal)
+    return not along.broken and flow.goal in along.stages[-1][flow.query]
+
+
+def is_minimal_circuit(flow: Flow, paths: Sequence[Path], causal: bool = True) -> bool:
+    """Whether a circuit solves a problem and can spare no path: one of those that are counted.
+
+    Raises:
+        HeadwayError: if a path names a role that there is not.
+    """
+    without = ([*paths[:i], *paths[i + 1 :]] for i in range(len(paths)))
+    return solves(flow, paths, causal) and not any(solves(flow, w, causal) for w in without)

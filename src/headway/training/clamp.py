@@ -1,0 +1,90 @@
+"""Clamping: training while heads are kept from attending along some paths.
+
+What depends on a path is seen by training the same seed again with that path blocked (the method of
+Singh et al. 2024, arXiv 2404.07129, there for activations). Attention along it is set to zero after
+the softmax, and all else is as it is. A clamped model is evaluated with its clamp.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.errors import require
+from headway.models import Tap
+from headway.paths import Path
+from headway.tasks import Batch, Task
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """Which paths are blocked, and when.
+
+    Attributes:
+        paths: that no attention goes along.
+        after: the step after which they are blocked.
+        until: the last step at which they are; None means to the end.
+    """
+
+    paths: tuple[Path, ...] = ()
+    after: int = 0
+    until: int | None = None
+
+    def require(self, task: Task, n_layers: int, n_heads: int) -> None:
+        """Checks that a model and its task have the paths.
+
+        Raises:
+            HeadwayError: if a layer, a head or a relation is none of theirs.
+        """
+        if not self.paths:
+            return
+        names = clampable(task)
+        for path in self.paths:
+            fits = path.layer < n_layers and path.head < n_heads and path.relation in names
+            shown = ", ".join(names[:3])
+            allowed = f"a path of {n_layers} layers of {n_heads} heads, along one of {shown}, …"
+            require(fits, "training.clamped", str(path), allowed)
+
+    def tap(self, task: Task, batch: Batch, step: int) -> Tap | None:
+        """What a model's attention must pass through at a step; None if nothing is blocked then.
+
+        Args:
+            task: that the batch is of.
+            batch: that the model reads.
+            step: of training, from 1.
+        """
+        over = self.until is not None and step > self.until
+        if not self.paths or step <= self.after or over:
+            return None
+        return blocked(task, batch, self.paths)
+
+
+def clampable(task: Task) -> list[str]:
+    """The relations of a task that a path to be clamped may lead along: all but stays."""
+    relations = task.edges(task.sample(2, torch.Generator().manual_seed(0)))
+    return [name for name, edges in relations.items() if edges.use == "path"]
+
+
+def blocked(task: Task, batch: Batch, paths: Sequence[Path]) -> Tap:
+    """A tap that sets attention along some paths to zero.
+
+    Relations that a batch does not have, being of a shallower problem, are left out.
+    """
+    relations = task.edges(batch)
+
+    def tap(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
+        here = [p for p in paths if p.layer == layer and p.relation in relations]
+        if not here:
+            return pattern
+        off = torch.zeros_like(pattern, dtype=torch.bool)
+        for path in here:
+            edges = relations[path.relation]
+            sequence, row, key = edges.there.nonzero(as_tuple=True)
+            off[
+                sequence, path.head, edges.queries[sequence, row], edges.keys[sequence, row, key]
+            ] = True
+        return pattern.masked_fill(off, 0.0)
+
+    return tap

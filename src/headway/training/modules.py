@@ -1,0 +1,118 @@
+"""Models that are not headway's: how a run's folder tells of one, and how it is built again."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headway import userfile
+from headway.errors import HeadwayError, require
+from headway.fields import AtLeastOne, NotNegative, check
+from headway.models import Tapped, attention_patterns
+from headway.userfile import Source
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of one's own, as `config.json` tells of it.
+
+    Attributes:
+        n_layers: how many attention calls a pass makes.
+        n_heads: heads in each.
+        parameters: numbers in its weights.
+        causal: whether positions see only themselves and what comes before.
+        builder: the function or class that builds it, by name; None if there is none.
+        file: that defines the builder.
+        sha256: of that file, when it was used (see `userfile.Source`).
+    """
+
+    n_layers: AtLeastOne
+    n_heads: AtLeastOne
+    parameters: NotNegative
+    causal: bool
+    builder: str | None = None
+    file: str | None = None
+    sha256: str | None = None
+
+    def __post_init__(self):
+        check(self, "model.")
+
+    @property
+    def size(self) -> str:
+        """How large it is, in words."""
+        return f"{self.parameters:,} parameters"
+
+    @classmethod
+    def of(cls, model: Tapped, build: Callable[[], nn.Module] | None, causal: bool) -> "Module":
+        """Describes a module.
+
+        Args:
+            model: with its tap.
+            build: builds one like it; None takes its class, if that can be called so.
+            causal: whether attention is masked.
+
+        Raises:
+            HeadwayError: if `build` does not build such a module, or is in no file.
+        """
+        count = sum(weight.numel() for weight in model.parameters())
+        described = cls(model.n_layers, model.n_heads, count, causal)
+        maker = type(model.module) if build is None else build
+        problem = _why_not(maker, model.module)
+        if problem and build is not None:
+            require(False, "build", getattr(build, "__name__", build), problem)
+        if problem:
+            return described
+        source = userfile.source_of(maker)
+        assert source is not None
+        return dataclasses.replace(
+            described, builder=maker.__name__, file=source.file, sha256=source.sha256
+        )
+
+    def build(self) -> nn.Module:
+        """Builds the module, with any weights.
+
+        Raises:
+            HeadwayError: if there is no builder, or its file is gone or fails.
+        """
+        if self.builder is None or self.file is None:
+            raise HeadwayError(
+                "the model of this run was recorded without a way to build it: open the run in"
+                " Python, headway.Run.open(folder, build=…), or record it with build=…"
+            )
+        if not Path(self.file).is_file():
+            raise HeadwayError(f"model.file = {self.file!r}: there is no such file")
+        made = getattr(userfile.load(self.file), self.builder, None)
+        if made is None:
+            raise HeadwayError(f"{self.file} defines no {self.builder}, which built the model")
+        return made()
+
+    @property
+    def changed(self) -> str | None:
+        """How the file differs from the one that the run was recorded with; None if not."""
+        if self.file is None or not Path(self.file).is_file():
+            return None
+        now = Source.of(Path(self.file)).sha256
+        return None if now == self.sha256 else f"{self.file} has changed since"
+
+
+def _why_not(build: Any, like: nn.Module) -> str | None:
+    """Why a function cannot build a module again, in another process; None if it can."""
+    allowed = "a function or class of a file of yours, that can be called without arguments"
+    if "<" in getattr(build, "__qualname__", "<") or userfile.source_of(build) is None:
+        return allowed
+    try:
+        made = build()
+    except Exception as error:  # whatever a constructor of somebody's may raise
+        return f"{allowed} ({userfile.described(error)})"
+    wanted, found = ({n: w.shape for n, w in m.state_dict().items()} for m in (like, made))
+    return None if wanted == found else "one that builds a module with weights of the same shapes"
+
+
+@torch.no_grad()
+def is_causal(model: Tapped, inputs: Tensor) -> bool:
+    """Whether no position attends to a later one."""
+    return not bool(attention_patterns(model, inputs).triu(1).any())

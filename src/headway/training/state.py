@@ -1,0 +1,183 @@
+"""The state of training, beside weights and optimisers: how far it is, and what is due next."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway.errors import HeadwayError
+from headway.fields import NotBelowZero, NotNegative
+from headway.training.config import TrainingConfig
+
+LEARNT = 0.5
+"""The loss below which a hop counts as learnt (section 7.2)."""
+
+
+class DivergedError(HeadwayError):
+    """The loss is no number any more.
+
+    Attributes:
+        state: of the training that diverged.
+        spoilt_from: the first step after which the weights were of no use.
+    """
+
+    def __init__(self, message: str, state: "State", spoilt_from: int):
+        super().__init__(message)
+        self.state, self.spoilt_from = state, spoilt_from
+
+
+@dataclass
+class State:
+    """How far training is; it is saved with the weights and the optimisers.
+
+    Attributes:
+        step: optimiser steps of the present attempt that were made.
+        end: its last step, as planned now.
+        cooling_from: the step after which the rates fall.
+        seconds: since the start of the first attempt.
+        losses: of the steps since the last evaluation.
+        learnt: the most hops that were learnt at an evaluation.
+        learnt_at: the step at which so many first were.
+        stage: of the curriculum, from 0.
+        given_up: for every attempt before, its last `step` and its `partial` losses there.
+    """
+
+    step: NotNegative = 0
+    end: NotNegative = 0
+    cooling_from: int = 0
+    seconds: NotBelowZero = 0.0
+    losses: list[float] = field(default_factory=list)
+    learnt: int = 0
+    learnt_at: int = 0
+    stage: int = 0
+    given_up: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def at_start(
+        cls, config: TrainingConfig, given_up: Sequence[dict[str, Any]] = (), seconds: float = 0.0
+    ) -> "State":
+        """Before the first step of an attempt, the first or after others were given up."""
+        end = config.steps - sum(attempt["step"] for attempt in given_up)
+        cooling_from = end - config.cooldown_steps
+        return cls(0, end, cooling_from, seconds, given_up=list(given_up))
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt it is, from 0."""
+        return len(self.given_up)
+
+    @property
+    def spent(self) -> int:
+        """Steps of the attempts that were given up."""
+        return sum(attempt["step"] for attempt in self.given_up)
+
+    def next_scale(self, config: TrainingConfig) -> float:
+        """The factor on the learning rates at the next step."""
+        return rate_scale(config, self.step + 1, self.cooling_from)
+
+    def is_evaluated(self, config: TrainingConfig) -> bool:
+        """Whether the weights after this step are evaluated."""
+        return self.step % config.eval_every == 0 or self.step == self.end
+
+    def is_checkpoint(self, config: TrainingConfig) -> bool:
+        """Whether the weights after this step are kept."""
+        return is_checkpoint(config, self.step, self.end)
+
+    def is_saved(self, config: TrainingConfig) -> bool:
+        """Whether all that a run resumes from is saved after this step."""
+        return self.step % config.save_every == 0 or self.step == self.end
+
+    def is_due(self, config: TrainingConfig) -> bool:
+        """Whether anything is done after this step, so that the losses so far must be known."""
+        return self.is_evaluated(config) or self.is_checkpoint(config) or self.is_saved(config)
+
+    def add_losses(self, losses: Sequence[float]) -> None:
+        """Takes note of the losses of the last steps.
+
+        Raises:
+            DivergedError: at the first that is no number.
+        """
+        for step, loss in enumerate(losses, start=self.step - len(losses) + 1):
+            if not math.isfinite(loss):
+                self.step = step - 1
+                raise self._diverged(step, loss)
+            self.losses.append(loss)
+
+    def add_evaluation(
+        self, config: TrainingConfig, hops: Sequence[str], losses: Sequence[float]
+    ) -> dict[str, Any]:
+        """Takes note of an evaluation, and decides when to cool down and when to end.
+
+        Args:
+            config: how the run is trained.
+            hops: their names.
+            losses: the loss of every hop.
+
+        Returns:
+            The metrics, as a line of `metrics.jsonl` has them.
+
+        Raises:
+            DivergedError: if the loss is no number.
+        """
+        loss = sum(losses) / len(losses)
+        if not math.isfinite(loss):
+            raise self._diverged(self.step, loss)
+        examples = (self.spent + self.step) * config.batch_size
+        metrics = {
+            "step": self.step,
+            "train_loss": sum(self.losses) / len(self.losses),
+            "val_loss": loss,
+            "partial": dict(zip(hops, losses, strict=True)),
+            "rate_scale": rate_scale(config, self.step, self.cooling_from),
+            "seconds": round(self.seconds, 3),
+            "examples_per_second": round(examples / self.seconds, 1),
+        }
+        self.losses = []
+        if loss < config.cooldown_below and self.step < self.cooling_from:
+            self.cooling_from, self.end = self.step, self.step + config.cooldown_steps
+        if loss < config.stop_below:
+            self.end = self.step
+        learnt = sum(hop < LEARNT for hop in losses)
+        if learnt > self.learnt:
+            self.learnt, self.learnt_at = learnt, self.step
+        return metrics
+
+    def next_stage(self) -> None:
+        """Takes note that the curriculum goes on to its next stage."""
+        self.stage, self.learnt, self.learnt_at = self.stage + 1, 0, self.step
+
+    def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
+        """Whether nothing was learnt for too long, and another whole attempt still fits.
+
+        Args:
+            config: how the run is trained.
+            n_hops: how many there are to learn.
+            full_from: the last step before the first that may ask for all of them.
+        """
+        if not config.patience or self.learnt == n_hops or self.step >= self.end:
+            return False
+        left = config.steps - self.spent - self.step
+        fits = left >= config.patience + config.cooldown_steps
+        return fits and self.step - max(self.learnt_at, full_from) >= config.patience
+
+    def _diverged(self, step: int, loss: float) -> DivergedError:
+        message = f"the loss is {loss} at step {step}: lower training.learning_rate"
+        return DivergedError(message, self, self.step)
+
+
+def rate_scale(config: TrainingConfig, step: int, cooling_from: int) -> float:
+    """The factor on the learning rates at a step: linear warm-up, constant, linear cool-down."""
+    warm = min(1.0, step / config.warmup_steps) if config.warmup_steps else 1.0
+    if not config.cooldown_steps:
+        return warm
+    left = cooling_from + config.cooldown_steps - step + 1
+    return warm * min(1.0, max(0.0, left / config.cooldown_steps))
+
+
+def is_checkpoint(config: TrainingConfig, step: int, end: int) -> bool:
+    """Whether the weights after a step are kept. The first and the last always are."""
+    if step in (0, end):
+        return True
+    if config.checkpoints == "log":
+        return step & (step - 1) == 0
+    return config.checkpoint_every > 0 and step % config.checkpoint_every == 0

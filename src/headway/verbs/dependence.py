@@ -1,0 +1,70 @@
+"""The verb that asks what depends on what."""
+
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from headway.arguments import Flag, continued_by, opened
+from headway.errors import HeadwayError, require
+
+
+def depend(
+    runs: Positional[tuple[Path, ...]],
+    path: tuple[str, ...] = (),
+    after: int = 0,
+    until: int | None = None,
+    steps: int | None = None,
+    workers: int | None = None,
+    retry_failed: Flag = False,
+    out: Path | None = None,
+) -> None:
+    """Train a run again with each path of its circuit clamped, and tell what then does not form.
+
+    The findings are left in the run's dependence.json. Of several runs, each, and in how many of
+    them the predicted dependences are found. What is trained already is not trained again.
+
+    Args:
+        runs: the folders of one or more runs, in which a circuit has been found.
+        path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; none means every one.
+        after: the step after which paths are clamped.
+        until: the last step at which they are; none means to the end.
+        steps: that a clamped training may take; none means those of the run's schedule, which
+            gives the same learning rate at every step.
+        workers: trainings side by side; none means as many as there are cores for.
+        retry_failed: try failed trainings again.
+        out: a file to write what was found in all runs to, as JSON.
+    """
+    from headway import sweeps, terminal
+    from headway.circuits.dependence_text import of_several
+
+    if not runs:
+        raise HeadwayError("Missing from headway depend: RUN, the folder of a run")
+    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+    if out is not None:
+        terminal.require_file(out, (".json",))
+    those = [opened(run) for run in runs]
+    plans = [sweeps.clamped_plan(run, path, after, until, steps) for run in those]
+    words = [*map(str, runs), *(["--path", *path] if path else [])]
+    options = {"after": after, "until": until, "steps": steps, "workers": workers, "out": out}
+    engine, found = sweeps.LocalEngine(workers), []
+    with continued_by("depend", words, options):
+        for run, plan in zip(those, plans, strict=True):
+            if stays := sweeps.stays_of(run):
+                told = ", ".join(map(str, stays))
+                terminal.say(f"not clamped, as nothing moves along them: {told}")
+            terminal.say(f"{run.folder}: training with each path clamped …")
+            with terminal.following() as watch:
+                clamped = sweeps.train_clamped(run, plan, engine, retry_failed, watch)
+            with terminal.counting("checkpoints measured:") as count:
+                found.append(sweeps.measure_clamped(run, clamped, count))
+            terminal.say(str(found[-1]))
+            terminal.say(f"written to {run.folder / 'dependence.json'}")
+    if len(found) > 1:
+        terminal.say(of_several(found))
+    if out is not None:
+        from headway.training.files import write_json
+
+        write_json(
+            out, {one.folder.name: of.to_json() for one, of in zip(those, found, strict=True)}
+        )
+        terminal.say(f"written to {out}")

@@ -1,0 +1,58 @@
+"""The verb that tries a task, or looks whether a run is whole."""
+
+import sys
+from pathlib import Path
+
+from headway.arguments import Fields, config_asked_for, fields_in, sources_in
+from headway.errors import HeadwayError
+
+
+def check(words: Fields = ()) -> None:
+    """Try a task of your own, and say what is wrong with it: headway check my_task.py depth=2
+
+    Everything is tried that training and the search for circuits will ask of it. A doubt may be
+    meant so; with an error, the task cannot be used. Of a run's folder, every file is read, and
+    whether they agree: headway check runs/fast. The exit code is 0 if there is no error, 1 if there
+    is one, 2 if nothing could be tried.
+
+    Args:
+        words: a Python file that defines a task, which is executed, with :NAME behind it if it
+            defines several; then values of the task's fields, each FIELD=VALUE. Or the folder of
+            a run.
+    """
+    from headway import terminal
+    from headway.bases import is_file, recipe_in
+    from headway.tasks import check_task, task_in
+    from headway.tasks.checking import undeclared
+
+    sources = sources_in(words)
+    if not sources:
+        raise HeadwayError("Missing from headway check: FILE, that defines a task")
+    if Path(sources[0]).is_dir():
+        _check_run(Path(sources[0]), [word for word in words if word != sources[0]])
+        return
+    if not is_file(sources[0]) or recipe_in(sources[0]):
+        task = config_asked_for(words).task
+    else:
+        cls = task_in(sources[0])
+        task = cls if undeclared(cls) else cls(**fields_in(words, cls))
+    findings = check_task(task)
+    terminal.print_findings(findings, sources[0])
+    if not all(finding.doubt for finding in findings):
+        sys.exit(1)
+    terminal.print_task(task if not isinstance(task, type) else task())
+
+
+def _check_run(folder: Path, words: list[str]) -> None:
+    """Says whether a run's folder is whole."""
+    from headway import terminal
+    from headway.circuits.whole import faults_of
+
+    if words:
+        raise HeadwayError(f"a run has no fields to change: {' '.join(words)}")
+    faults = faults_of(folder)
+    for fault in faults:
+        terminal.say(f"error  {fault}")
+    if faults:
+        sys.exit(1)
+    terminal.say(f"{folder}: whole")

@@ -1,0 +1,138 @@
+"""What the flow predicts of clamped training: cases worked out by hand, and planted outcomes."""
+
+from headway.circuits.agreement import Pair, Share, predicted, predicted_by
+from headway.circuits.dependence import Dependence, Training
+from headway.circuits.dependence_text import edges, of_several, over_runs
+from headway.paths import Path
+from headway.tasks import Retrieval
+from headway.theory import conditional_flow, retrieval_flow
+
+DOUBLING = (
+    "L0.H0 s2←s1",
+    "L0.H0 s4←s3",
+    "L0.H0 s6←s5",
+    "L1.H0 s0←s2",
+    "L1.H0 s4←s6",
+    "L2.H0 s0←s4",
+)
+
+
+def kinds_of(flow, names, *asked):
+    paths = [Path.parse(name) for name in names]
+    found = predicted_by(flow, paths, True, frozenset(asked))
+    assert len(found) == len(paths) * (len(paths) - 1)
+    return {(str(p), str(q)): kind for (p, q), kind in found.items()}
+
+
+def those(kinds, kind):
+    return {pair for pair, one in kinds.items() if one == kind}
+
+
+def test_pointer_doubling_by_hand():
+    kinds = kinds_of(retrieval_flow(3), DOUBLING, "x_1", "x_2", "x_3")
+    first, second, third, jump, gather, last = DOUBLING
+    assert those(kinds, "finds") == {
+        *((first, jump), (first, last)),
+        *((second, last), (jump, last)),
+        (third, gather),
+    }
+    assert those(kinds, "carries") == {(third, last), (gather, last)}
+    assert those(kinds, "serves") == {
+        *((first, second), (first, third), (first, gather)),
+        *((second, third), (second, gather)),
+        *((jump, first), (jump, second), (jump, third), (jump, gather)),
+        (gather, third),
+        *((last, second), (last, third), (last, gather)),
+    }
+    assert len(those(kinds, "apart")) == 10
+
+
+def test_what_comes_on_two_ways_is_needed_on_neither():
+    """s2 passes x_2 on to s0, which also reads s4 by what it gathered itself."""
+    paths = (
+        "L0.H0 s2←s1",
+        "L0.H0 s4←s3",
+        "L1.H0 s0←s2",
+        "L1.H0 s2←s4",
+        "L2.H0 s0←s2",
+        "L2.H1 s0←s4",
+    )
+    kinds = kinds_of(retrieval_flow(2), paths, "x_1", "x_2")
+    assert kinds["L1.H0 s2←s4", "L2.H0 s0←s2"] == "carries"
+    assert kinds["L1.H0 s2←s4", "L2.H1 s0←s4"] == "apart"
+    assert kinds["L1.H0 s0←s2", "L2.H1 s0←s4"] == "finds"
+    assert kinds["L2.H0 s0←s2", "L1.H0 s2←s4"] == "apart"  # of no use with the other way there
+    assert kinds["L2.H1 s0←s4", "L2.H0 s0←s2"] == "apart"
+
+
+def test_facts_of_the_conditional_task():
+    paths = (
+        "L0.H0 ax.x←ax.a",
+        "L0.H0 ay.y←ay.a",
+        "L0.H0 xy.z←xy.x",
+        "L1.H0 a←ax.x",
+        "L2.H0 a←xy.z",
+    )
+    kinds = kinds_of(conditional_flow(), paths, "x", "y", "z")
+    assert those(kinds, "finds") == {
+        *(("L0.H0 ax.x←ax.a", "L1.H0 a←ax.x"), ("L0.H0 ax.x←ax.a", "L2.H0 a←xy.z")),
+        *(("L0.H0 xy.z←xy.x", "L2.H0 a←xy.z"), ("L1.H0 a←ax.x", "L2.H0 a←xy.z")),
+    }
+    assert those(kinds, "carries") == set()
+    assert all(kinds["L0.H0 ay.y←ay.a", other] == "apart" for other in paths if "ay" not in other)
+
+
+def test_a_path_that_the_flow_does_not_explain_is_taken_to_find_its_key():
+    paths = ("L0.H0 s0←s4", "L1.H0 s0←s2")  # neither end of the first holds what the other does
+    kinds = kinds_of(retrieval_flow(2), ("L0.H0 s2←s1", *paths), "x_1", "x_2")
+    assert kinds["L0.H0 s2←s1", "L0.H0 s0←s4"] == "apart"
+    assert kinds["L0.H0 s2←s1", "L1.H0 s0←s2"] == "finds"
+
+
+def test_codes_are_not_carried():
+    """s2←s3 brings s2 the code of the pair (s3, s4) alone, which s0←s2 takes along."""
+    paths = ("L0.H0 s2←s1", "L0.H1 s2←s3", "L1.H0 s0←s2")
+    kinds = kinds_of(retrieval_flow(2), paths, "x_1", "x_2")
+    assert kinds["L0.H1 s2←s3", "L1.H0 s0←s2"] == "apart"
+    assert kinds["L0.H0 s2←s1", "L1.H0 s0←s2"] == "finds"
+
+
+def test_nothing_is_predicted_of_paths_that_join_no_roles():
+    task = Retrieval(depth=2)
+    assert predicted(task, [Path.parse("L0.H0 previous token")], True) is None
+    assert predicted(task, [Path.parse("L0.H0 s2←s1")], True) == {}
+
+
+P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
+
+
+def test_agreement_counts_what_is_predicted_and_measured():
+    cases = {
+        ("finds", False): True,
+        ("carries", True): False,
+        ("serves", True): True,
+        ("apart", False): False,
+        ("finds", None): None,
+        (None, True): None,
+    }
+    pairs = [Pair(P, Q, *case) for case in cases]
+    assert [pair.agrees for pair in pairs] == list(cases.values())
+    assert Share.of(pairs, "finds", "carries") == Share(1, 2)
+    assert Share.of(pairs, "finds") == Share(1, 1)
+    assert Share.of(pairs, "serves", "apart") == Share(1, 2)
+
+
+def planted(confirmed: bool) -> Dependence:
+    """Findings with one predicted dependence, confirmed or not, and a pair without one."""
+    pairs = [Pair(P, Q, "finds", not confirmed), Pair(Q, P, "serves", True)]
+    free = Training(None, 6, 0.5, {}, {}, [])
+    return Dependence(0, None, 6, [P, Q], free, [], pairs, 8)
+
+
+def test_runs_are_counted_edge_by_edge_with_an_interval():
+    found = [planted(True)] * 9 + [planted(False)]
+    assert list(edges(found)) == [(str(Q), str(P), "finds", "9 of 10", "0.60–0.98")]
+    shares = [one.agreed for one in found]
+    said = "19 of 20; share by run 0.95 (standard deviation 0.16, n = 10)"
+    assert over_runs(shares) == said
+    assert said in " ".join(of_several(found).split())

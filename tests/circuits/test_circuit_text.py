@@ -1,0 +1,149 @@
+"""Circuits, evidence and timelines as text."""
+
+from dataclasses import replace
+
+import pytest
+
+from headway.circuits import Circuit, Paths, Uniform, discover, emergence
+from headway.circuits.text import drawing
+from headway.models import compiled
+from headway.paths import Path
+
+
+@pytest.fixture(autouse=True, params=[80, 60])
+def columns(request, monkeypatch):
+    """How wide the terminal is."""
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    return request.param
+
+
+def test_a_line_a_path_from_what_is_attended_to_to_who_attends():
+    circuit = Circuit({(0, 0): Paths(frozenset({"s2←s1"})), (1, 0): Paths(frozenset({"s0←s2"}))})
+    assert drawing(circuit, ["s1", "s2", "s0"]) == [
+        "head    s1  s2  s0",
+        "L1.H0        ●───▶",
+        "L0.H0    ●───▶",
+    ]
+
+
+def test_backwards_and_staying():
+    circuit = Circuit({(0, 0): Paths(frozenset({"s1←s0", "s2←s2"})), (1, 0): Uniform()})
+    lines = drawing(circuit, ["s1", "s2", "s0"])
+    assert lines[1].strip().endswith("◀───────●")
+    assert lines[2].strip() == "■"
+
+
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_drawings_have_a_line_a_path(depth, columns):
+    known = compiled(depth)
+    circuit = Circuit.of(known.required)
+    lines = drawing(circuit, known.task.standing)
+    assert len(lines) == 1 + len(known.required)
+    assert max(map(len, lines)) <= (columns if depth < 8 else 80)
+
+
+@pytest.fixture(scope="module")
+def found():
+    known = compiled(1)
+    return known, discover(known.model, known.task, sequences=16)
+
+
+def said(thing, columns):
+    lines = str(thing).splitlines()
+    assert max(map(len, lines)) <= columns
+    return lines, " ".join(" ".join(lines).split())
+
+
+def test_a_discovery_says_its_circuit_its_verdicts_and_its_paths(found, columns):
+    lines, text = said(found[1], columns)
+    assert lines[:3] == [
+        "head    s1  s2  s0",
+        "L1.H0        ●───▶",
+        "L0.H0    ●───▶",
+    ]
+    for verdict in (
+        "faithful yes loss 0.00",
+        "necessary yes cutting any of 2 paths",
+        "minimal yes",
+    ):
+        assert verdict in text
+    assert (
+        "feasible yes information can flow along every path 2 heads in 2 layers; the flow" in text
+    )
+    assert "stable 1.00 mean Jaccard index with the circuits of 4 more searches" in text
+    assert "ablation one-hot paths; rows without a path are zero loss with other rows: uni" in text
+    (head,) = (line for line in lines if line.startswith("path "))
+    assert head.split() == ["path", "attention", "without", "free", "above", "again"]
+    rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
+    assert [row[:3] + row[-3:] for row in rows] == [
+        ["L0.H0", "s2←s1", "1.00", "4", "of", "4"],
+        ["L1.H0", "s0←s2", "1.00", "4", "of", "4"],
+    ]
+
+
+def test_what_speaks_against_a_circuit_names_its_paths(found, columns):
+    known, best = found
+    more = best.circuit.replacing((0, 0), Paths(frozenset({"s2←s1", "s0←s1"})))
+    lines, text = said(discover(known.model, known.task, circuit=more, sequences=16), columns)
+    assert "necessary NO not missed: L0.H0 s0←s1" in text
+    assert "minimal NO" in text
+    assert not any("again" in line for line in lines)
+    far = replace(best, certificate=replace(best.certificate, infeasible=[Path.of(0, 0, "s0←s2")]))
+    assert "feasible NO not possible: L0.H0 s0←s2" in said(far, columns)[1]
+
+
+def test_of_a_circuit_that_is_not_faithful_is_told_what_may_help(found, columns):
+    best = found[1]
+    text = said(replace(best, threshold=0.0), columns)[1]
+    assert "faithful NO" in text
+    assert "what may help: to train longer, a higher --threshold, another --ablation" in text
+    assert "necessary ? cannot be said of a circuit that is not faithful" in text
+    variants = {**best.certificate.variants, "mean": -1.0}
+    other = replace(best, threshold=0.0, certificate=replace(best.certificate, variants=variants))
+    text = said(other, columns)[1]
+    assert "has a loss of mean -1.000: try --ablation" in text
+    assert "what may help" not in text
+    assert "what may help" not in said(best, columns)[1]
+
+
+def test_paths_between_other_things_than_roles_are_named_not_drawn(found, columns):
+    renamed = Circuit({(0, 0): Paths(frozenset({"previous token"})), (1, 0): Uniform()})
+    necessity = [
+        replace(n, path=Path.of(0, 0, "previous token")) for n in found[1].certificate.necessity
+    ]
+    certificate = replace(found[1].certificate, necessity=necessity[:1], trials=[], infeasible=None)
+    for standing in ({}, found[1].standing):
+        other = replace(found[1], circuit=renamed, certificate=certificate, standing=standing)
+        lines, text = said(other, columns)
+        assert lines[:2] == ["L0.H0: previous token", "uniform: L1.H0"]
+        assert "●" not in text
+        assert "feasible ? no theory of information flow for this task" in text
+
+
+def test_a_wide_circuit_is_named_where_its_drawing_does_not_fit(found, columns):
+    known = compiled(8)
+    standing = dict.fromkeys(known.task.standing, ())
+    wide = replace(found[1], circuit=Circuit.of(known.required), standing=standing)
+    lines, _ = said(wide, columns)
+    is_drawn = lines[0].startswith("head")
+    assert is_drawn == (columns == 80)
+    assert is_drawn or lines[0].startswith("L0.H0: s10←s9")
+
+
+def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
+    known, discovery = found
+    blank = compiled(1).model
+    for weight in blank.parameters():
+        weight.mul_(0.0)
+    timeline = emergence({0: blank, 10: known.model, 20: known.model}, discovery, known.task)
+    lines, text = said(timeline, columns)
+    assert lines[0].split() == ["path", "attention", "born", "knocked", "out", "needed"]
+    assert [line[:11] for line in lines[1:3]] == ["L0.H0 s2←s1", "L1.H0 s0←s2"]
+    assert all("█" in line for line in lines[1:3])
+    assert "born: the step at which the attention along the path first passes 0.5" in text
+    assert "hop" not in text
+    alone = replace(timeline, hops={"x_1": 7.4})
+    assert str(alone).endswith("no order of hops to compare")
+    dated = replace(timeline, hops={"x_1": 7.4, "x_2": None}, in_chain_order=True)
+    assert "partial loss below 0.5 at step: x_1 7 x_2 never" in said(dated, columns)[1]
+    assert str(dated).endswith("hops learnt in chain order")

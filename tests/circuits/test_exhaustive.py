@@ -1,0 +1,260 @@
+"""Every minimal circuit there is, against judging every set of paths by whole forward passes."""
+
+import json
+import random
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import pytest
+import torch
+
+from headway import every_circuit
+from headway.circuits import (
+    Bench,
+    Circuit,
+    Identity,
+    MinimalCircuits,
+    Path,
+    Paths,
+    Uniform,
+    discover,
+    saved_circuits,
+)
+from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+from headway.circuits.minimal import candidates_of
+from headway.circuits.patterns import tap_of
+from headway.circuits.reach import Reach
+from headway.cli import main
+from headway.errors import HeadwayError
+from headway.models import Transformer, TransformerConfig, compiled
+from headway.tasks import Retrieval
+from headway.training import held_out
+
+NOTHING = Paths(frozenset())
+
+
+def subsets(things):
+    return [set(s) for n in range(len(things) + 1) for s in combinations(things, n)]
+
+
+def mechanisms(chosen, idle, above=None, choosing=()):
+    """What replaces which heads, written out."""
+    found = {}
+    for head, does in idle.items():
+        if above is not None and head[0] > above and head in choosing:
+            continue
+        relations = frozenset(path.relation for path in chosen if path.at == head)
+        found[head] = Paths(relations) if relations else does
+    return found
+
+
+@torch.no_grad()
+def slow_losses(bench, candidates):
+    """The loss of every candidate, by whole forward passes."""
+    losses = []
+    for i in range(0, len(candidates), 64):
+        some = candidates[i : i + 64]
+        inputs = bench.batch.inputs.repeat(len(some), 1, 1)
+        said = bench.model(inputs, tap_of(bench.patterns, some, slice(None)))
+        wrong = said.unflatten(-1, bench.batch.targets.shape[2:]).unflatten(0, (len(some), -1))
+        losses += (wrong - bench.batch.targets).square().mean((1, 2, 3, 4)).tolist()
+    return losses
+
+
+def between(losses, share):
+    """A limit with about so large a share of the losses below it, and none close to it."""
+    ranked = sorted(losses)
+    for low, high in pairwise(ranked[int(share * len(ranked)) :]):
+        if high - low > 1e-4:
+            return (low + high) / 2
+    return ranked[-1] + 1
+
+
+class Drawn:
+    """A random model with random candidates and idle heads, and every set of paths judged."""
+
+    def __init__(self, seed, causal=True, rows="zero"):
+        rng = random.Random(seed)
+        torch.manual_seed(seed)
+        task = Retrieval(depth=1 + seed % 2, n_chains=2)
+        shape = TransformerConfig(
+            n_layers=rng.choice((2, 3)), d_model=8, n_heads=rng.choice((1, 2)), causal=causal
+        )
+        model = Transformer(shape, task.d_input, task.d_target, task.length, task.n_chains)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(3)
+        self.bench = Bench(model, task, held_out(task, 8, seed, "cpu", "circuit"), rows)
+        heads = self.bench.heads
+        count = 10 if seed == 29 else 4 + seed % 5
+        names = [name for name in self.bench.patterns.relations if "←" in name]
+        every = [Path.of(*head, name) for head in heads for name in names]
+        self.candidates = rng.sample(every, count)
+        some = [NOTHING, NOTHING, Uniform(), Identity()]
+        self.idle = {head: rng.choice(some) for head in heads}
+        self.sets = subsets(self.candidates)
+        self.losses = slow_losses(self.bench, [mechanisms(s, self.idle) for s in self.sets])
+        better = sum(loss < self.losses[0] for loss in self.losses) / len(self.losses)
+        self.threshold = between(self.losses, better * rng.uniform(0, 0.9))
+        self.choosing = {path.at for path in self.candidates}
+        self.layers = sorted({layer for layer, _ in heads})
+        self.freed = {
+            layer: slow_losses(
+                self.bench, [mechanisms(s, self.idle, layer, self.choosing) for s in self.sets]
+            )
+            for layer in sorted({path.layer for path in self.candidates})[:-1]
+        }
+        free = {layer: between(losses, 0.7) for layer, losses in self.freed.items()}
+        self.free = [free.get(layer, 0.0) for layer in self.layers]
+
+    def brute(self, free=False):
+        """Sets below the threshold of which no proper subset is: by the definition."""
+        serving = [
+            s
+            for i, s in enumerate(self.sets)
+            if self.losses[i] < self.threshold
+            and not (free and any(f[i] >= self.free[layer] for layer, f in self.freed.items()))
+        ]
+        return {frozenset(s) for s in serving if not any(other < s for other in serving)}
+
+    def searched(self, free=False, reach=True, **more):
+        return Exhaustive(
+            self.bench.losses,
+            self.candidates,
+            self.idle,
+            self.threshold,
+            Reach(self.bench) if reach else None,
+            self.free if free else None,
+            **more,
+        ).search()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_search_finds_what_judging_every_set_finds(seed):
+    drawn = Drawn(seed, causal=seed % 3 > 0)
+    for free in (False, True):
+        found = drawn.searched(free)
+        assert set(found.circuits) == drawn.brute(free)
+        assert len(set(found.circuits)) == len(found.circuits)
+        assert found.searched == len(drawn.candidates)
+    assert set(drawn.searched(reach=False).circuits) == drawn.brute()
+
+
+def test_random_models_are_no_easy_ones():
+    """Losses are not monotone there, circuits are many, and dead paths are left out."""
+    drawn = [Drawn(seed) for seed in range(3, 13)]
+    odd = 0
+    for one in drawn:
+        below = [s for s, loss in zip(one.sets, one.losses, strict=True) if loss < one.threshold]
+        above = [s for s in one.sets if s not in below]
+        odd += any(s < t for s in below for t in above)
+    assert odd >= 4
+    assert max(len(one.brute()) for one in drawn) > 2
+    saved = [one.searched(reach=False).judged - one.searched().judged for one in drawn]
+    assert min(saved) >= 0
+    assert max(saved) > 0
+
+
+@pytest.mark.parametrize("rows", ["uniform", "own", "mean"])
+def test_where_rows_without_a_path_are_not_zero(rows):
+    drawn = Drawn(5, rows=rows)
+    assert set(drawn.searched().circuits) == drawn.brute()
+
+
+def test_a_search_that_ends_early_knows_all_small_circuits():
+    drawn = Drawn(29)
+    whole = drawn.searched(reach=False)
+    sizes = set()
+    for most in (1, 20, 60, 200, 500):
+        part = drawn.searched(reach=False, most=most)
+        assert part.judged <= most
+        assert -1 <= part.searched < 10
+        small = {c for c in whole.circuits if len(c) <= part.searched}
+        assert set(part.circuits) == small
+        sizes.add(part.searched)
+    assert len(sizes) > 2
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_a_compiled_model_has_exactly_one_circuit(depth):
+    known = compiled(depth)
+    found = discover(known.model, known.task, trials=False)
+    assert set(found.circuit.paths) == set(known.required)
+    both = every_circuit(known.model, known.task, found, free_above=True, sequences=32)
+    assert both.complete
+    assert [set(circuit) for circuit in both.circuits] == [set(known.required)]
+    assert both.core == both.union == both.circuits[0]
+    assert both.smallest == len(known.required)
+    assert both.flow_minimal == 1
+    alone = every_circuit(known.model, known.task, found, free_above=False, sequences=32)
+    assert alone.complete
+    assert len(alone.circuits) == 1
+    assert set(alone.circuits[0]) < set(known.required)
+    assert len(alone.circuits[0]) == depth
+
+
+def test_a_path_that_is_read_nowhere_is_no_candidate(solved):
+    found = discover(solved, trials=False)
+    bench = Bench(solved.model(), solved.task, held_out(solved.task, 32, 0, "cpu", "circuit"))
+    attention = {name: [[1.0] for _ in heads] for name, heads in found.attention.items()}
+    paths = candidates_of(bench, replace(found, attention=attention))
+    assert {path.relation.query for path in paths if path.layer == 2} == {"s0"}
+    assert {path.relation.query for path in paths if path.layer == 1} == {"s0", "s2"}
+    assert all(path.relation.query != path.relation.key for path in paths)
+
+
+def test_what_a_run_keeps(solved, tmp_path, capsys):
+    found = discover(solved, trials=False)
+    told = []
+    every = every_circuit(solved, watch=lambda *so_far: told.append(so_far))
+    assert saved_circuits(solved) == every == MinimalCircuits.from_json(every.to_json())
+    assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
+    assert every.complete
+    bench = Bench(solved.model(), solved.task, held_out(solved.task, 128, 1, "cpu", "circuit"))
+    assert every.losses == tuple(
+        bench.loss({**idle_mechanisms(found.circuit), **Circuit.of(c).mechanisms})
+        for c in every.circuits
+    )
+    assert max(every.losses) < every.threshold
+    text = str(every)
+    assert f"smallest: {every.smallest} paths" in text
+    assert max(map(len, text.splitlines())) <= 80
+    main(["circuit", str(solved.folder), "--trials", "False", "--all"])
+    out = capsys.readouterr().out
+    assert "with the layers above any layer free" in out
+    kept = json.loads((solved.folder / "circuits.json").read_text())
+    assert kept["free_above"]
+    discover(solved, trials=False)
+    assert saved_circuits(solved) is None
+
+
+def test_what_is_stopped_leaves_what_was_there(solved):
+    discover(solved, trials=False)
+    every = every_circuit(solved, free_above=False)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        every_circuit(solved, free_above=True, watch=stop)
+    assert saved_circuits(solved) == every
+
+
+def test_bad_input(solved, capsys):
+    known = compiled(1)
+    with pytest.raises(HeadwayError, match="together with its task"):
+        every_circuit(known.model, known.task)
+    with pytest.raises(HeadwayError, match="most = 0"):
+        every_circuit(solved, most=0)
+    with pytest.raises(HeadwayError, match="sequences = 1"):
+        every_circuit(solved, sequences=1)
+    with pytest.raises(HeadwayError, match=r"circuits\.json: free_above is missing"):
+        MinimalCircuits.from_json({"threshold": 0.05})
+    for words, said in (
+        (["--all", "--step", "100"], "step = '100'"),
+        (["--all", "--most", "0"], "most = 0"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["circuit", str(solved.folder), *words])
+        assert stop.value.code == 2
+        assert said in capsys.readouterr().err

@@ -1,0 +1,234 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.circuits.patching import Residual, patch, patch_all
+from headway.errors import HeadwayError
+from headway.models import Transformer, TransformerConfig, compiled
+from headway.paths import Path
+from headway.tasks import Batch, Hops, Retrieval
+
+
+def pair(task, count=16, seed=0):
+    """Sequences, and others laid out alike."""
+    symbols, slots = task.draw(count, torch.Generator().manual_seed(seed))
+    return task.assemble((symbols, slots)), task.assemble((symbols.roll(1, 0), slots))
+
+
+def build(task, seed=0, **shape):
+    """A model in which no weight is left at a plain 0 or 1."""
+    config = TransformerConfig(n_layers=2, d_model=12, n_heads=2, **shape)
+    sizes = (task.d_input, task.d_target, task.length, task.n_read, seed, task.vocabulary)
+    model = Transformer(config, *sizes)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.3 * torch.randn(weight.shape, generator=generator)
+    return model
+
+
+def in_double(batch):
+    return Batch(batch.inputs.double(), batch.targets, batch.roles)
+
+
+def by_hand(model, clean, corrupted, replaced):
+    """The clean run of which some values that heads read are the corrupted run's.
+
+    `replaced` [layer, head, batch, query, key] says which.
+    """
+    streams = [model.embedded(batch.inputs) for batch in (clean, corrupted)]
+    for layer, block in enumerate(model.blocks):
+        values, patterns = [], []
+        for x in streams:
+            mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
+            q, k, v = mapped.unbind(2)
+            scores = torch.einsum("bqhd,bkhd->bhqk", q, k) * model.config.head_width**-0.5
+            patterns.append((scores + model.mask[: len(x[0]), : len(x[0])]).softmax(-1))
+            values.append(v)
+        own, other = (v.transpose(1, 2)[:, :, None] for v in values)
+        read = [own, other]
+        read[0] = torch.where(replaced[layer].transpose(0, 1)[..., None], other, own)
+        z = [(p[..., None] * v).sum(3) for p, v in zip(patterns, read, strict=True)]
+        wrote = [block.attn.out(each.transpose(1, 2).flatten(2)) for each in z]
+        streams = [x + written for x, written in zip(streams, wrote, strict=True)]
+        streams = [x + block.mlp(block.ln2(x)) for x in streams]
+    return model.read(streams[0])
+
+
+@given(
+    seed=st.integers(0, 1000),
+    layer=st.integers(0, 1),
+    head=st.integers(0, 1),
+    names=st.sets(st.sampled_from(["s2←s1", "s0←s2", "s0←s0", "s0←s4"]), min_size=1),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_path_carries_the_values_that_are_read_along_it(seed, layer, head, names):
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = map(in_double, pair(task, 3, seed))
+    model = build(task, seed).double()
+    replaced = torch.zeros(2, 2, 3, task.length, task.length, dtype=torch.bool)
+    rows = torch.arange(3)[:, None]
+    for name in names:
+        query, key = (int(role.removeprefix("s")) for role in name.split("←"))
+        replaced[layer, head, rows, clean.roles[:, query], clean.roles[:, key]] = True
+    said = patch(model, task, clean, corrupted, [Path.of(layer, head, name) for name in names])
+    torch.testing.assert_close(said, by_hand(model, clean, corrupted, replaced))
+    is_read = layer == 0 or any(name.startswith("s0") for name in names)
+    unchanged = torch.allclose(said, model(clean.inputs), rtol=0, atol=1e-9)
+    assert unchanged != is_read
+
+
+def test_a_head_carries_all_that_it_reads():
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = pair(task)
+    model = build(task)
+    _, ours = model.run_with_cache(clean.inputs)
+    _, theirs = model.run_with_cache(corrupted.inputs)
+    block = model.layers[1]
+    z = ours["z", 1].clone()
+    z[:, :, 0] = theirs["z", 1][:, :, 0]
+    expected = model.read(block.finish(ours["resid_pre", 1] + block.attn.out(z.flatten(2))))
+    torch.testing.assert_close(patch(model, task, clean, corrupted, "L1.H0"), expected)
+    torch.testing.assert_close(patch(model, task, clean, corrupted, (1, 0)), expected)
+
+
+def test_a_residual_stream_is_put_where_its_role_stands():
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = pair(task)
+    model = build(task)
+    _, ours = model.run_with_cache(clean.inputs)
+    _, theirs = model.run_with_cache(corrupted.inputs)
+    stream = ours["resid_post", 0].clone()
+    for row, chains in enumerate(clean.roles[:, task.roles.index("s2")]):
+        stream[row, chains] = theirs["resid_post", 0][row, chains]
+    expected = model.read(model.blocks[1](stream, model.mask))
+    torch.testing.assert_close(patch(model, task, clean, corrupted, "s2 after layer 0"), expected)
+    torch.testing.assert_close(patch(model, task, clean, corrupted, Residual("s2", 0)), expected)
+
+
+@pytest.mark.parametrize("task", [Retrieval(depth=2, n_chains=2), Retrieval(depth=1, n_chains=3)])
+def test_all_of_a_run_put_in_is_that_run_and_a_run_put_into_itself_is_itself(task):
+    clean, corrupted = pair(task)
+    model = build(task)
+    for places in (
+        [Residual(role, -1) for role in task.roles],
+        [f"{role} after layer 0" for role in task.roles],
+        [f"{role} embedded" for role in task.roles] + ["L0.H0", "L1.H1", "L0.H1 s0←s2"],
+    ):
+        whole = patch(model, task, clean, corrupted, places)
+        torch.testing.assert_close(whole, model(corrupted.inputs))
+        torch.testing.assert_close(patch(model, task, clean, clean, places), model(clean.inputs))
+
+
+@pytest.mark.parametrize("construction", ["doubling", "sequential"])
+def test_of_all_paths_those_of_the_compiled_circuit_have_an_effect(construction):
+    known = compiled(3, construction)
+    clean, corrupted = pair(known.task, 16)
+    effects = patch_all(known.model, known.task, clean, corrupted, "paths")
+    assert len(effects.sites) == known.model.n_layers * 21
+    largest = effects.normalised.amax(1)
+    found = {site for site, effect in zip(effects.sites, largest, strict=True) if effect > 0.01}
+    assert found == known.required
+    assert (largest[largest > 0.01] > 0.7).all()
+
+
+def test_what_a_role_carries_is_gone_once_it_has_been_read():
+    known = compiled(3)
+    clean, corrupted = pair(known.task, 32)
+    effects = patch_all(known.model, known.task, clean, corrupted, "roles")
+    assert len(effects.sites) == 7 * 4
+    names = map(str, effects.sites)
+    carried = dict(zip(names, effects.normalised > 0.5, strict=True))
+    assert carried["s4 embedded"].tolist() == [False, True, True]
+    for stage in ("after layer 0", "after layer 1"):
+        assert carried[f"s4 {stage}"].tolist() == [False, True, True]
+    assert carried["s4 after layer 2"].tolist() == [False] * 3
+    assert carried["s3 embedded"].tolist() == [False, True, True]
+    assert carried["s3 after layer 0"].tolist() == [False] * 3
+    assert carried["s0 after layer 2"].tolist() == [True] * 3
+    torch.testing.assert_close(
+        torch.tensor(list(effects["s0 after layer 2"].values())), torch.ones(3)
+    )
+
+
+def test_losses_are_those_of_the_clean_targets():
+    known = compiled(2)
+    clean, corrupted = pair(known.task, 32)
+    effects = patch_all(known.model, known.task, clean, corrupted, ["L0.H0", (1, 0)])
+    loss = known.task.targets.partial_losses
+    torch.testing.assert_close(effects.clean, loss(known.model(clean.inputs), clean.targets))
+    torch.testing.assert_close(
+        effects.corrupted, loss(known.model(corrupted.inputs), clean.targets)
+    )
+    said = patch(known.model, known.task, clean, corrupted, "L1.H0")
+    patched = loss(said, clean.targets)
+    torch.testing.assert_close(effects.patched[1], patched)
+    share = (patched - effects.clean) / (effects.corrupted - effects.clean)
+    assert effects["L1.H0"] == pytest.approx(dict(zip(("x_1", "x_2"), share.tolist(), strict=True)))
+    lines = str(effects).splitlines()
+    assert lines[0].split() == ["x_1", "x_2"]
+    assert lines[2].split() == ["L1.H0", *(f"{effect:z.2f}" for effect in share.tolist())]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_heads_are_patched_one_by_one_and_nothing_is_no_error():
+    task = Retrieval(depth=1, n_chains=2)
+    clean, corrupted = pair(task)
+    effects = patch_all(build(task), task, clean, corrupted, "heads")
+    assert effects.sites == ((0, 0), (0, 1), (1, 0), (1, 1))
+    none = patch_all(build(task), task, clean, corrupted, [])
+    assert none.normalised.shape == (0, 1)
+    assert str(none).split() == ["x_1"]
+
+
+def test_tokens_can_be_patched_along_relations_that_are_no_roles():
+    task = Hops(asked=(1,), n_places=12)
+    first, chosen = task.draw(8, torch.Generator().manual_seed(0))
+    clean = task.assemble((first, chosen))
+    renamed = torch.cat([(first[:, :1] + 1) % task.n_symbols, first[:, 1:]], dim=1)
+    corrupted = task.assemble((renamed, chosen))  # every symbol is the next one
+    model = build(task)
+    effects = patch_all(model, task, clean, corrupted, ["L1.H0 find^1", "L0.H1 previous token"])
+    assert effects.normalised.isfinite().all()
+    other = task.sample(8, torch.Generator().manual_seed(1))
+    with pytest.raises(HeadwayError, match=r"^corrupted: find\^1 must lead where it leads in clea"):
+        patch(model, task, clean, other, "L1.H0 find^1")
+
+
+@pytest.mark.parametrize(
+    ("site", "told"),
+    [
+        ("L1.H0s0←s2", "site = 'L1.H0s0←s2' is not allowed: it must be a path, L1.H0 s0←s2, a"),
+        ("s2", "site = 's2' is not allowed"),
+        ("L2.H0", "site = 'L2.H0' is not allowed: it must be of 2 layers and 2 heads in each"),
+        ("L0.H2 s0←s2", "site = 'L0.H2 s0←s2' is not allowed: it must be of 2 layers"),
+        ("L0.H0 s0←s9", "path = 's0←s9' is not allowed"),
+        ("L0.H0 s4←s0", "path = 's4←s0' is not allowed: it must be .* mask lets it see"),
+        (
+            "s9 embedded",
+            r"site = 's9 embedded' is not allowed: it must be of one of the roles \(s0",
+        ),
+        ("s0 after layer 2", "site = 's0 after layer 2' is not allowed"),
+        (Residual("s0", -2), "is not allowed"),
+    ],
+)
+def test_what_is_no_site_is_refused_in_one_line(site, told):
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = pair(task)
+    with pytest.raises(HeadwayError, match=f"^[^\n]*{told}[^\n]*$"):
+        patch(build(task), task, clean, corrupted, site)
+
+
+def test_other_layouts_and_kinds_are_refused():
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = pair(task)
+    model = build(task)
+    with pytest.raises(HeadwayError, match="roles must stand where they stand in clean"):
+        patch(model, task, clean, pair(task, seed=1)[0], "L0.H0")
+    with pytest.raises(
+        HeadwayError, match=r"inputs = \[4, 10, 8\] is not .* as clean, \[16, 10, 8\]"
+    ):
+        patch(model, task, clean, corrupted.part(slice(4)), "L0.H0")
+    with pytest.raises(HeadwayError, match="at = 'layers' is not allowed: it must be paths, heads"):
+        patch_all(model, task, clean, corrupted, "layers")

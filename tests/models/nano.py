@@ -1,0 +1,88 @@
+"""A small model written as in nanoGPT, and as is usual today, with attention of several kinds."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+LENGTH, WIDTH = 6, 16
+
+
+@torch.library.custom_op("headway_tests::flash_attn", mutates_args=())
+def flash_attn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention that torch knows nothing of but its name."""
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+class Rope(nn.Module):
+    """Turns pairs of numbers by angles that grow with the position."""
+
+    def forward(self, x):
+        half = x.shape[-1] // 2
+        speeds = 100.0 ** -(torch.arange(half) / half)
+        angles = torch.arange(x.shape[-2])[:, None] * speeds
+        first, second = x.chunk(2, -1)
+        cos, sin = angles.cos(), angles.sin()
+        turned = torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+        return turned.to(x.dtype)
+
+
+class Block(nn.Module):
+    """As in nanoGPT: RMSNorm, rotary positions, keys shared by heads, SwiGLU."""
+
+    def __init__(self, kind, n_heads):
+        super().__init__()
+        self.kind, self.d_head = kind, 8
+        self.norm1, self.norm2 = nn.RMSNorm(WIDTH), nn.RMSNorm(WIDTH)
+        self.query = nn.Linear(WIDTH, n_heads * self.d_head, bias=False)
+        self.key, self.value = (nn.Linear(WIDTH, self.d_head, bias=False) for _ in range(2))
+        self.out = nn.Linear(n_heads * self.d_head, WIDTH, bias=False)
+        self.gate, self.up = (nn.Linear(WIDTH, 3 * WIDTH, bias=False) for _ in range(2))
+        self.down = nn.Linear(3 * WIDTH, WIDTH, bias=False)
+        self.rope = Rope()
+
+    def attend(self, query, key, value):
+        if self.kind == "sdpa":
+            return F.scaled_dot_product_attention(
+                query, key, value, is_causal=True, enable_gqa=True
+            )
+        key, value = (x.expand_as(query) for x in (key, value))
+        if self.kind == "custom":
+            return flash_attn(query, key, value)
+        if self.kind == "linear":
+            states = torch.einsum("bhkd,bhke->bhde", key, value)
+            return torch.einsum("bhqd,bhde->bhqe", query, states)
+        if self.kind == "einsum":
+            scores = torch.einsum("bhqd,bhkd->bhqk", query, key)
+        else:
+            scores = query @ key.transpose(-2, -1)
+        length = query.shape[-2]
+        future = torch.ones(length, length, dtype=torch.bool).triu(1)
+        scores = (scores / math.sqrt(self.d_head)).masked_fill(future, -torch.inf)
+        self.pattern = scores.sigmoid() if self.kind == "sigmoid" else scores.softmax(dim=-1)
+        return self.pattern @ value
+
+    def forward(self, x):
+        normed, shape = self.norm1(x), (*x.shape[:2], -1, self.d_head)
+        maps = (self.query, self.key, self.value)
+        query, key, value = (m(normed).view(shape).transpose(1, 2) for m in maps)
+        carried = self.attend(self.rope(query), self.rope(key), value)
+        x = x + self.out(carried.transpose(1, 2).flatten(2))
+        normed = self.norm2(x)
+        return x + self.down(F.silu(self.gate(normed)) * self.up(normed))
+
+
+class Nano(nn.Module):
+    """A model as one would write it oneself: a block for each kind of attention."""
+
+    def __init__(self, *kinds, n_heads=(2, 2)):
+        super().__init__()
+        torch.manual_seed(0)
+        blocks = zip(kinds, n_heads[: len(kinds)], strict=True)
+        self.blocks = nn.Sequential(*(Block(kind, heads) for kind, heads in blocks))
+        for weight in self.parameters():
+            nn.init.normal_(weight, std=0.5)
+
+    def forward(self, x):
+        return self.blocks(x)

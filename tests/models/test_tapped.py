@@ -1,0 +1,263 @@
+"""A tap for any module: what it hands out is the pattern, and what it is given is used."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from nano import LENGTH, WIDTH, Nano
+from torch import nn
+
+from headway.models import Tappable, Transformer, TransformerConfig, attention_patterns, tapped
+from headway.models.interception import Interception
+
+CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
+X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "softmax", "einsum"])
+def test_a_model_of_ones_own(kind):
+    model, reference = Nano(kind, kind), Nano("softmax", "softmax")
+    expected = reference(X)
+    seen = {}
+    wrapped = tapped(model, X[:1])
+    found = wrapped(X, lambda layer, pattern: seen.setdefault(layer, pattern).clone())
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    assert (wrapped.n_layers, wrapped.n_heads) == (2, 2)
+    assert sorted(seen) == [0, 1]
+    for layer, block in enumerate(reference.blocks):
+        torch.testing.assert_close(seen[layer], block.pattern, atol=1e-5, rtol=0)
+        assert block.pattern.std() > 0.2  # there is something to see
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "softmax", "einsum"])
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_head_without_a_pattern_is_gone(kind, layer):
+    model = Nano(kind, kind)
+    without = copy.deepcopy(model)
+    with torch.no_grad():
+        without.blocks[layer].out.weight[:, 8:] = 0
+    found = tapped(model)(X, zeroed(layer, 1))
+    torch.testing.assert_close(found, without(X), atol=1e-5, rtol=0)
+    assert not torch.allclose(found, model(X), atol=1e-2)
+
+
+def zeroed(layer, head):
+    def tap(at, pattern):
+        return pattern.index_fill(1, torch.tensor(head), 0) if at == layer else pattern
+
+    return tap
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "softmax"])
+def test_a_pattern_of_another_type_is_taken(kind):
+    wrapped = tapped(Nano(kind), X)
+    found = wrapped(X, lambda _, pattern: pattern.double())
+    torch.testing.assert_close(found, wrapped(X), atol=1e-5, rtol=0)
+
+
+def test_gradients_reach_the_pattern():
+    """Of the output by a head's strength; the oracle is a difference of two outputs."""
+    model = Nano("sdpa", "softmax").double()
+    wrapped = tapped(model, X.double())
+    x = X.double()
+
+    def output(strength):
+        def tap(layer, pattern):
+            return pattern * torch.stack([strength, torch.ones_like(strength)])[:, None, None]
+
+        return wrapped(x, tap).square().sum()
+
+    strength = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(output(strength), strength)
+    step = torch.tensor(1e-5, dtype=torch.float64)
+    measured = (output(strength + step) - output(strength - step)) / (2 * step)
+    assert slope.item() == pytest.approx(measured.item(), rel=1e-6)
+
+
+class Attends(nn.Module):
+    """One call of `scaled_dot_product_attention`, with two heads of keys for four of queries."""
+
+    def __init__(self, grouped=False, **options):
+        super().__init__()
+        self.grouped, self.options = grouped, options
+
+    def forward(self, x):
+        query = x.view(*x.shape[:2], 4, -1).transpose(1, 2)
+        key = query.flip(1)[:, :2] if self.grouped else query.flip(1)
+        return F.scaled_dot_product_attention(query, key, value=key * 2, **self.options).transpose(
+            1, 2
+        )
+
+
+BIAS = torch.randn(4, LENGTH, LENGTH, generator=torch.Generator().manual_seed(1))
+LONELY = CAUSAL & (torch.arange(LENGTH) != 2)[:, None]  # the third query has no key
+OPTIONS = {
+    "plain": {},
+    "causal": {"is_causal": True, "scale": 0.3},
+    "bool": {"attn_mask": CAUSAL},
+    "float": {"attn_mask": BIAS},
+    "minus infinity": {"attn_mask": BIAS.masked_fill(~CAUSAL, -torch.inf), "scale": 2.0},
+    "grouped": {"grouped": True, "enable_gqa": True, "is_causal": True},
+    "no key": {"attn_mask": LONELY},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_attention_in_the_open_is_that_of_torch(name):
+    module, rows = Attends(**OPTIONS[name]), []
+    found = tapped(module, X)(X, lambda _, pattern: rows.append(pattern.sum(-1)) or pattern)
+    torch.testing.assert_close(found, module(X), atol=1e-6, rtol=0)
+    expected = torch.ones(3, 4, LENGTH)
+    if name == "no key":
+        expected[:, :, 2] = 0
+    torch.testing.assert_close(rows[0], expected)
+
+
+def test_half_precision_is_weighed_in_single():
+    module, dtypes = Attends(is_causal=True), []
+    x = X.bfloat16()
+    found = tapped(module, x)(x, lambda _, pattern: dtypes.append(pattern.dtype) or pattern)
+    assert found.dtype == torch.bfloat16
+    assert dtypes == [torch.float32]
+    torch.testing.assert_close(found.float(), module(x.float()), atol=0.03, rtol=0)
+
+
+class Cast(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return self.inner(x)
+
+
+def test_autocast_does_not_round_the_pattern():
+    module, x, seen = Cast(Attends()), X.bfloat16().float(), []
+    found = tapped(module, x)(x, lambda _, pattern: seen.append(pattern) or pattern)
+    assert found.dtype == module(x).dtype == torch.bfloat16
+    tapped(Attends(), x)(x, lambda _, pattern: seen.append(pattern) or pattern)
+    torch.testing.assert_close(seen[0], seen[1], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "softmax"])
+def test_a_model_that_rounds_inside(kind):
+    module = Cast(Nano(kind, kind))
+    expected = module(X)
+    assert expected.dtype == torch.float32
+    found = tapped(module, X)(X, lambda _, pattern: pattern.clone())
+    torch.testing.assert_close(found, expected, atol=0.03 * expected.abs().max().item(), rtol=0)
+    with Interception(lambda _, pattern: pattern, 3, LENGTH) as seen:
+        module(X)
+    assert seen.dtypes == {torch.bfloat16}
+
+
+class SelfAttention(nn.Module):
+    """`MultiheadAttention` of a sequence to itself, batch first on the outside."""
+
+    def __init__(self, need_weights, batch_first, mask, **options):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner = nn.MultiheadAttention(WIDTH, 4, batch_first=batch_first, **options)
+        self.need_weights, self.mask, self.batch_first = need_weights, mask, batch_first
+
+    def both(self, x, need_weights, average):
+        x = x * 3 if self.batch_first else x.transpose(0, 1) * 3
+        found, pattern = self.inner(
+            *(x, x, x),
+            need_weights=need_weights,
+            attn_mask=self.mask,
+            average_attn_weights=average,
+        )
+        return found if self.batch_first else found.transpose(0, 1), pattern
+
+    def forward(self, x):
+        return self.both(x, self.need_weights, average=True)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("mask", [None, ~CAUSAL, BIAS[0]], ids=["no mask", "bool", "float"])
+@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True, "add_zero_attn": True}], ids=str)
+def test_multihead_attention(need_weights, batch_first, mask, options):
+    module = SelfAttention(need_weights, batch_first, mask, **options).eval()
+    without = copy.deepcopy(module)
+    seen = []
+    with torch.no_grad():
+        without.inner.out_proj.weight[:, 4:8] = 0
+        expected, pattern = module.both(X, need_weights=True, average=False)
+        wrapped = tapped(module, X)
+        found = wrapped(X, lambda _, pattern: seen.append(pattern) or pattern.clone())
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(seen, [pattern], atol=1e-5, rtol=0)
+        found = wrapped(X, zeroed(0, 1))
+        torch.testing.assert_close(found, without(X)[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_an_encoder_is_kept_from_its_fast_path(norm_first):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True, norm_first=norm_first)
+    module = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).eval()
+    without = copy.deepcopy(module)
+    with torch.no_grad():
+        without.layers[1].self_attn.out_proj.weight[:, 12:] = 0
+        wrapped = tapped(module, X)
+        assert (wrapped.n_layers, wrapped.n_heads) == (3, 4)
+        torch.testing.assert_close(
+            wrapped(X, lambda _, pattern: pattern), module(X), atol=1e-5, rtol=0
+        )
+        torch.testing.assert_close(wrapped(X, zeroed(1, 3)), without(X), atol=1e-5, rtol=0)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_an_encoder_with_padding():
+    """Its fast path gives zeros at padding, where any other gives numbers that nobody reads."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True)
+
+    class Padded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.TransformerEncoder(layer, 2)
+
+        def forward(self, x):
+            return self.inner(x, src_key_padding_mask=(torch.arange(LENGTH) > 3).expand(len(x), -1))
+
+    module, seen = Padded().eval(), []
+    with torch.no_grad():
+        found = tapped(module, X)(X, lambda _, pattern: seen.append(pattern) or pattern)
+        torch.testing.assert_close(found[:, :4], module(X)[:, :4], atol=1e-5, rtol=0)
+    assert not seen[0][..., 4:].any()
+    torch.testing.assert_close(seen[0].sum(-1), torch.ones(3, 4, LENGTH))
+
+
+def test_headways_own_model_has_the_same_tap_either_way():
+    config = TransformerConfig(n_layers=3, n_heads=2, d_model=16)
+    model = Transformer(config, d_input=WIDTH, d_target=4, n_positions=LENGTH, n_read=2)
+    seen = []
+    wrapped = tapped(model, X)
+    found = wrapped(X, lambda _, pattern: seen.append(pattern) or pattern)
+    expected = attention_patterns(model, X).unbind(1)
+    torch.testing.assert_close(found, model(X))
+    torch.testing.assert_close(seen[:2], list(expected[:2]))
+    torch.testing.assert_close(seen[2], expected[2][:, :, -2:])  # the last layer where it is read
+    for one in (model, wrapped):
+        assert isinstance(one, Tappable)
+        assert (one.n_layers, one.n_heads) == (3, 2)
+    assert not isinstance(nn.Linear(1, 1), Tappable)
+
+
+def test_the_wrapper_is_the_module_otherwise():
+    module = Nano("sdpa")
+    wrapped = tapped(module)
+    assert torch.equal(wrapped(X), module(X))
+    assert list(wrapped.state_dict()) == list(module.state_dict())
+    other = Nano("softmax")
+    nn.init.zeros_(other.blocks[0].out.weight)
+    wrapped.load_state_dict(other.state_dict())
+    assert not module.blocks[0].out.weight.any()
+    assert {id(weight) for weight in wrapped.parameters()} == set(map(id, module.parameters()))
+    assert not wrapped.eval().module.training
+    assert wrapped.double()(X.double(), lambda _, pattern: pattern).dtype == torch.float64

@@ -1,0 +1,250 @@
+"""What cannot be tapped is said in one line."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from nano import LENGTH, WIDTH, Nano
+from torch import nn
+
+from headway.errors import HeadwayError
+from headway.models import interception, tapped
+
+X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
+
+
+def unchanged(layer, pattern):
+    return pattern
+
+
+def refusal(module, inputs=X):
+    """What is said at once, and the same at the first call with a tap."""
+    with pytest.raises(HeadwayError) as at_once:
+        tapped(module, inputs)
+    with pytest.raises(HeadwayError) as later:
+        tapped(module)(inputs, unchanged)
+    assert str(at_once.value) == str(later.value)
+    assert "\n" not in str(at_once.value)
+    return str(at_once.value)
+
+
+def test_no_attention():
+    class Mixes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.eye(WIDTH))
+
+        def forward(self, x):
+            return (x @ self.weight).softmax(-1)
+
+    assert refusal(Mixes()) == (
+        "no attention was seen: Mixes calls neither scaled_dot_product_attention nor a softmax "
+        "over keys"
+    )
+
+
+def test_linear_attention():
+    """Its products are [feature, feature], which says more where these may be positions."""
+    assert refusal(Nano("linear", "linear")) == (
+        "attention is not a softmax over keys (the last dimension): the scores of "
+        "torch.functional.einsum to [2, 2, 8, 8] went into torch.functional.einsum to [2, 2, 6, 8] "
+        "without one"
+    )
+    assert refusal(Nano("linear"), torch.cat([X, X], 1)) == (
+        "no attention was seen: Nano calls neither scaled_dot_product_attention nor a softmax over "
+        "keys; the product most like scores is torch.functional.einsum to [2, 2, 8, 8]"
+    )
+
+
+@pytest.mark.parametrize("kinds", [("sigmoid",), ("sdpa", "sigmoid"), ("sigmoid", "softmax")])
+@pytest.mark.parametrize("length", [6, 8])  # 8 is the width of a value, too
+def test_attention_by_another_function(kinds, length):
+    x = torch.randn(3, length, WIDTH, generator=torch.Generator().manual_seed(0))
+    assert refusal(Nano(*kinds), x) == (
+        "attention is not a softmax over keys (the last dimension): the scores of "
+        f"torch.Tensor.matmul to [2, 2, {length}, {length}] went into torch.Tensor.matmul to "
+        f"[2, 2, {length}, 8] without one"
+    )
+
+
+def test_a_layer_of_another_function_below_one_of_softmax():
+    """The first layer's output has the shape of scores, and the second's scores come from it."""
+
+    class Hybrid(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.maps = nn.ModuleList(nn.Linear(LENGTH, LENGTH) for _ in range(3))
+
+        def forward(self, x):
+            x = x[..., :LENGTH]
+            x = x + self.maps[0]((x @ x.mT).relu() @ x)
+            query, key = self.maps[1](x), self.maps[2](x)
+            return (query @ key.mT).softmax(-1) @ x
+
+    assert "scores of torch.Tensor.matmul to [2, 6, 6] went into" in refusal(Hybrid())
+
+
+@pytest.mark.parametrize("kinds", [("custom",), ("sdpa", "custom")])
+def test_an_operator_of_another_library(kinds):
+    assert refusal(Nano(*kinds)) == (
+        "attention is no softmax that can be seen: headway_tests.flash_attn.default is called"
+    )
+
+
+def test_heads_that_differ():
+    assert refusal(Nano("sdpa", "softmax", n_heads=(2, 3))) == (
+        "heads differ from layer to layer of Nano: 2 in layer 0, 3 in layer 1"
+    )
+
+
+class Around(nn.Module):
+    """Something done to the input before, or the output after, a layer of attention."""
+
+    def __init__(self, before=None, after=None, kind="sdpa"):
+        super().__init__()
+        self.inner, self.before, self.after = Nano(kind), before, after
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        x = self.before(self, x) if self.before else x
+        x = self.inner(x)
+        return self.after(self, x) if self.after else x
+
+
+@pytest.mark.parametrize(
+    "before",
+    [lambda _, x: x + 0.1 * torch.randn_like(x), lambda self, x: x + 0.1 * self.calls],
+    ids=["noise", "state"],
+)
+def test_two_calls_that_differ(before):
+    assert refusal(Around(before)) == (
+        "Around keeps state between calls or draws at random: two calls with the same inputs differ"
+    )
+
+
+def test_attention_that_is_not_computed_as_torch_does(monkeypatch):
+    """What a torch of the future may do differently is noticed."""
+    monkeypatch.setattr(interception, "_softmax_of", lambda scores, *_: scores.softmax(-1))
+    assert refusal(Nano("sdpa")) == (
+        "the output of Nano changes when its attention is computed openly"
+    )
+
+
+def test_a_cache_that_changes_the_pattern_alone():
+    class Cached(nn.Module):
+        kept: tuple = ()
+
+        def forward(self, x):
+            self.kept = (*self.kept, x)
+            keys = torch.cat(self.kept, 1)
+            return F.scaled_dot_product_attention(x, keys, keys)
+
+    assert refusal(Cached()).startswith("Cached keeps state between calls")
+
+
+def test_a_softmax_over_queries():
+    class Wrong(nn.Module):
+        def forward(self, x):
+            return (x @ x.mT).softmax(1).mT @ x
+
+    assert refusal(Wrong()) == (
+        "attention is not a softmax over keys (the last dimension): the scores of "
+        "torch.Tensor.matmul to [2, 6, 6] went into torch.Tensor.matmul to [2, 6, 16] without one"
+    )
+
+
+@pytest.mark.parametrize("where", ["sdpa", "module", "encoder"])
+def test_dropout(where):
+    class Drops(nn.Module):
+        def forward(self, x):
+            return F.scaled_dot_product_attention(x, x, x, dropout_p=0.1 * self.training)
+
+    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True)
+    module = {"sdpa": Drops(), "module": nn.Sequential(nn.Dropout(0.1), Nano("sdpa"))}
+    module["encoder"] = nn.TransformerEncoder(layer, 1)
+    expected = "dropout is on (p = 0.1): call .eval() on the module that is tapped"
+    assert refusal(module[where]) == expected
+    assert tapped(module[where].eval(), X).n_layers == 1
+
+
+def test_batch_second():
+    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32)
+    module = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
+    assert refusal(module) == (
+        "shape of a pattern = [6, 4, 2, 2] is not allowed: it must be [batch, head, query, key] "
+        "with a batch of 2"
+    )
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_heads_before_sequences(batch):
+    class HeadsFirst(nn.Module):
+        def forward(self, x):
+            rows = torch.cat(x.chunk(2, -1))  # [head * batch, position, feature]
+            mixed = torch.bmm(torch.bmm(rows, rows.mT).softmax(-1), rows)
+            return torch.cat(mixed.chunk(2), -1)
+
+    assert refusal(HeadsFirst(), X[:batch]) == (
+        "heads of HeadsFirst cannot be told from sequences: the pattern of a sequence changes with "
+        "the rest of its batch"
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "kind"),
+    [
+        (lambda _, x: x.argmax(-1), "Tensor"),
+        (lambda _, x: {"logits": x}, "dict"),
+        (lambda _, x: (), "tuple"),
+    ],
+    ids=["whole numbers", "dict", "empty"],
+)
+def test_outputs_of_another_kind(after, kind):
+    assert refusal(Around(after=after)) == (
+        f"the output of Around is a {kind}: it must be a floating-point tensor, a tuple that "
+        "starts with one, or an object with .logits"
+    )
+
+
+def test_inputs_of_another_shape():
+    for inputs in (X[0, 0], X[:0], X[..., None]):
+        shape = list(inputs.shape)
+        assert refusal(Nano("sdpa"), inputs).startswith(f"shape of inputs = {shape} is not allowed")
+
+
+def test_layers_and_heads_before_they_are_known():
+    wrapped = tapped(Nano("sdpa"))
+    for name in ("n_layers", "n_heads"):
+        with pytest.raises(HeadwayError, match="layers and heads of Nano are not known yet"):
+            getattr(wrapped, name)
+    wrapped(X)
+    with pytest.raises(HeadwayError, match="not known yet"):
+        _ = wrapped.n_layers
+    wrapped(X, unchanged)
+    assert (wrapped.n_layers, wrapped.n_heads) == (1, 2)
+
+
+def test_a_model_that_changes_its_layers():
+    module = Nano("sdpa", "sdpa")
+    wrapped = tapped(module, X)
+    del module.blocks[1]
+    with pytest.raises(HeadwayError, match=r"heads by layer = \[2\] is not .* \[2, 2\], as at"):
+        wrapped(X, unchanged)
+
+
+def test_a_tap_that_returns_another_shape():
+    with pytest.raises(HeadwayError, match=r"layer 0 = \[3, 2, 6\] is not .* \[3, 2, 6, 6\], that"):
+        tapped(Nano("softmax"), X)(X, lambda _, pattern: pattern[..., 0])
+
+
+def test_an_error_of_a_tap_leaves_nothing_behind():
+    wrapped = tapped(Nano("sdpa"), X)
+    before = wrapped(X, unchanged)
+
+    def fail(layer, pattern):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        wrapped(X, fail)
+    assert torch.equal(wrapped(X, unchanged), before)
+    assert not torch.overrides.has_torch_function((X,))

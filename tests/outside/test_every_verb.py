@@ -1,0 +1,84 @@
+"""Tasks that others wrote, in files that import headway alone, through every verb."""
+
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import headway
+from headway.cli import main
+from headway.report.cells import cell
+from headway.report.server import Server
+from headway.tasks import task_in
+
+HERE = Path(__file__).parent
+SMALL = (
+    *("model.d_model=16", "model.n_heads=1", "model.d_mlp=16", "training.steps=20"),
+    *("training.eval_every=10", "training.checkpoint_every=10", "training.eval_examples=32"),
+)
+TASKS = {"assignments": "depth=1", "reassigned": "n_keys=2", "sums": "terms=2"}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_they_are_short_and_import_headway_alone(name):
+    lines = (HERE / f"{name}.py").read_text().splitlines()
+    body = [line for line in lines if line.strip()]
+    imports = {line.split()[1] for line in lines if line.startswith(("import", "from"))}
+    assert len(body) <= 45
+    assert imports == {"dataclasses", "torch", "headway"}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file, field = str(HERE / f"{name}.py"), TASKS[name]
+
+    def told(*words: str) -> str:
+        main(list(words))
+        return capsys.readouterr().out
+
+    assert name in told("check", file, field)
+    told("train", file, field, *SMALL, "--folder", "runs/one")
+    assert "L0.H0" in told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
+    told("emergence", "runs/one")
+    told("report", "runs/one")
+    page = Path("runs/one/report.html").read_text()
+    task = headway.Run.open("runs/one").task
+    assert task.targets.loss_name in page
+    assert "</html>" in page
+    words = ("--grid", "seed=0,1", field, *SMALL, "--folder", "runs/many", "--workers", "1")
+    told("sweep", file, *words)
+    assert told("runs", "runs").count("done") >= 3
+    first, second = sorted(p for p in Path("runs/many").iterdir() if p.is_dir())
+    told("report", str(first), str(second))
+    told("report", "runs/many")
+    found = headway.discover("runs/one", threshold=100.0, sequences=16, trials=False)
+    assert "headway" in cell(found)
+    with Server(Path("runs"), 0) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        with urllib.request.urlopen(f"{server.url}") as answer:
+            listed = answer.read().decode()
+        server.shutdown()
+    assert name in listed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "fields", "paths"),
+    [
+        ("assignments", {"depth": 2}, {"s0←s2", "s2←s1"}),
+        ("reassigned", {}, {"query←value", "value←key"}),
+        ("sums", {}, {"1 back", "2 back"}),
+    ],
+)
+def test_they_are_learnt_and_their_circuit_is_found(name, fields, paths, tmp_path):
+    task = task_in(str(HERE / f"{name}.py"))(**fields)
+    run = headway.train(headway.own(task, seed=3), tmp_path / "run")
+    found = headway.discover(run)
+    assert found.faithful, found.replaced_loss
+    relations = {path.relation for path in found.circuit.paths}
+    assert paths <= relations
+    timeline = headway.emergence(run, found)
+    assert any(path.born is not None for path in timeline.paths)

@@ -1,0 +1,123 @@
+"""A GPT that others wrote, trained by a plain loop of one's own, and recorded."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import headway
+from headway.cli import main
+from headway.errors import HeadwayError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from nanogpt import GPT
+
+TASK = headway.Hops(asked=(1,), n_symbols=8, n_places=32)
+
+
+def train(model, recorder, seed, steps):
+    """Forty lines of nanoGPT, in short."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1, betas=(0.9, 0.99))
+    rate = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min(1, (step + 1) / 50) * min(1, (steps - step) / (steps / 2))
+    )
+    generator = torch.Generator().manual_seed(seed)
+    for step in range(steps + 1):
+        batch = TASK.sample(32, generator)
+        logits = model(batch.inputs)[:, -TASK.n_read :]
+        loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
+        if step % 50 == 0:
+            recorder.save(step, loss)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rate.step()
+
+
+def recorded(folder, seed, steps):
+    torch.manual_seed(seed)
+    model = GPT()
+    with headway.Recorder(folder, model, TASK) as recorder:
+        train(model, recorder, seed, steps)
+    return headway.discover(folder, ablation="uniform")
+
+
+def is_induction(found):
+    """Whether a head reads the previous token, and one above it what followed last time."""
+    layers = {}
+    for path in found.circuit.paths:
+        layers.setdefault(path.relation, set()).add(path.layer)
+    return layers.get("previous token") == {0} and layers.get("find^1") == {1}
+
+
+def test_the_induction_circuit_is_found_dated_and_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    found = recorded("runs/nano", seed=0, steps=400)
+    assert found.faithful, found.replaced_loss
+    assert is_induction(found)
+    timeline = headway.emergence("runs/nano", found)
+    assert all(0 < path.born <= 400 for path in timeline.paths if path.born is not None)
+    assert timeline.hops["hop 1"] < 400
+    for words in (["circuit", "runs/nano", "--ablation", "uniform"], ["emergence", "runs/nano"]):
+        main(words)
+        assert "find^1" in capsys.readouterr().out
+    main(["report", "runs/nano"])
+    page = Path("runs/nano/report.html").read_text()
+    assert "find^1" in page
+    assert "parameters" in page
+    with pytest.raises(HeadwayError, match="module of your own"):
+        headway.Run.open("runs/nano").transformer()
+
+
+def test_a_model_that_cannot_be_built_is_told(tmp_path):
+    def build():
+        return GPT(width=32)
+
+    model = build()
+    with headway.Recorder(tmp_path / "run", model, TASK) as recorder:
+        recorder.save(0, 1.0)
+    with pytest.raises(HeadwayError, match=r"recorded without a way to build it"):
+        headway.Run.open(tmp_path / "run").model()
+    again = headway.Run.open(tmp_path / "run", build=build).model()
+    inputs = TASK.sample(2, torch.Generator().manual_seed(0)).inputs
+    torch.testing.assert_close(again(inputs), model(inputs))
+    with pytest.raises(HeadwayError, match=r"^build = .* is not allowed: it must be"):
+        headway.Recorder(tmp_path / "other", model, TASK, build=build)
+
+
+def test_steps_must_grow(tmp_path):
+    with headway.Recorder(tmp_path / "run", GPT(), TASK) as recorder:
+        recorder.save(10, 1.0)
+        with pytest.raises(HeadwayError, match=r"^step = 10 is not allowed"):
+            recorder.save(10, 1.0)
+    assert headway.Run.open(tmp_path / "run").status == "done"
+
+
+def test_a_loop_that_fails_leaves_what_it_saved(tmp_path):
+    def loop():
+        with headway.Recorder(tmp_path / "run", GPT(), TASK) as recorder:
+            recorder.save(10, 1.0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
+    run = headway.Run.open(tmp_path / "run")
+    assert run.status == "failed"
+    assert "ZeroDivisionError" in run.outcome()["message"]
+    assert run.checkpoint_steps() == [10]
+
+
+def test_a_model_that_does_not_answer_the_task_is_refused(tmp_path):
+    with pytest.raises(HeadwayError, match="outputs' shape"):
+        headway.Recorder(tmp_path / "run", GPT(vocabulary=12), TASK)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 20))
+def test_in_every_seed(seed, tmp_path):
+    found = recorded(tmp_path / "run", seed, steps=1000)
+    assert found.faithful, found.replaced_loss
+    assert is_induction(found)

@@ -1,0 +1,294 @@
+"""Every path of a circuit clamped in a training of its own: what is trained, measured and shown."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from tiny_runs import ANY_LOSS, tiny_config
+
+from headway.circuits import (
+    Circuit,
+    Path,
+    Paths,
+    Uniform,
+    discover,
+    saved_discovery,
+    saved_timeline,
+)
+from headway.circuits.agreement import Pair
+from headway.circuits.dependence import (
+    Dependence,
+    Grown,
+    Training,
+    dependence,
+    grown_in,
+    saved_dependence,
+)
+from headway.cli import main
+from headway.errors import HeadwayError
+from headway.report import write_report
+from headway.report.figures import save_figures
+from headway.sweeps import LocalEngine, depend
+from headway.sweeps.depend import clamped_plan, require_comparable, schedule
+from headway.tasks import Retrieval
+from headway.training import Run, fast, held_out, train
+
+
+@pytest.fixture(scope="module")
+def asked(finished, tmp_path_factory):
+    """A run whose dependences were measured; nobody may write to its folder."""
+    run = Run.open(shutil.copytree(finished.folder, tmp_path_factory.mktemp("asked") / "run"))
+    depend(run, engine=LocalEngine(1))
+    return run
+
+
+@pytest.fixture
+def mine(asked, tmp_path):
+    """A copy of it, to do anything to."""
+    return Run.open(shutil.copytree(asked.folder, tmp_path / "mine"))
+
+
+def outcomes(run):
+    files = run.folder.glob("*/*/outcome.json")
+    return {path.parent.name: path.stat().st_mtime_ns for path in files}
+
+
+def test_every_path_is_clamped_and_every_other_measured(asked):
+    found, paths = saved_dependence(asked), saved_discovery(asked).circuit.paths
+    assert found is not None
+    assert [training.clamped for training in found.clamped] == paths == found.circuit
+    assert {(pair.clamped, pair.other) for pair in found.pairs} == {
+        (p, q) for p in paths for q in paths if p != q
+    }
+    for training in found.clamped:
+        run = Run.open(asked.folder / "clamped" / str(training.clamped))
+        free, config = asked.config, run.config
+        assert config.training.clamped == (str(training.clamped),)
+        undone = replace(config.training, clamped=(), patience=free.training.patience)
+        assert replace(config, training=undone) == free
+        assert training.loss == (run.outcome() or {})["test_loss"]
+        assert training.partial == run.metrics()[-1]["partial"]
+    assert Dependence.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_the_free_run_is_measured_as_emergence_does(asked):
+    timeline = saved_timeline(asked)
+    circuit = saved_discovery(asked).circuit.paths
+    batch = held_out(asked.task, timeline.sequences, asked.config.seed, "cpu", "emergence")
+    with asked.computing():
+        free = grown_in(asked, None, circuit, batch, lambda: None)
+    assert [(h.path, h.born) for h in timeline.paths] == [(g.path, g.born) for g in free.paths]
+    ends = [history.attention[-1] for history in timeline.paths]
+    assert [grown.attention for grown in free.paths] == pytest.approx(ends)
+    assert free.hops == timeline.hops
+
+
+def test_attention_is_measured_with_the_clamp_in_place(asked):
+    path = saved_discovery(asked).circuit.paths[-1]
+    run = Run.open(asked.folder / "clamped" / str(path))
+    batch = held_out(run.task, 8, 0, "cpu", "emergence")
+    ghost = Path.of(path.layer, path.head, path.relation)
+    (seen,) = grown_in(run, None, [ghost], batch, lambda: None).paths
+    assert seen.attention == 0.0
+
+
+def test_what_is_trained_is_not_trained_again(mine):
+    before = outcomes(mine)
+    assert len(before) == 3
+    gone = next(iter(before))
+    shutil.rmtree(mine.folder / "clamped" / gone)
+    boards = []
+    depend(mine, engine=LocalEngine(1), training=lambda board, event: boards.append(board))
+    assert boards[-1].before == {"done": 2}
+    after = outcomes(mine)
+    assert {name for name in before if before[name] != after[name]} == {gone}
+
+
+def test_some_paths_for_some_steps(mine):
+    path = saved_discovery(mine).circuit.paths[0]
+    told = []
+    found = depend(
+        *(mine.folder, [str(path).replace("←", "<-")]),
+        after=2,
+        until=4,
+        engine=LocalEngine(1),
+        measuring=lambda done, total: told.append((done, total)),
+    )
+    assert [training.clamped for training in found.clamped] == [path]
+    assert (found.after, found.until, found.throughout) == (2, 4, False)
+    assert told[-1] == (len(told), len(told))
+    late = Run.open(mine.folder / "clamped,after=2,until=4" / str(path))
+    assert same(late, mine, 2)
+    assert not same(late, mine, 4)
+    text = " ".join(str(found).split())
+    assert "after step 2 up to step 4" in text
+    others = [
+        f"{i} {path}"
+        for i, path in enumerate(found.circuit, start=1)
+        if path != found.clamped[0].clamped
+    ]
+    assert "not clamped: " + "; ".join(others) in text
+
+
+def test_what_stays_in_place_is_not_clamped(mine, capsys):
+    found = saved_discovery(mine)
+    circuit = found.circuit
+    path = circuit.paths[0]
+    both = Paths(frozenset({path.relation, "s1←s1"}))
+    data = found.to_json()
+    data["heads"] = circuit.replacing(path.at, both).to_json()
+    mine.write("circuit.json", data)
+    main(["depend", str(mine.folder), "--workers", "1"])
+    stay = Path.of(*path.at, "s1←s1")
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"not clamped, as nothing moves along them: {stay}" in text
+    saved = saved_dependence(mine)
+    assert saved is not None
+    assert [training.clamped for training in saved.clamped] == circuit.paths
+    assert set(saved.circuit) == {*circuit.paths, stay}
+    assert {pair.kind for pair in saved.pairs if pair.other == stay} == {None}
+    assert saved.predicts
+    mine.remove("emergence.json")
+    write_report(mine)
+    with pytest.raises(HeadwayError, match="one of the circuit that is no stay: L0"):
+        depend(mine, [f"L{path.layer}.H{path.head} s1<-s1"])
+
+
+def same(one, other, step):
+    there = other.transformer(step).state_dict()
+    here = one.transformer(step).state_dict()
+    return all(torch.equal(tensor, there[name]) for name, tensor in here.items())
+
+
+def test_a_clamped_training_has_the_rates_of_the_free_run(tmp_path):
+    config = tiny_config(Retrieval(depth=1, n_chains=2))
+    training = replace(config.training, steps=40, cooldown_steps=6, cooldown_below=100.0)
+    free = train(replace(config, training=training), tmp_path / "free")
+    assert free.metrics()[-1]["step"] == schedule(free) == 8
+    circuit = Circuit({(0, 0): Paths(frozenset({"s2←s1"})), (1, 0): Uniform()})
+    discovery = discover(free, circuit=circuit, threshold=ANY_LOSS, sequences=8)
+    free.write("circuit.json", discovery.to_json())
+    (planned,) = clamped_plan(free).runs.values()
+    undone = replace(planned.training, clamped=(), cooldown_below=0.0)
+    again = train(replace(planned, training=undone), tmp_path / "again")
+    assert same(free, again, 8)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"paths": ["L0.H0 s7←s8"]}, "path = 'L0.H0 s7←s8' .* one of the circuit: L0.H0"),
+        ({"paths": ["s0"]}, "must be written as L1.H0 s0←s2"),
+        ({"after": 6}, "after = 6 .* from 0 to 5: trainings take 6 steps"),
+        ({"until": 7}, "until = 7 .* from 1 to 6"),
+        ({"after": 3, "until": 3}, "until = 3 .* from 4 to 6"),
+        ({"steps": 0}, "steps = 0"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_and_nothing_is_written(run, options, complaint):
+    before = sorted(run.folder.rglob("*"))
+    with pytest.raises(HeadwayError, match=complaint):
+        depend(run, **options)
+    assert sorted(run.folder.rglob("*")) == before
+
+
+def test_runs_that_cannot_be_compared_are_refused(run, unfinished, tmp_path, capsys):
+    with pytest.raises(HeadwayError, match="no circuit yet; find it with: headway circuit"):
+        depend(unfinished)
+    outcome = run.outcome()
+    given_up = [{"step": 2, "partial": {"x_1": 0.9}}]
+    run.write("outcome.json", {**outcome, "given_up": given_up})
+    with pytest.raises(SystemExit) as stop:
+        main(["depend", str(run.folder)])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert "gave 1 attempt up" in said
+    assert "training.patience=0" in said
+    assert said.count("\n") == 1
+    run.remove("outcome.json")
+    with pytest.raises(HeadwayError, match="not done: headway train --resume"):
+        require_comparable(run)
+
+    def ended(config):
+        folder = tmp_path / "ended"
+        folder.mkdir(exist_ok=True)
+        (folder / "outcome.json").write_text(json.dumps(outcome))
+        return Run(folder, config)
+
+    with pytest.raises(HeadwayError, match=r"training\.curriculum = deepening"):
+        require_comparable(ended(fast(5)))
+    clamped = replace(fast(1).training, clamped=("L0.H0 s2←s1",))
+    with pytest.raises(HeadwayError, match=r"training.clamped = L0.H0 s2←s1: its circuit"):
+        require_comparable(ended(replace(fast(1), training=clamped)))
+    require_comparable(ended(fast(1)))
+
+
+def test_another_circuit_has_other_dependences(mine):
+    found = saved_discovery(mine)
+    fewer = found.circuit.without(found.circuit.paths[0])
+    mine.write("circuit.json", replace(found, circuit=fewer).to_json())
+    mine.remove("emergence.json")
+    with pytest.raises(HeadwayError, match=r"dependence\.json is about another circuit"):
+        write_report(mine)
+    discover(mine, threshold=ANY_LOSS, sequences=8)
+    assert saved_discovery(mine).circuit.paths != found.circuit.paths
+    assert saved_dependence(mine) is None
+
+
+P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
+
+
+def planted(*paths, formed=True):
+    """Findings in which all paths but the first form or do not, whichever other is clamped."""
+
+    def training(clamped):
+        grown = [Grown(p, 0.9 if formed or clamped is None else 0.1, 3.0, []) for p in paths]
+        left = [one for one in grown if one.path != clamped]
+        return Training(clamped, 6, 0.5, {"x_1": 0.1, "x_2": 0.9}, {"x_1": 4.0, "x_2": None}, left)
+
+    pairs = [Pair(p, q, "finds", formed) for p in paths for q in paths if p != q]
+    clamped = [training(path) for path in paths]
+    return Dependence(0, None, 6, list(paths), training(None), clamped, pairs, 8)
+
+
+def test_the_terminal_marks_what_was_not_predicted(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    said = str(planted(P, Q, formed=False))
+    assert re.findall("·!?|●!?", said.partition("● forms")[0]) == ["·", "·"]
+    assert "As predicted: 2 of 2 pairs" in " ".join(said.split())
+    said = str(planted(P, Q))
+    assert re.findall("·!?|●!?", said.partition("● forms")[0]) == ["●!", "●!"]
+    assert "As predicted: 0 of 2 pairs" in " ".join(said.split())
+    many = [Path.of(layer, 0, f"xy.y{i}←xy.x{i}") for layer in range(2) for i in range(12)]
+    assert max(map(len, str(planted(*many)).splitlines())) <= 60
+
+
+def test_measurement_that_says_nothing_is_left_out(asked):
+    circuit = saved_discovery(asked).circuit.paths
+    runs = {path: Run.open(asked.folder / "clamped" / str(path)) for path in circuit}
+    found = dependence(asked, runs, circuit, sequences=8)
+    weak = {grown.path for grown in found.free.paths if not grown.formed}
+    assert weak
+    assert all((pair.formed is None) == (pair.other in weak) for pair in found.pairs)
+
+
+def test_page_and_figures_show_it_if_it_was_asked(mine, run):
+    assert 'id="dependence"' not in write_report(run).read_text()
+    assert "dependence" not in save_figures(run)
+    page = write_report(mine).read_text()
+    assert '<a href="#dependence">Dependence</a>' in page
+    numbers = re.findall(r'<span class="no">(\d+)</span>', page)
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) == len(numbers)
+    found = saved_dependence(mine)
+    assert found is not None
+    section = page.split('id="dependence"')[1].split("</section>")[0]
+    assert section.count("<tr>") >= 2 + len(found.clamped)
+    drawn = ElementTree.parse(save_figures(mine)["dependence"]).getroot()
+    boxes = [e for e in drawn.iter() if e.tag.endswith("rect")]
+    graphs = 2 if found.predicts else 1
+    assert len(boxes) == graphs * len(found.circuit)

@@ -1,0 +1,362 @@
+"""Every task has a page: stock kinds, tasks from files, and what none of them knows is left out."""
+
+import base64
+import gzip
+import html
+import re
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from serving import serving
+from test_page import Page, page_data
+from tiny_runs import ANY_LOSS, path_names, tiny_config
+from torch import nn
+
+from headway.circuits import (
+    Circuit,
+    Paths,
+    discover,
+    emergence,
+    saved_discovery,
+    saved_timeline,
+)
+from headway.report import Findings, write_report
+from headway.report.cells import cell
+from headway.report.comparison import write_comparison
+from headway.report.figures import save_figures
+from headway.report.labels import typeset
+from headway.report.page.html import path_key
+from headway.report.roles import position_labels
+from headway.report.sweep import write_sweep
+from headway.tasks import (
+    Associations,
+    Batch,
+    Bigrams,
+    Composition,
+    Conditional,
+    Edges,
+    Hops,
+    Labelled,
+    Recall,
+    Retrieval,
+    Task,
+    previous_token,
+    task_in,
+)
+from headway.tasks.registry import KINDS
+from headway.theory import retrieval_flow
+from headway.training import Recorder, Run, train
+
+OUTSIDE = Path(__file__).parents[1] / "outside"
+TASKS = {
+    "retrieval": lambda: Retrieval(depth=1, n_chains=2),
+    "conditional": lambda: Conditional(n_chains=2),
+    "labelled": lambda: Labelled(depth=1, n_chains=2),
+    "hops": lambda: Hops(asked=(1, 2), n_places=9),
+    "composition": lambda: Composition(asked=(1, 2), n_symbols=3),
+    "bigrams": lambda: Bigrams(length=16, n_tokens=8, n_triggers=2),
+    "recall": lambda: Recall(length=5),
+    "associations": lambda: Associations(n_items=6),
+    "assignments": lambda: task_in(str(OUTSIDE / "assignments.py"))(),
+    "reassigned": lambda: task_in(str(OUTSIDE / "reassigned.py"))(),
+    "sums": lambda: task_in(str(OUTSIDE / "sums.py"))(),
+}
+WITH_FLOW, LOSSES = {"retrieval", "conditional"}, ("MSE", "cross-entropy")
+VECTORS = {"retrieval", "conditional", "labelled", "reassigned"}
+
+
+def taken_apart(task: Task, folder: Path) -> Run:
+    """A run that learnt nothing, with a circuit of two paths that was given, and its dates."""
+    run = train(tiny_config(task, causal=False), folder)
+    if task.length == 1:
+        return run
+    first, *_, last = path_names(task)
+    circuit = Circuit({(0, 0): Paths(frozenset({first})), (1, 0): Paths(frozenset({last, first}))})
+    found = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
+    run.write("circuit.json", found.to_json())
+    emergence(run, found, sequences=4)
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A run of every task."""
+    folder = tmp_path_factory.mktemp("every")
+    for name, task in TASKS.items():
+        taken_apart(task(), folder / name)
+    return folder
+
+
+@pytest.fixture(params=TASKS)
+def one(request, folder, tmp_path) -> Run:
+    """One of the runs, in a folder of its own."""
+    return Run.open(shutil.copytree(folder / request.param, tmp_path / request.param))
+
+
+def text_of(run: Run) -> str:
+    return write_report(run).read_text(encoding="utf-8")
+
+
+def words_of(text: str) -> str:
+    page = Page(text)
+    assert not page.open
+    return " ".join("".join(page.words).split())
+
+
+def test_every_task_has_a_page(one):
+    text, name = text_of(one), one.folder.name
+    words = words_of(text)
+    assert ("A sequence has one position" in words) == (name == "associations")
+    known = "The flow minimum of this task is not known" not in words
+    assert known == (name in WITH_FLOW)
+    assert ("What the query holds" in words) == known
+    mse, entropy = (f"loss ({loss}) on held-out sequences" in words for loss in LOSSES)
+    assert (mse, entropy) == (name in VECTORS, name not in VECTORS)
+    for level in one.task.references():
+        assert f"predicting {level}, " in words
+    for hop in one.task.hops:
+        assert hop.replace("_", "") in words
+    if not one.task.roles:
+        assert "chain" not in words[: words.index("How to reproduce")].lower()
+
+
+def test_every_path_is_an_arrow_and_its_cells_are_framed(one):
+    text = text_of(one)
+    data, batch, task = page_data(text), Findings.of(one).example, one.task
+    assert data["steps"] == one.checkpoint_steps()
+    if task.length == 1:
+        assert "heads" not in data
+        assert 'class="circuit"' not in text
+        return
+    timeline = saved_timeline(one)
+    assert [path["key"] for path in data["paths"]] == [path_key(h.path) for h in timeline.paths]
+    for entry, history in zip(data["paths"], timeline.paths, strict=True):
+        relation = history.path.relation
+        key = html.escape(entry["key"])
+        arrow = re.search(f'<g class="arrow [^"]*" data-path="{re.escape(key)}".*?</g>', text)
+        assert arrow
+        words = re.sub("<title>.*?</title>|<[^>]*>", "", arrow[0])
+        shown = html.escape(typeset(relation)) in words
+        assert shown == ("strength" in arrow[0]) == (not task.roles)
+        assert set(map(tuple, entry["cells"])) == led(task.relations(batch)[relation])
+        ends = (None, None)
+        if task.roles:
+            ends = tuple(data["roles"].index(end) for end in relation.ends)
+        assert (entry["query"], entry["attended"]) == ends
+        assert entry["attention"] == history.attention
+
+
+def led(edges: Edges) -> set[tuple[int, int]]:
+    """Where a relation leads in the first sequence."""
+    rows = zip(edges.queries[0].tolist(), edges.keys[0].tolist(), strict=True)
+    return {(query, key) for query, keys in rows for key in keys if min(query, key) >= 0}
+
+
+def test_the_sequence_is_shown_as_the_model_reads_it(one):
+    text = text_of(one)
+    strip = re.findall('<p class="sequence">(.*?)</p>', text)[0]
+    chips = [re.sub("<[^>]*>", "", chip) for chip in re.findall("chip.*?>(.*?)</span>", strip)]
+    batch = Findings.of(one).example
+    labels = position_labels(one.task, batch)
+    assert chips == [label.replace("_", "") for label in labels]
+    coloured = len(re.findall('class="chip chain', strip))
+    assert coloured == batch.roles[0].numel()
+
+
+@pytest.mark.parametrize("one", ["hops", "recall", "reassigned", "associations"], indirect=True)
+def test_every_task_has_figures(one):
+    saved = save_figures(one)
+    expected = (
+        {"losses"} if one.task.length == 1 else {"losses", "circuit", "emergence", "attention"}
+    )
+    assert set(saved) == expected
+    for figure in saved.values():
+        ElementTree.fromstring(figure.read_bytes())
+    loss = one.task.targets.loss_name
+    assert f"loss ({loss})" in saved["losses"].read_text()
+    if "circuit" in saved and not one.task.roles:
+        drawn = saved["circuit"].read_text()
+        assert all(typeset(h.path.relation) in drawn for h in saved_timeline(one).paths)
+
+
+def test_every_task_shows_itself_in_a_notebook(one):
+    for shown in (
+        [one] if one.task.length == 1 else [one, saved_discovery(one), saved_timeline(one)]
+    ):
+        text = cell(shown)
+        assert "cannot" not in text
+        assert not Page(text).open
+
+
+def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
+    runs = [Run.open(folder / name) for name in TASKS]
+    text = write_comparison(runs, tmp_path / "all.html").read_text()
+    words = words_of(text)
+    assert text.count('class="mini"') == len(TASKS) - 1
+    for name in set(TASKS) - {"associations"}:
+        assert f"{name} alone has a circuit of this task" in words
+    assert "validation loss of every run (MSE, cross-entropy)" in words
+    words = words_of(write_sweep(folder, tmp_path / "sweep.html").read_text())
+    assert f"{len(TASKS)} of {len(TASKS)} runs done" in words
+    with serving(folder) as site:
+        listed = html.unescape(site.page())
+        for run in runs:
+            assert f"{run.task.kind} {run.task.label}" in listed
+            assert "</html>" in site.page(f"/run/{run.folder.name}/")
+
+
+def test_circuits_are_compared_by_kind_and_relations(folder, tmp_path):
+    first = Run.open(folder / "hops")
+    again = Run.open(shutil.copytree(first.folder, tmp_path / "again"))
+    fewer = taken_apart(replace(first.config.task, asked=(1,)), tmp_path / "fewer")
+    words = words_of(write_comparison([first, again, fewer], tmp_path / "c.html").read_text())
+    assert "Both circuits attend along" in words
+    assert "fewer alone has a circuit of this task" in words
+
+
+@dataclass(frozen=True)
+class Hostile(Task, registered=False):
+    """<script>alert(`doc</script>`)</script> & $x_1$."""
+
+    kind = "hostile"
+    size: int = 3
+    named: bool = True
+
+    vocabulary = 5
+    label = "<b>'\"&"
+    title = "<script>alert('title')</script>"
+
+    @property
+    def roles(self):
+        return ("<b>\"q'&s2", "</svg>$k$", "x" * 60) if self.named else ()
+
+    @property
+    def hops(self):
+        return ("</script><i>$1_1", "<hop&2")
+
+    def relations(self, batch):
+        if self.named:
+            return super().relations(batch)
+        names = ('"><script>alert(1)</script>', "it's ←←$a_b", "a & b " * 30)
+        return {name: previous_token(batch.inputs, "path") for name in names}
+
+    def reference_losses(self):
+        return {"<u>$guess$</u>": dict.fromkeys(self.hops, 1.0)}
+
+    def draw(self, count, generator):
+        return (torch.randint(5, (count, 4), generator=generator),)
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        where = torch.arange(1, 4).expand(len(tokens), 3)[:, :, None]
+        asked = tokens[:, -1:, None].expand(-1, 1, 2)
+        return Batch(tokens, asked, where) if self.named else Batch(tokens, asked)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, "hostile", Hostile)
+    run = taken_apart(Hostile(named=named), tmp_path / "run")
+    other = Run.open(shutil.copytree(run.folder, tmp_path / "<i>other"))
+    saved = save_figures(run)
+    for figure in saved.values():
+        ElementTree.fromstring(figure.read_bytes())
+    comparison = write_comparison([run, other], tmp_path / "c.html").read_text()
+    with serving(tmp_path) as site:
+        pages = [text_of(run), comparison, site.page(), site.page("/run/run/")]
+    pages.append(write_sweep(tmp_path, tmp_path / "s.html").read_text())
+    pages += [cell(run), cell(saved_discovery(run)), cell(saved_timeline(run))]
+    pages.append(cell(saved_discovery(run).circuit))
+    keys = {path_key(path) for path in saved_discovery(run).circuit.paths}
+    for text in pages:
+        page = Page(text)
+        assert not page.open
+        for evil in ("<script>alert", "</svg>$k$", "<b>'", "<hop", "<i>$", "<u>", "<i>other"):
+            assert evil not in text, evil
+    drawn = {
+        html.unescape(key) for key in re.findall('<g class="arrow.*?data-path="(.*?)"', pages[0])
+    }
+    assert drawn == keys
+    assert {path["key"] for path in page_data(pages[0])["paths"]} == keys
+    words = words_of(pages[0])
+    assert "alert(doc</script>)</script> & $x1$." in words
+    assert "predicting <u>$guess$</u>, 1" in words
+
+
+@dataclass(frozen=True)
+class Followed(Labelled, registered=False):
+    """A chain of one's own, of which is known how information must flow."""
+
+    kind = "followed"
+
+    @property
+    def hops(self):
+        return tuple(f"hop {j}" for j in range(1, self.depth + 1))
+
+    def flow(self):
+        return retrieval_flow(self.depth)
+
+
+def test_a_flow_of_ones_own_is_followed(tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, "followed", Followed)
+    run = taken_apart(Followed(depth=2, n_chains=2), tmp_path / "run")
+    words = words_of(text_of(run))
+    assert "For D = 2 that is 2." in words
+    assert "symbols at the query, along the circuit" in words
+    assert "arrows carry" in words
+    assert "never reaches the query" not in words
+
+
+def test_of_a_long_sequence_the_end_is_shown(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("headway.report.findings.MOST_POSITIONS", 4)
+    run = Run.open(shutil.copytree(folder / "hops", tmp_path / "run"))
+    text = text_of(run)
+    data, batch = page_data(text), Findings.of(run).example
+    length, example = run.task.length, data["example"]
+    assert "the last 4 of its 10 positions" in words_of(text)
+    assert example["labels"] == [str(token) for token in batch.inputs[0, -4:].tolist()]
+    assert (example["first"], len(example["owners"])) == (length - 4, 4)
+    packed = gzip.decompress(base64.b64decode(example["packed"]))
+    assert len(packed) == len(example["kept"]) * len(data["heads"]) * 4 * 4
+    for path in data["paths"]:
+        cells = led(run.task.relations(batch)[path["relation"]])
+        late = {(q - length + 4, k - length + 4) for q, k in cells}
+        assert set(map(tuple, path["cells"])) == {cell for cell in late if min(cell) >= 0}
+
+
+class Small(nn.Module):
+    """A model of one's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.read = nn.Embedding(16, 8), nn.Linear(8, 16)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, tokens):
+        stream = self.embed(tokens)
+        return self.read(stream + self.attend(stream, stream, stream, need_weights=False)[0])
+
+
+@pytest.mark.parametrize("can_build", [True, False])
+def test_a_recorded_run_has_a_page(tmp_path, can_build):
+    model, task = Small(), Hops(asked=(1,), n_symbols=14, n_places=8)
+    if not can_build:
+        model.read.extra = nn.Parameter(torch.zeros(1))  # as the class alone does not build it
+    with Recorder(tmp_path / "run", model, task, sequences=8) as recorder:
+        for step in range(3):
+            recorder.save(step, 1.0)
+    run = Run.open(tmp_path / "run")
+    text = text_of(run)
+    words = words_of(text)
+    assert "1 layer × 2 heads" in words
+    assert "trained by a loop that is not headway's" in words
+    assert page_data(text)["steps"] == [0, 1, 2]
+    assert ("without a way to build it again" in words) == (not can_build)
+    assert ("heads" in page_data(text)) == can_build
+    with serving(tmp_path) as site:
+        assert "2 steps" in site.page()
+    assert "1 of 1 run done" in words_of(write_sweep(tmp_path, tmp_path / "s.html").read_text())

@@ -1,0 +1,82 @@
+"""Sweeps of a task in a user's file: workers find it again, or say once that they cannot."""
+
+from dataclasses import replace
+
+import pytest
+
+from headway.errors import HeadwayError
+from headway.sweeps import LocalEngine, Plan, load_plan, sweep
+from headway.tasks import task_in
+from headway.training import Run
+
+
+def swept(plan, folder, **options):
+    """Carries a plan out: what happened to every run, progress left out, and the board."""
+    events = []
+    board = sweep(plan, folder, LocalEngine(1), watch=lambda _, e: events.append(e), **options)
+    return [(e.name, e.kind) for e in events if e is not None and e.kind != "progressed"], board
+
+
+@pytest.mark.parametrize("stack", [1, 2])
+def test_workers_train_a_task_from_a_file(own_runs, own_file, tmp_path, stack):
+    config = next(iter(own_runs.runs.values()))
+    seeds = Plan("p", {f"r{seed}": replace(config, seed=seed) for seed in range(2)})
+    runs = seeds if stack > 1 else own_runs
+    told, _ = swept(runs, tmp_path / "s", stack=stack)
+    ways = [(name, kind) for name in runs.runs for kind in ("done", "started")]
+    assert sorted(told) == sorted(ways)
+    for name, config in runs.runs.items():
+        run = Run.open(tmp_path / "s" / name)
+        assert run.config == config
+        assert run.read("config.json")["task"]["defined"]["file"] == str(own_file)
+    again, _ = swept(load_plan(tmp_path / "s"), tmp_path / "s")
+    assert again == []
+
+
+def test_a_task_whose_file_is_gone_fails_once(own_runs, own_file, tmp_path):
+    own_file.unlink()
+    told, board = swept(own_runs, tmp_path / "s")
+    assert told == [(name, "failed") for name in own_runs.runs]
+    for name, run in board.runs.items():
+        assert f"its file {own_file} is not there" in run.message
+        assert run.message.count("\n") == 0
+        outcome = Run(tmp_path / "s" / name, own_runs.runs[name]).outcome()
+        assert (outcome["status"], outcome["message"]) == ("failed", run.message)
+    assert swept(own_runs, tmp_path / "s")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "complaint"),
+    [
+        ("1 / 0\n", "doubles.py, line 1: ZeroDivisionError: division by zero"),
+        ("import headway\n", "task.kind = "),
+        ("{text}\n# and a remark\n", "has changed since (it was"),
+    ],
+)
+def test_a_task_whose_file_was_spoilt_fails_once(own_runs, own_file, tmp_path, spoilt, complaint):
+    own_file.write_text(spoilt.replace("{text}", own_file.read_text()))
+    told, board = swept(own_runs, tmp_path / "s")
+    assert told == [(name, "failed") for name in own_runs.runs]
+    assert all(complaint in run.message for run in board.runs.values())
+
+
+def test_a_task_that_breaks_while_it_draws_fails_once(own_file, tmp_path, tiny):
+    text = own_file.read_text().replace("(torch.randn(", "(1 / (count != 8), torch.randn(")
+    own_file.write_text(text.replace("(vectors,) = draws", "_, vectors = draws"))
+    task = task_in(str(own_file))
+    told, board = swept(Plan("p", {"r": replace(tiny, task=task())}), tmp_path / "s")
+    assert told == [("r", "started"), ("r", "failed")]
+    assert "division by zero" in board.runs["r"].message
+
+
+def test_a_sweep_does_not_go_on_with_another_task(own_runs, own_file, tmp_path):
+    first = Plan("p", dict([*own_runs.runs.items()][:1]))
+    swept(first, tmp_path / "s")
+    plan = tmp_path / "s" / "plan.json"
+    before = plan.read_text()
+    written = Run.open(tmp_path / "s" / next(iter(first.runs))).read("config.json")["task"]
+    plan.write_text(before.replace(written["defined"]["sha256"], "0123456789abcdef"))
+    with pytest.raises(HeadwayError, match=r"has changed since \(it was 0123456789abcdef.*put the"):
+        swept(own_runs, tmp_path / "s")
+    plan.write_text(before)
+    assert swept(own_runs, tmp_path / "s")[1].count("done") == 2

@@ -1,0 +1,206 @@
+"""Tasks by name: registered by subclassing, found in files and packages, written and read."""
+
+import json
+from dataclasses import dataclass, replace
+from importlib import metadata
+from itertools import count
+
+import pytest
+import torch
+
+from headway import userfile
+from headway.errors import HeadwayError
+from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
+from headway.tasks.registry import change_of, find
+
+NUMBERS = count()
+BODY = """
+    def draw(self, count, generator):
+        return (torch.randn(count, 3, 2, generator=generator),)
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0][:, -1:, None])
+"""
+
+
+def written(path, *names, base="Task", fields="    size: int = 2\n", body=BODY):
+    """A file with tasks of such names."""
+    text = "from dataclasses import dataclass\nimport torch\nfrom headway import *\n"
+    text += "from headway import Batch, Retrieval, Task\n"
+    for name in names:
+        text += f"\n\n@dataclass(frozen=True)\nclass {name}({base}):\n{fields}{body}"
+    path.write_text(text.replace("from headway import *\n", ""))
+    return path
+
+
+@pytest.fixture
+def name():
+    """A name that no other task has."""
+    return f"Mirrored{next(NUMBERS)}"
+
+
+@pytest.mark.parametrize("kind", ["retrieval", "hops", "associations", "bigrams", "composition"])
+def test_our_own_tasks_are_known_by_their_names(kind):
+    task = find(kind)()
+    assert task.kind == kind
+    assert task_from_json(json.loads(json.dumps(task_to_json(task)))) == task
+    assert "defined" not in task_to_json(task)
+
+
+def test_a_task_in_a_file_is_found_written_and_read(tmp_path, name):
+    file = written(tmp_path / "mine.py", name)
+    cls = task_in(str(file))
+    assert cls.__name__ == name
+    assert cls.kind == name.lower() == cls().kind
+    assert KINDS[cls.kind] is cls
+    data = task_to_json(cls(size=5))
+    assert data["size"] == 5
+    assert data["defined"]["file"] == str(file)
+    assert task_from_json(data) == cls(size=5)
+    assert change_of(data, cls()) is None
+
+
+def test_a_task_that_is_not_known_yet_is_loaded_from_its_file(tmp_path, name, monkeypatch):
+    cls = task_in(str(written(tmp_path / "mine.py", name)))
+    data = task_to_json(cls())
+    monkeypatch.delitem(KINDS, cls.kind)
+    monkeypatch.setattr(userfile, "_loaded", {})  # as in another process
+    assert type(task_from_json(data)).__name__ == name
+    assert change_of(data, task_from_json(data)) is None
+
+
+def test_a_file_that_has_changed_is_told_and_one_that_is_gone_refused(tmp_path, name):
+    file = written(tmp_path / "mine.py", name)
+    data = task_to_json(task_in(str(file))())
+    before = data["defined"]["sha256"]
+    written(file, name, fields="    size: int = 3\n")
+    changed = task_in(str(file))()
+    assert changed.size == 3
+    told = change_of(data, changed)
+    assert told is not None
+    assert f"{file} has changed since (it was {before}, it is " in told
+    del KINDS[changed.kind]
+    file.unlink()
+    with pytest.raises(HeadwayError, match=f"its file {file} is not there"):
+        task_from_json(data)
+
+
+def test_one_of_several_tasks_is_named(tmp_path, name):
+    file = written(tmp_path / "mine.py", f"{name}A", f"{name}B")
+    with pytest.raises(HeadwayError, match=f"defines 2 tasks: name one of them, .*:{name}A or .*B"):
+        task_in(str(file))
+    assert task_in(f"{file}:{name}B").__name__ == f"{name}B"
+    with pytest.raises(HeadwayError, match=f"task = 'Other' .* one of {name}A, {name}B"):
+        task_in(f"{file}:Other")
+
+
+def test_a_file_without_a_whole_task_is_refused(tmp_path, name):
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1\n")
+    with pytest.raises(HeadwayError, match="defines no task: it must have a frozen dataclass that"):
+        task_in(str(file))
+    half = BODY.partition("    def assemble")[0]
+    written(file, name, body=half)
+    with pytest.raises(HeadwayError, match=f"{name} has no assemble: a task must have it"):
+        task_in(str(file))
+
+
+@pytest.mark.parametrize(
+    ("base", "fields", "complaint"),
+    [
+        ("Task", "    size: int\n", r"mine\.py, line 7: {name}\.size has no default"),
+        (
+            "Retrieval",
+            "    kind = 'retrieval'\n",
+            "must be another name than that of headway.tasks",
+        ),
+    ],
+)
+def test_a_task_that_cannot_be_registered_is_refused(tmp_path, name, base, fields, complaint):
+    file = written(tmp_path / "mine.py", name, base=base, fields=fields)
+    with pytest.raises(HeadwayError, match=complaint.replace("{name}", name)):
+        task_in(str(file))
+    assert KINDS["retrieval"] is Retrieval
+
+
+def test_a_subclass_is_a_task_of_its_own(tmp_path, name):
+    file = written(tmp_path / "mine.py", name, base="Retrieval", fields="    twice: bool = True\n")
+    cls = task_in(str(file))
+    task = cls(depth=2)
+    assert issubclass(cls, Retrieval)
+    assert task.kind != "retrieval"
+    data = task_to_json(task)
+    assert (data["kind"], data["depth"], data["twice"]) == (cls.kind, 2, True)
+    assert type(task_from_json(data)) is cls
+
+
+def test_two_files_cannot_define_one_kind(tmp_path, name):
+    task_in(str(written(tmp_path / "mine.py", name)))
+    with pytest.raises(HeadwayError, match="must be another name than that of mine_"):
+        task_in(str(written(tmp_path / "yours.py", name)))
+
+
+def test_installed_packages_offer_tasks(monkeypatch, name):
+    asked = []
+
+    class Point:
+        def load(self):
+            body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
+            dataclass(frozen=True)(type(name, (Task,), body))
+
+    def points(group):
+        asked.append(group)
+        return [Point()]
+
+    monkeypatch.setattr(metadata, "entry_points", points)
+    assert find(name.lower()).__name__ == name
+    assert asked == ["headway.tasks"]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"kind": "unheard_of"}, "task.kind = 'unheard_of' is not allowed: it must be one of "),
+        ({"kind": None}, "task.kind = None"),
+        ({"kind": ["retrieval"]}, "task.kind = ['retrieval']"),
+        ({"depths": 3}, "task.depths is not a field: the fields are depth, n_chains, "),
+        ({"depth": 0}, "task.depth = 0 is not allowed"),
+        ({"defined": {"file": 3, "sha256": ""}}, "task.defined.file = 3 is not allowed"),
+        ({"defined": "x.py"}, "task.defined = 'x.py'"),
+    ],
+)
+def test_json_that_is_no_task_is_refused(change, complaint):
+    with pytest.raises(HeadwayError) as refusal:
+        task_from_json({**task_to_json(Retrieval()), **change})
+    assert complaint in str(refusal.value)
+
+
+def test_views_and_unregistered_tasks_are_no_kinds():
+    @dataclass(frozen=True)
+    class Hidden(Task, registered=False):
+        def draw(self, count, generator):
+            return (torch.zeros(count, 2, 1),)
+
+        def assemble(self, draws):
+            return Batch(draws[0], draws[0][:, -1:, None])
+
+    assert Hidden().kind == "hidden" not in KINDS
+    assert replace(Hidden()) == Hidden()
+
+
+def test_the_parts_that_a_task_need_not_say_follow_from_a_sequence(tmp_path, name):
+    task = task_in(str(written(tmp_path / "mine.py", name)))()
+    assert (task.length, task.n_read, task.d_input, task.d_target) == (3, 1, 2, 2)
+    assert (task.hops, task.n_hops, task.roles, task.n_chains) == (("answer",), 1, (), 0)
+    assert (task.label, task.title) == ("size=2", f"{name}, size=2")
+    assert task.flow() is None
+    assert task.reference_losses() == task.references() == {}
+    assert task.reading == ""
+
+
+def test_what_a_page_says_of_a_task_is_the_start_of_its_docstring(tmp_path, name):
+    said = (
+        "    '''Three vectors;\n    asks for the last.\n\n    More.\n    '''\n\n    size: int = 2\n"
+    )
+    task = task_in(str(written(tmp_path / "mine.py", name, fields=said)))()
+    assert task.reading == "Three vectors; asks for the last."

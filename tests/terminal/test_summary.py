@@ -1,0 +1,50 @@
+"""The findings of the demo on one screen."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from headway.circuits import discover, emergence, every_circuit
+from headway.paths import Path as AttentionPath
+from headway.terminal import print_summary
+from headway.terminal.summary import said_of_every
+from headway.training import Run
+
+
+def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    found = discover(run, trials=False, sequences=32)
+    timeline = emergence(run, found, sequences=8)
+    every = every_circuit(run, workers=1)
+    print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 24
+    assert lines[0].startswith("headway  Following a chain of 1 fact ─")
+    said = " ".join(" ".join(lines).split())
+    assert "1 Trained 3 layers × 1 head, width 32, seed 1: solved in 500 steps" in said
+    assert f"validation MSE {run.outcome()['val_loss']:.4f}" in said
+    assert "curriculum implicit 2 Circuit all 3 heads" in said
+    assert f"2 Circuit all 3 heads replaced: MSE {found.replaced_loss:.4f} (thres" in said
+    for path in found.circuit.paths:
+        assert any(line.strip().startswith(f"{path} ") for line in lines)
+    for heads in found.circuit.idle_heads.values():
+        assert all(f"L{layer}.H{head}" in said for layer, head in heads)
+    assert "faithful, necessary, minimal, feasible" in said
+    assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
+    assert "4 Minimum 2 heads in 2 layers: the flow minimum, and every path of" in said
+    assert said_of_every(every) in said
+    assert "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory" in said
+
+
+def test_what_is_said_of_other_circuits_is_what_was_found(solved, tmp_path):
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    discover(run, trials=False, sequences=32)
+    every = every_circuit(run, workers=1)
+    paths = tuple(AttentionPath.parse(text) for text in ("L0.H0 s2←s1", "L1.H0 s0←s2"))
+    two = replace(every, circuits=(paths, paths[:1]), discovered=paths)
+    assert said_of_every(two).startswith("2 minimal circuits among ")
+    one = replace(two, circuits=(paths,))
+    assert said_of_every(one).startswith("no other minimal circuit among ")
+    partly = replace(one, searched=len(every.candidates) - 1)
+    assert "not all sets were judged" in said_of_every(partly)

@@ -1,0 +1,292 @@
+"""What runs are made from, and what changes to it carry along."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from headway.bases import Base, base_of
+from headway.changes import changed, changes_in, configured, told, whole_names
+from headway.errors import HeadwayError
+from headway.tasks import Composition
+from headway.training import (
+    FinalHop,
+    Growing,
+    Implicit,
+    Mixture,
+    RunConfig,
+    Scheduled,
+    fast,
+    from_dict,
+    own,
+    paper,
+    to_dict,
+)
+from headway.training.config import flat
+from headway.training.recipes import RECIPES, composition, hops
+
+TASK = '''
+from dataclasses import dataclass
+import torch
+import headway
+
+@dataclass(frozen=True)
+class Copy(headway.Task):
+    """Reads a b …; says the last of them."""
+    depth: int = 2
+    n_symbols: int = 5
+    seed: int = 7
+    vocabulary = property(lambda self: self.n_symbols)
+    def draw(self, count, generator):
+        return (torch.randint(self.n_symbols, (count, self.depth), generator=generator),)
+    def assemble(self, draws):
+        return headway.Batch(draws[0], draws[0][:, -1:, None])
+'''
+
+
+pytestmark = pytest.mark.usefixtures("kinds")
+
+
+def made(source, *words):
+    """The config of some words, and what was carried along, as it is told."""
+    base = base_of(str(source))
+    config, carried = configured(base, changes_in(base, words))
+    return config, told(carried)
+
+
+def complaint_of(source, *words):
+    with pytest.raises(HeadwayError) as error:
+        made(source, *words)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "config"),
+    [
+        (["fast"], fast()),
+        (["fast", "depth=4", "seed=3"], fast(4, 3)),
+        (["fast", "seed=2", "mixture=true"], fast(3, 2, mixture=True)),
+        (["paper", "depth=2"], paper(2)),
+        (["composition", "asked=1,2,4,8", "seed=4"], composition((1, 2, 4, 8), seed=4)),
+        (["hops", "asked=1..3"], hops((1, 2, 3))),
+        (["fast", "n_heads=2"], changed(fast(), {"model.n_heads": 2})),
+        (["fast", "model.n_heads=2", "depth=2"], changed(fast(2), {"model.n_heads": 2})),
+        (["fast", "training.betas=0.8,1e-1"], changed(fast(), {"training.betas": (0.8, 0.1)})),
+        (["fast", "curriculum=growing"], changed(fast(), {"training.curriculum": Growing()})),
+        (
+            ["fast", "training.curriculum.every=50", "training.curriculum=growing"],
+            changed(fast(), {"training.curriculum": Growing(every=50)}),
+        ),
+        (
+            ["composition", "curriculum=scheduled", "order=falling", "every=9"],
+            changed(composition(), {"training.curriculum": Scheduled("falling", 9)}),
+        ),
+        (
+            ["fast", "mixture=true", "final=true"],
+            changed(fast(mixture=True), {"training.curriculum": Mixture(final=True)}),
+        ),
+    ],
+)
+def test_words_change_a_recipe_field_by_field(words, config):
+    assert made(*words) == (config, [])
+
+
+def test_fewer_steps_shorten_the_cool_down_in_proportion():
+    config, notes = made("fast", "training.steps=400")
+    assert fast().training.cooldown_steps == 1700
+    assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 170})
+    assert notes == ["training.cooldown_steps = 170 (was 1700), as training.steps = 400"]
+    assert made("fast", "training.steps=1700")[1] == []
+    assert made("paper", "training.steps=5")[1] == []
+    given = ("training.steps=400", "training.cooldown_steps=9")
+    assert made("fast", *given)[0].training.cooldown_steps == 9
+    assert "training.cooldown_steps = 500 is not allowed: it must be at most" in complaint_of(
+        "fast", "training.steps=400", "training.cooldown_steps=500"
+    )
+
+
+def test_a_field_that_a_recipe_takes_is_passed_to_it():
+    config, notes = made("fast", "task.depth=4")
+    assert config == fast(4)
+    assert len(notes) == 1
+    assert notes[0].startswith("model.n_layers = 4 (was 3), training.steps = 5200 (was 4000), ")
+    assert notes[0].endswith(", as task.depth = 4")
+    assert made("fast", "depth=4") == (fast(4), [])
+    config, notes = made("fast", "task.depth=4", "model.n_layers=9")
+    assert config == changed(fast(4), {"model.n_layers": 9})
+    assert "n_layers" not in notes[0]
+    config, notes = made("hops", "training.steps=300")
+    assert config == hops(steps=300)
+    assert "training.cooldown_steps = 100 (was 533), as training.steps = 300" in notes[0]
+    assert made("fast", "task.depth=1")[0] == fast(1)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number; one"),
+        (["fast", "deep=1"], "deep is not a field: did you mean depth"),
+        (["fast", "n_head=1"], "n_head is not a field: did you mean model.n_heads"),
+        (["fast", "task.n_heads=1"], "task.n_heads is not a field: did you mean model.n_heads?"),
+        (["fast", "order=deep-first"], "write task.order or training.curriculum.order"),
+        (["fast", "depth=x"], "depth = 'x' is not allowed: it must be a whole number"),
+        (["fast", "depth=0"], "depth = 0 is not allowed: it must be a whole number of at l"),
+        (["fast", "depth=2", "task.depth=2"], "task.depth and depth are the same here"),
+        (["fast", "seed=1", "seed=1"], "seed is named twice"),
+        (["fast", "n_heads=1", "model.n_heads=1"], "model.n_heads is named twice"),
+        (["fast", "n_heads=3"], "model.n_heads = 3 is not allowed: it must be a divisor"),
+        (["fast", "training.curriculum=up"], "training.curriculum = 'up' is not allowed: it must"),
+        (
+            ["fast", "every=50"],
+            "training.curriculum.every is a field of growing and scheduled, not of implicit: add"
+            " training.curriculum=growing or scheduled",
+        ),
+        (
+            ["fast", "mixture=true", "task.order=shallow-first"],
+            "(task.n_depths = 1); add training.curriculum=implicit",
+        ),
+        (["fast", "optimizer=sgd"], "with training.optimizer = sgd; add training.weight_decay=0"),
+        (["slow"], "recipe = 'slow' is not allowed: it must be one of fast, "),
+        (["no.py"], "no.py: No such file"),
+    ],
+)
+def test_what_a_recipe_cannot_be_is_told_in_one_line(words, complaint):
+    assert complaint in complaint_of(*words)
+
+
+def test_the_line_that_is_told_mends_it():
+    for words in (["mixture=true", "task.order=shallow-first"], ["optimizer=sgd"]):
+        told = complaint_of("fast", *words)
+        added = re.search(r"add (\S+)$", told)
+        assert added is not None
+        assert isinstance(made("fast", *words, added[1])[0], RunConfig)
+
+
+def test_all_recipes_say_what_their_arguments_may_be():
+    for recipe in RECIPES:
+        assert set(base_of(recipe).arguments.values()) <= {int, int | None, bool, tuple[int, ...]}
+
+
+def test_a_file_with_a_task_is_a_recipe(tmp_path):
+    path = tmp_path / "copying.py"
+    path.write_text(TASK)
+    base = base_of(str(path))
+    task = type(base.make().task)
+    config, notes = made(path, "depth=3", "n_symbols=4", "n_heads=2", "seed=5")
+    assert config == changed(own(task(3, 4), seed=5), {"model.n_heads": 2})
+    assert notes == []
+    assert (config.seed, config.task.seed) == (5, 7)
+    config, _ = made(path, "task.seed=8", "task.depth=3")
+    assert config == own(task(3, seed=8))
+    assert made(f"{path}:Copy")[0] == own(task())
+    assert "depth = 'x' is not allowed" in complaint_of(path, "depth=x")
+    assert "deep is not a field: did you mean depth" in complaint_of(path, "deep=1")
+    assert "task = 'Paste' is not allowed: it must be one of Copy" in complaint_of(f"{path}:Paste")
+
+
+def test_a_file_with_a_recipe_is_one(tmp_path):
+    path = tmp_path / "mine.py"
+    start = TASK + "\ndef recipe(n_symbols, seed: int = 1):\n    "
+    whole = start + "return headway.training.own(Copy(n_symbols=n_symbols), seed)"
+    path.write_text(whole)
+    with pytest.raises(HeadwayError, match=r"mine\.py: TypeError: recipe\(\) missing 1 required"):
+        base_of(str(path)).make()
+    start, whole = (text.replace("(n_symbols,", "(n_symbols=4,") for text in (start, whole))
+    path.write_text(whole)
+    config, _ = made(path, "n_symbols=6", "seed=3", "n_layers=1")
+    assert (config.task.n_symbols, config.seed, config.model.n_layers) == (6, 3, 1)
+    assert made(path, "task.n_symbols=6")[0] == made(path, "n_symbols=6")[0]
+    path.write_text(start + "return 3")
+    with pytest.raises(HeadwayError, match=r"mine\.py: recipe\(\) returned int: it must be a RunC"):
+        made(path)
+    path.write_text(start + "return 1 / 0")
+    with pytest.raises(HeadwayError, match=r"mine\.py, line \d+: ZeroDivisionError: division"):
+        made(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("x = 1", "defines no task: it must have a frozen dataclass that subclasses headway.Task"),
+        ("def f(:", "some.py, line 1: SyntaxError"),
+        ("x = 1\n1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
+        ("raise SystemExit('no')", "some.py, line 1: SystemExit: no"),
+        ("import no_such_module_here", "some.py, line 1: ModuleNotFoundError: No module named"),
+        (TASK + TASK.replace("Copy", "Paste"), "defines 2 tasks: name one of them"),
+        (TASK.replace("frozen=True", ""), "TypeError: cannot inherit non-frozen dataclass"),
+        (TASK.replace("depth: int = 2", "depth: int"), "has no default: every field of a task n"),
+        (TASK.replace("assemble", "lay_out"), "Copy has no assemble"),
+        (
+            TASK.replace("seed:", 'kind = "hops"; seed:'),
+            "another name than that of headway.tasks.h",
+        ),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_told_in_one_line(tmp_path, content, complaint):
+    path = tmp_path / "some.py"
+    path.write_text(content)
+    told = complaint_of(path)
+    assert complaint in told
+    assert str(path) in told
+
+
+def test_what_is_carried_is_told_without_values_where_there_are_several():
+    base = base_of("fast")
+    carried = [one for depth in (1, 2) for one in configured(base, {"task.depth": depth})[1]]
+    (line,) = told(carried)
+    assert line.startswith("model.n_layers, training.")
+    assert line.endswith(" follow task.depth")
+
+
+def test_a_config_is_a_base_without_arguments():
+    base = Base.of(fast(2))
+    changes = whole_names(base, {"task.depth": 1, "curriculum": "implicit"})
+    config, carried = configured(base, changes)
+    assert config.task == replace(fast(2).task, depth=1)
+    assert carried == []
+
+
+def test_fields_are_changed_by_their_names(tiny):
+    fields = flat(tiny)
+    kind = fields.pop("task.kind")
+    assert kind == "retrieval"
+    assert changed(tiny, fields) == tiny
+    growing = {"training.curriculum": "growing", "training.curriculum.every": 3}
+    config = changed(tiny, {**growing, "task.depth": 3, "seed": 7})
+    assert config.training.curriculum == Growing(3)
+    assert (config.task.label, config.seed) == ("D=3", 7)
+    assert changed(config, {"training.curriculum.every": 2}).training.curriculum == Growing(2)
+    assert changed(config, {"training.curriculum": FinalHop()}).training.curriculum == FinalHop()
+    assert changed(config, {"training.curriculum": "implicit"}).training.curriculum == Implicit()
+    causal = {"task": Composition(), "model.causal": False}
+    assert changed(config, {**causal, "training.curriculum": "implicit"}).task == Composition()
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"training.curriculum": "rising"}, "training.curriculum = 'rising' .* one of implicit, f"),
+        ({"training.curriculum": 3}, "training.curriculum = 3 is not allowed"),
+        (
+            {"training.curriculum.every": 3},
+            "training.curriculum.every is a field of growing and scheduled, not of implicit: add",
+        ),
+        ({"training.depths": "full"}, "training.depths is not a field: the fields are steps, "),
+        ({"tasks.depth": 2}, "tasks.depth is not a field of a config"),
+        ({"seeds": 2}, "seeds is not a field"),
+        ({"task.kind": "hops"}, "task.kind is not a field"),
+    ],
+)
+def test_a_change_that_cannot_be(tiny, fields, complaint):
+    with pytest.raises(HeadwayError, match=f"^{complaint}") as error:
+        changed(tiny, fields)
+    assert "\n" not in str(error.value)
+
+
+def test_adamw_is_adam_whose_decay_is_decoupled(tiny):
+    config = changed(tiny, {"training.optimizer": "adamw"})
+    assert config == changed(tiny, {"training.optimizer": "adam"})
+    data = to_dict(tiny)
+    data["training"]["optimizer"] = "adamw"
+    assert from_dict(data).training.optimizer == "adam"

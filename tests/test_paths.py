@@ -1,0 +1,60 @@
+"""Paths and relations: written, read and taken apart."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.paths import Path, Relation
+
+numbers = st.integers(0, 99)
+roles = st.sampled_from(["s0", "s12", "ax.a", "EOS", "subject", "last place"])
+relations = st.one_of(
+    st.builds(Relation.between, roles, roles),
+    st.sampled_from(["previous token", "find^2", "s0←s2 (other chains)", "y_1"]).map(Relation),
+)
+
+
+@given(numbers, numbers, relations)
+def test_a_path_is_read_as_it_is_written(layer, head, relation):
+    path = Path(layer, head, relation)
+    assert str(path) == f"L{layer}.H{head} {relation}"
+    assert Path.parse(str(path)) == path == (layer, head, str(relation))
+    assert isinstance(Path.parse(str(path)).relation, Relation)
+    assert path.at == (layer, head)
+
+
+@given(roles, roles)
+def test_a_relation_between_roles_knows_its_ends(query, key):
+    relation = Relation.between(query, key)
+    assert relation == f"{query}←{key}"
+    assert relation.ends == (query, key) == (relation.query, relation.key)
+
+
+@pytest.mark.parametrize("name", ["previous token", "find^2", "s0←s2 (other chains)", "", "s0s2"])
+def test_other_relations_have_no_ends(name):
+    relation = Relation(name)
+    assert relation.ends is relation.query is relation.key is None
+
+
+def test_paths_are_sorted_as_information_flows():
+    said = ["L10.H0 s0←s2", "L2.H1 s0←s2", "L2.H0 s4←s3", "L2.H0 s2←s1"]
+    ranked = sorted(map(Path.parse, said))
+    assert list(map(str, ranked)) == ["L2.H0 s2←s1", "L2.H0 s4←s3", "L2.H1 s0←s2", "L10.H0 s0←s2"]
+
+
+def test_a_path_is_the_plain_tuple():
+    assert Path.of(1, 0, "s0←s2") == (1, 0, "s0←s2")
+    assert hash(Path.of(1, 0, "s0←s2")) == hash((1, 0, "s0←s2"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "L1.H0", "L1.H0 ", "1.0 s0←s2", "L1.H0s0←s2", "L-1.H0 s0←s2", "l1.h0 s0←s2"),
+        *("L1.H0 s0←s2\nL2.H0 s0←s2", "L1234567.H0 s0←s2", ("L1.H0 s0←s2",), None, 3),
+    ],
+)
+def test_what_is_no_path_is_refused(text):
+    with pytest.raises(HeadwayError, match=r"path = .* must be written as L1\.H0 s0←s2"):
+        Path.parse(text)

@@ -1,0 +1,207 @@
+"""How many circuits the flow allows: counted, against listing them all."""
+
+from functools import cache
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.models import compiled
+from headway.paths import Path, Relation
+from headway.theory import (
+    closed_form,
+    conditional_flow,
+    count_circuits,
+    is_minimal_circuit,
+    retrieval_flow,
+    solves,
+    witness,
+)
+
+orders = st.sampled_from(["deep-first", "shallow-first"])
+
+
+def allowed(flow, layers):
+    """Every path that can be followed if all that can be brought is brought."""
+    return [
+        Path(layer, 0, Relation.between(query, key))
+        for layer, held in zip(range(layers), flow.holdings(layers, True), strict=False)
+        for i, query in enumerate(flow.roles)
+        for key in flow.roles[:i]
+        if held[query] & held[key]
+    ]
+
+
+def without_supersets(sets):
+    """Those of some sets that hold no other."""
+    kept = []
+    for one in sorted(set(sets), key=int.bit_count):
+        if not any(other & one == other for other in kept):
+            kept.append(one)
+    return kept
+
+
+def listed(flow, layers):
+    """The minimal circuits as sets of bits, from the two assumptions and nothing else.
+
+    All minimal sets of paths by which a role holds a piece, layer by layer: it held it before, or
+    a path brings it from a key that held it, found by a piece that both held.
+    """
+    bits = {}
+
+    @cache
+    def holding(role, piece, layer):
+        if piece in flow.starts[role] or layer == 0:
+            return [0] if piece in flow.starts[role] else []
+        ways = list(holding(role, piece, layer - 1))
+        for key in range(role):
+            path = layer - 1, role, key
+            brought = [
+                found | held | 1 << bits.setdefault(path, len(bits))
+                for held in holding(key, piece, layer - 1)
+                for found in finding(role, key, layer - 1)
+            ]
+            ways += brought
+        return without_supersets(ways)
+
+    @cache
+    def finding(role, key, layer):
+        return without_supersets(
+            a | b
+            for piece in flow.pieces
+            for a in holding(role, piece, layer)
+            for b in holding(key, piece, layer)
+        )
+
+    return holding(len(flow.roles) - 1, flow.goal, layers), bits
+
+
+def as_paths(flow, bits, circuit):
+    return [
+        Path(layer, 0, Relation.between(flow.roles[query], flow.roles[key]))
+        for (layer, query, key), bit in bits.items()
+        if circuit >> bit & 1
+    ]
+
+
+def solves_plainly(flow, paths):
+    """The two assumptions along some paths, in pure Python."""
+    held = dict(zip(flow.roles, flow.starts, strict=True))
+    for layer in range(1 + max((path[0] for path in paths), default=-1)):
+        after = dict(held)
+        for at, query, key in paths:
+            if at == layer:
+                if not held[query] & held[key]:
+                    return False
+                after[query] |= held[key]
+        held = after
+    return flow.goal in held[flow.query]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_count_is_that_of_every_subset_of_all_paths(depth):
+    """With no idea behind it: 2 to the power of 5 and of 18 subsets, the smallest first."""
+    flow = retrieval_flow(depth)
+    paths = allowed(flow, closed_form(depth))
+    assert len(paths) == {1: 5, 2: 18}[depth]
+    plain = [(path.layer, *flow.ends(path)) for path in paths]
+    minimal = []
+    for size in range(len(paths) + 1):
+        for chosen in combinations(range(len(paths)), size):
+            spare = any(one <= set(chosen) for one in minimal)
+            if not spare and solves_plainly(flow, [plain[i] for i in chosen]):
+                minimal.append(set(chosen))
+    assert {len(one) for one in minimal} == {2 * depth}
+    assert len(minimal) == count_circuits(depth).circuits
+    assert all(is_minimal_circuit(flow, [paths[i] for i in one]) for one in minimal)
+
+
+@given(depth=st.integers(1, 3), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_whether_a_circuit_solves(depth, data):
+    flow = retrieval_flow(depth)
+    every = allowed(flow, closed_form(depth))
+    paths = data.draw(st.lists(st.sampled_from(every), max_size=12, unique=True))
+    plain = [(path.layer, *flow.ends(path)) for path in paths]
+    assert solves(flow, paths) == solves_plainly(flow, plain)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("order", ["deep-first", "shallow-first"])
+def test_the_count_is_that_of_a_list_in_the_fewest_layers(depth, order):
+    flow, count = retrieval_flow(depth, order), count_circuits(depth, order)
+    circuits, bits = listed(flow, closed_form(depth))
+    assert count.circuits == len(circuits)
+    assert {circuit.bit_count() for circuit in circuits} == {count.paths} == {2 * depth}
+    for circuit in circuits[::17]:
+        assert is_minimal_circuit(flow, as_paths(flow, bits, circuit))
+
+
+@pytest.mark.parametrize(("depth", "layers"), [(1, 1), (1, 4), (2, 4), (2, 5), (3, 4)])
+def test_the_count_is_that_of_a_list_with_layers_to_spare(depth, layers):
+    flow, count = retrieval_flow(depth), count_circuits(depth, layers=layers)
+    circuits, _ = listed(flow, layers)
+    assert count.circuits == len(circuits)
+    assert {circuit.bit_count() for circuit in circuits} <= {2 * depth}
+
+
+@pytest.mark.parametrize("pairs", list(permutations((1, 2, 3))))
+def test_the_count_is_that_of_a_list_in_any_order(pairs):
+    flow, count = retrieval_flow(3, pairs), count_circuits(3, pairs)
+    assert count.layers == flow.minimum_layers(True)
+    assert count.circuits == len(listed(flow, count.layers)[0]) > 0
+
+
+@pytest.mark.parametrize("depth", [5, 6, 7])
+def test_the_count_is_that_of_a_list_at_greater_depths(depth):
+    circuits, _ = listed(retrieval_flow(depth), closed_form(depth))
+    assert count_circuits(depth).circuits == len(circuits)
+
+
+@given(depth=st.integers(1, 12), order=orders)
+@settings(max_examples=20, deadline=None)
+def test_a_layer_less_and_there_is_none(depth, order):
+    assert count_circuits(depth, order).circuits > 0
+    assert count_circuits(depth, order, layers=closed_form(depth) - 1).circuits == 0
+
+
+@given(depth=st.integers(1, 8), order=orders, data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_witness_is_minimal_and_less_or_more_is_not(depth, order, data):
+    flow = retrieval_flow(depth, order)
+    paths = list(witness(flow).paths)
+    assert is_minimal_circuit(flow, paths)
+    left_out = data.draw(st.sampled_from(paths))
+    fewer = [path for path in paths if path != left_out]
+    assert not solves(flow, fewer)
+    assert not is_minimal_circuit(flow, fewer)
+    spare = data.draw(st.sampled_from(allowed(flow, closed_form(depth))))
+    assert not is_minimal_circuit(flow, [*paths, spare])
+
+
+def test_circuits_of_other_problems_and_of_models():
+    flow = conditional_flow(singled=True)
+    assert is_minimal_circuit(flow, witness(flow).paths)
+    for depth in (1, 2, 3, 4):
+        known = compiled(depth)
+        assert is_minimal_circuit(retrieval_flow(depth), sorted(known.required))
+    broken = [Path.parse("L0.H0 s0←s2")]
+    assert not is_minimal_circuit(retrieval_flow(1), broken)
+    with pytest.raises(HeadwayError, match="roles are s1, s2, s0"):
+        solves(retrieval_flow(1), [Path.parse("L0.H0 s0←s9")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"depth": 0}, "depth = 0"),
+        ({"depth": 65}, "depth = 65"),
+        ({"depth": 2, "order": [1]}, r"order = \[1\]"),
+        ({"depth": 2, "layers": -1}, "layers = -1"),
+    ],
+)
+def test_what_cannot_be_counted(arguments, said):
+    with pytest.raises(HeadwayError, match=said):
+        count_circuits(**arguments)

@@ -1,0 +1,146 @@
+"""Clamping: attention along a path is blocked while training, and nothing else is changed."""
+
+import pytest
+import torch
+
+from headway.errors import HeadwayError
+from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.paths import Path
+from headway.tasks import Retrieval
+from headway.training import Run, RunConfig, TrainingConfig, resume, train
+from headway.training.clamp import blocked
+from headway.training.data import held_out
+from headway.training.loop import Watch
+
+TASK = Retrieval(depth=2, n_chains=3)
+
+
+def config(seed: int = 3, **training: object) -> RunConfig:
+    return RunConfig(
+        TASK,
+        TransformerConfig(n_layers=3, d_model=16, n_heads=2, d_mlp=16),
+        TrainingConfig(
+            **{  # pyright: ignore[reportArgumentType]
+                "steps": 12,
+                "batch_size": 8,
+                "train_examples": None,
+                "eval_every": 6,
+                "eval_examples": 40,
+                "checkpoint_every": 6,
+                "save_every": 6,
+                "learning_rate": 1e-2,
+                **training,
+            }
+        ),
+        seed=seed,
+    )
+
+
+def weights(run: Run, step: int) -> dict[str, torch.Tensor]:
+    return run.transformer(step).state_dict()
+
+
+def same(one: Run, other: Run, step: int) -> bool:
+    there = weights(other, step)
+    return all(torch.equal(tensor, there[name]) for name, tensor in weights(one, step).items())
+
+
+def model_of(task: Retrieval) -> Transformer:
+    shape = TransformerConfig(n_layers=2, d_model=16, n_heads=2, d_mlp=16)
+    return Transformer(shape, task.d_input, task.d_target, task.length, task.n_read, seed=1)
+
+
+def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_alone():
+    batch = TASK.sample(4, torch.Generator().manual_seed(0))
+    tap = blocked(TASK, batch, [Path.parse("L1.H0 s0←s2"), Path.parse("L1.H0 s3←s4")])
+    whole = torch.rand(4, 2, TASK.length, TASK.length)
+    expected = whole.clone()
+    for sequence in range(4):
+        for chain in range(TASK.n_chains):
+            at = batch.roles[sequence, :, chain].tolist()
+            expected[sequence, 0, at[0], at[2]] = 0
+            expected[sequence, 0, at[3], at[4]] = 0
+    assert torch.equal(tap(1, whole), expected)
+    assert torch.equal(tap(0, whole), whole)
+
+
+def test_relations_of_deeper_problems_are_left_out():
+    batch = TASK.shallower(TASK.draw(4, torch.Generator().manual_seed(0)), 1)
+    pattern = attention_patterns(model_of(TASK), batch.inputs)[:, 0]
+    shallow = Retrieval(depth=1, n_chains=3)
+    tap = blocked(shallow, batch, [Path.parse("L0.H0 s4←s3")])
+    assert torch.equal(tap(0, pattern), pattern)
+
+
+def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tmp_path):
+    free = train(config(), tmp_path / "free")
+    run = train(config(clamped=("L0.H1 s2←s1",)), tmp_path / "clamped")
+    assert not same(free, run, 6)
+    again = Run.open(run.folder)
+    assert again.config == run.config
+    assert again.config.training.clamped == ("L0.H1 s2←s1",)
+
+    batch = held_out(TASK, 40, 3, "cpu", "test")
+    with torch.no_grad():
+        said = run.transformer()(
+            batch.inputs, blocked(TASK, batch, run.config.training.clamp.paths)
+        )
+        without = run.transformer()(batch.inputs)
+    error = [
+        (s.unflatten(2, (2, -1)) - batch.targets).square().mean().item() for s in (said, without)
+    ]
+    outcome = run.outcome()
+    assert outcome is not None
+    assert outcome["test_loss"] == pytest.approx(error[0], rel=1e-5)
+    assert abs(error[0] - error[1]) > 1e-5
+
+
+def test_before_and_after_a_clamp_training_is_as_it_was(tmp_path):
+    free = train(config(), tmp_path / "free")
+    late = train(config(clamped=("L0.H0 s2←s1",), clamped_after=6), tmp_path / "late")
+    assert same(free, late, 6)
+    assert not same(free, late, 12)
+    nothing = train(config(clamped=(), clamped_after=3), tmp_path / "nothing")
+    assert same(free, nothing, 12)
+
+    early = train(config(clamped=("L0.H0 s2←s1",), clamped_until=6), tmp_path / "early")
+    always = train(config(clamped=("L0.H0 s2←s1",)), tmp_path / "always")
+    assert same(early, always, 6)
+    assert not same(early, always, 12)
+
+
+def test_a_clamped_run_resumes_to_the_same_bits(tmp_path):
+    whole = train(config(clamped=("L1.H0 s0←s2",)), tmp_path / "whole")
+
+    class StopError(Exception):
+        pass
+
+    def stop(run: Run, step: int, *_: object) -> None:
+        if step == 8:
+            raise StopError
+
+    watch: Watch = stop
+    with pytest.raises(StopError):
+        train(config(clamped=("L1.H0 s0←s2",)), tmp_path / "cut", watch)
+    assert same(whole, resume(tmp_path / "cut"), 12)
+
+
+def test_arrows_may_be_typed_as_two_characters():
+    assert config(clamped=("L1.H0 s0<-s2",)) == config(clamped=("L1.H0 s0←s2",))
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"clamped": ("L3.H0 s0←s2",)}, "training.clamped = 'L3.H0 s0←s2' .* 3 layers of 2 heads"),
+        ({"clamped": ("L0.H2 s0←s2",)}, "training.clamped = 'L0.H2 s0←s2' .* 3 layers of 2 heads"),
+        ({"clamped": ("L0.H0 s0←s9",)}, "training.clamped = 'L0.H0 s0←s9' .* along one of s0←s1"),
+        ({"clamped": ("s0←s2",)}, "it must be written as L1.H0 s0←s2"),
+        ({"clamped_after": 12}, "training.clamped_after = 12 .* below training.steps = 12"),
+        ({"clamped_until": 13}, "training.clamped_until = 13 .* at most training.steps = 12"),
+        ({"clamped_after": 4, "clamped_until": 4}, "training.clamped_until = 4 .* above"),
+    ],
+)
+def test_what_cannot_be_clamped_is_refused(fields, complaint):
+    with pytest.raises(HeadwayError, match=complaint):
+        config(**fields)

@@ -1,0 +1,211 @@
+"""What is reported as kept survives a power cut, and what was lost is not passed over."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from interrupts import InterruptError, stop_at
+
+from headway import cli
+from headway.errors import HeadwayError
+from headway.training import Run, resume, train
+from headway.training.files import read_tensors, write_tensors, write_whole
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """What was flushed to disk, in order."""
+    paths: list[str] = []
+    real = os.fsync
+
+    def fsync(file: int) -> None:
+        paths.append(os.readlink(f"/proc/self/fd/{file}"))
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return paths
+
+
+def test_a_file_and_its_folder_are_flushed(tmp_path, synced):
+    write_whole(tmp_path / "file", b"content")
+    assert [Path(path).name.split(".draft")[0] for path in synced] == [".file", tmp_path.name]
+
+
+def test_an_evaluation_is_flushed_before_what_depends_on_it(tiny, tmp_path, synced):
+    train(tiny, tmp_path / "run")
+    names = [Path(path).name.split(".draft")[0] for path in synced]
+    assert names.count("metrics.jsonl") == 6
+    assert names.index("metrics.jsonl") < names.index(".state.safetensors")
+    assert names.index(".outcome.json") > len(names) - 1 - names[::-1].index("metrics.jsonl")
+    assert names.index("checkpoints") < names.index(".state.safetensors")
+    assert str(tmp_path) in synced, "the folder that holds the run's"
+
+
+def stopped(config, folder: Path, step: int) -> Run:
+    with pytest.raises(InterruptError):
+        train(config, folder, stop_at(step))
+    return Run.open(folder)
+
+
+def cut(run: Run, lines: int) -> None:
+    path = run.folder / "metrics.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+
+
+@pytest.mark.parametrize("lines", [0, 3])
+def test_lost_evaluations_of_a_run_that_is_done_are_told(tiny, tmp_path, lines):
+    run = train(tiny, tmp_path / "run")
+    cut(run, lines)
+    for look in (run.metrics, lambda: resume(run.folder)):
+        with pytest.raises(HeadwayError, match="evaluations were lost or changed"):
+            look()
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+def test_lost_evaluations_of_a_run_that_goes_on_are_told(tiny, tmp_path, lines):
+    run = stopped(tiny, tmp_path / "run", 7)
+    cut(run, lines)
+    with pytest.raises(HeadwayError, match=r"metrics.jsonl lacks \d of 3 evaluations, of step"):
+        resume(run.folder)
+
+
+def test_a_run_without_its_outcome_does_not_end_on_an_older_evaluation(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    run.remove("outcome.json")
+    cut(run, 3)
+    with pytest.raises(HeadwayError, match="lacks 3 of 6 evaluations, of step 8, 10, 12"):
+        resume(run.folder)
+    assert run.outcome() is None
+
+
+def test_what_was_torn_after_the_saved_state_is_mended(tiny, tmp_path):
+    whole = train(tiny, tmp_path / "whole")
+    run = stopped(tiny, tmp_path / "run", 7)
+    with open(run.folder / "metrics.jsonl", "ab") as file:
+        file.write(b"\0\0\0\0\n\0\0")
+    assert resume(run.folder).metrics()[-1]["val_loss"] == whole.metrics()[-1]["val_loss"]
+
+
+@pytest.mark.parametrize("steps", [[2, 2], [4, 2]])
+def test_steps_must_rise(tiny, tmp_path, steps):
+    run = Run.create(tmp_path / "run", tiny)
+    partial = dict.fromkeys(run.task.hops, 1.0)
+    for step in steps:
+        told = {"train_loss": 1.0, "val_loss": 1.0, "partial": partial, "seconds": 1.0}
+        run.append_metrics({"step": step, **told})
+    with pytest.raises(HeadwayError, match=r"line 2: step = 2 is not allowed: .* above that of"):
+        run.metrics()
+
+
+def test_a_last_checkpoint_that_is_missing_is_told(tiny, tmp_path):
+    run = train(tiny, tmp_path / "run")
+    run.drop_checkpoint(12)
+    with pytest.raises(HeadwayError, match="the checkpoint of its last step, 12, is missing"):
+        run.model()
+
+
+def test_a_state_that_holds_no_numbers_is_refused(tiny, tmp_path):
+    run = stopped(tiny, tmp_path / "run", 7)
+    path = run.folder / "state.safetensors"
+    tensors, about = read_tensors(path)
+    name = next(name for name, tensor in tensors.items() if tensor.is_floating_point())
+    write_tensors(path, {**tensors, name: tensors[name] * float("nan")}, about)
+    with pytest.raises(HeadwayError, match="holds a value that is no finite number"):
+        resume(run.folder)
+    write_tensors(path, tensors, {**about, "step": "6"})
+    with pytest.raises(HeadwayError, match=r"state\.safetensors: step = '6' is not allowed"):
+        resume(run.folder)
+
+
+def test_what_a_killed_writer_left_goes_at_the_next_start(tiny, tmp_path):
+    run = stopped(tiny, tmp_path / "run", 7)
+    for name in (".outcome.json.draft-1", ".report.html.draft-2", "checkpoints/.x.draft-3"):
+        (run.folder / name).write_text("")
+    resume(run.folder)
+    assert not list(run.folder.rglob("*draft*"))
+
+
+def test_files_of_equal_runs_are_equal(tiny, tmp_path):
+    first, second = (train(tiny, tmp_path / name) for name in "ab")
+    names = ["checkpoints/step_0000000.safetensors", "checkpoints/step_0000012.safetensors"]
+    for name in names:
+        assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
+    for number in range(20):
+        write_tensors(tmp_path / f"{number}", read_tensors(first.folder / names[0])[0], {"a": 1})
+    assert len({(tmp_path / f"{number}").read_bytes() for number in range(20)}) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"status": "done", "step": NaN}',
+        b'{"status": "done", "seconds": 1e999}',
+        b'{"status": "done", "message": "\\ud800"}',
+        b'{"status": "done", "step": ' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
+        json.dumps({"status": "done", "step": "3"}).encode(),
+    ],
+)
+def test_what_is_no_strict_json_is_one_line(tiny, tmp_path, content):
+    run = Run.create(tmp_path / "run", tiny)
+    (run.folder / "outcome.json").write_bytes(content)
+    with pytest.raises(HeadwayError, match=r"outcome\.json") as error:
+        run.outcome()
+    assert len(str(error.value)) < 400
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "outcome.json"])
+@pytest.mark.parametrize("what", ["pipe", "device", "itself", "folder"])
+def test_only_regular_files_are_read(tiny, tmp_path, name, what):
+    run = Run.create(tmp_path / "run", tiny)
+    path = run.folder / name
+    path.unlink(missing_ok=True)
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else path)
+    with pytest.raises(HeadwayError, match=name):
+        Run.open(run.folder).metrics()
+
+
+def test_a_pipe_is_no_checkpoint(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", tiny)
+    os.mkfifo(run.checkpoint_path(0))
+    with pytest.raises(HeadwayError, match="is not a file"):
+        run.model()
+
+
+def test_whether_a_run_is_whole(tiny, tmp_path, capsys):
+    run = train(tiny, tmp_path / "run")
+    cli.main(["check", str(run.folder)])
+    assert capsys.readouterr().out == f"{run.folder}: whole\n"
+    stopped(tiny, tmp_path / "stopped", 7)
+    cli.main(["check", str(tmp_path / "stopped")])
+    cut(run, 3)
+    (run.folder / "circuit.json").write_text("{}")
+    run.drop_checkpoint(8)
+    content = bytearray(run.checkpoint_path(4).read_bytes())
+    content[-1] ^= 1
+    run.checkpoint_path(4).write_bytes(content)
+    (run.folder / ".x.json.draft-1").write_text("")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["check", str(run.folder)])
+    assert stop.value.code == 1
+    out = capsys.readouterr().out
+    for fault in (
+        "evaluations were lost",
+        "circuit.json: ",
+        "0000004.safetensors is trunc",
+        "left",
+    ):
+        assert fault in out
+    cli.main(["check", str(train(tiny, tmp_path / "b").folder)])
+    Run.open(tmp_path / "b").drop_checkpoint(8)
+    with pytest.raises(SystemExit):
+        cli.main(["check", str(tmp_path / "b")])
+    assert "the checkpoints of steps [8] are missing" in capsys.readouterr().out
