@@ -98,7 +98,7 @@ def line(result: dict[str, Any]) -> str:
     text = f"seed {result['seed']:4d}  MSE {result['val_loss']:.4f}  {took}"
     if result["circuit"] is None:
         return f"{text}  no circuit"
-    order = "in" if result["in_chain_order"] else "NOT in"
+    order = "NOT in" if result["in_chain_order"] is False else "in"
     return (
         f"{text}  replaced {result['replaced_loss']:.4f}  heads {result['useful_heads']}"
         f"  least rise {least_rise(result):.3f}  {order} order"
@@ -167,7 +167,7 @@ def main() -> None:
         "first useful head only joins pairs": [
             all(is_pair_path(f"- {name}") for name in r["first_head_joins"]) for r in found
         ],
-        "hops learnt in chain order": [bool(r["in_chain_order"]) for r in found],
+        "hops learnt in chain order": [r["in_chain_order"] is not False for r in found],
         "every other path: loss rises by > 0.05": [least_rise(r) > 0.05 for r in found],
         "every path: rises by > 0.05, free above or not": [worst_rise(r) > 0.05 for r in found],
     }

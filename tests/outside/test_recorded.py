@@ -118,6 +118,6 @@ def test_a_model_that_does_not_answer_the_task_is_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_in_every_seed(seed, tmp_path):
-    found = recorded(tmp_path / "run", seed, steps=1000)
+    found = recorded(tmp_path / "run", seed, steps=1500)
     assert found.faithful, found.replaced_loss
     assert is_induction(found)

@@ -41,7 +41,7 @@ def seen(events: list, kind: str) -> list[str]:
     return [event.name for event in events if event is not None and event.kind == kind]
 
 
-def test_a_sweep_trains_every_run_once_in_one_process(plan, tmp_path, monkeypatch):
+def test_a_sweep_trains_every_run_once_and_an_engine_keeps_its_processes(plan, tmp_path, monkeypatch):
     given, give = list[int](), Worker.give
 
     def noted(worker, stack):
@@ -49,12 +49,15 @@ def test_a_sweep_trains_every_run_once_in_one_process(plan, tmp_path, monkeypatc
         give(worker, stack)
 
     monkeypatch.setattr(Worker, "give", noted)
-    runs, events = plan(3), []
-    board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=lambda _, event: events.append(event))
+    runs, events, engine = plan(3), [], LocalEngine(1)
+    with engine:
+        board = sweep(runs, tmp_path / "s", engine, watch=lambda _, event: events.append(event))
+        sweep(plan(1), tmp_path / "other", engine)
+    assert not is_alive(given[0])
     assert [run.state for run in board.runs.values()] == ["done"] * 3
     assert seen(events, "started") == seen(events, "done") == ["r0", "r1", "r2"]
     assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 3
-    assert len(given) == 3
+    assert len(given) == 4
     assert len(set(given)) == 1
     alone = train(runs.runs["r1"], tmp_path / "alone")
     assert same_weights(Run.open(tmp_path / "s" / "r1"), alone)

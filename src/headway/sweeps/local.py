@@ -22,7 +22,9 @@ class LocalEngine:
     """Stacks side by side on this machine, each in a process that stays for the next one.
 
     As many as there are cores for their threads; and one only starts if what it will need fits
-    into memory beside what the others may still take, unless it is alone.
+    into memory beside what the others may still take, unless it is alone. The processes are kept
+    until the engine is left as often as it was entered, so `with engine:` around several sweeps
+    starts them once.
 
     Args:
         workers: how many stacks side by side; none means as many as the cores suffice for.
@@ -35,14 +37,17 @@ class LocalEngine:
         self._crew: list[Worker] = []
         self._not_before: dict[str, float] = {}
         self._losses: Counter[str] = Counter()
-        self._stillborn = 0
+        self._stillborn = self._entered = 0
 
     def __enter__(self) -> Self:
+        self._entered += 1
         return self
 
     def __exit__(self, *error: object) -> None:
-        crew, self._crew = self._crew, []
-        stop_all(crew)
+        self._entered -= 1
+        if not self._entered:
+            crew, self._crew = self._crew, []
+            stop_all(crew)
 
     @property
     def options(self) -> str:
@@ -56,6 +61,8 @@ class LocalEngine:
             HeadwayError: if no worker can start.
         """
         waiting = list(stacks)
+        self._not_before.clear()
+        self._losses.clear()
         while waiting or self._busy():
             yield from self._hand_out(waiting)
             yield from self._listen(waiting)

@@ -47,7 +47,7 @@ def depend(
     words = [*map(str, runs), *(["--path", *path] if path else [])]
     options = {"after": after, "until": until, "steps": steps, "workers": workers, "out": out}
     engine, found = sweeps.LocalEngine(workers), []
-    with continued_by("depend", words, options):
+    with continued_by("depend", words, options), engine:
         for run, plan in zip(those, plans, strict=True):
             if stays := sweeps.stays_of(run):
                 told = ", ".join(map(str, stays))

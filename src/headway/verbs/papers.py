@@ -115,7 +115,7 @@ def _run(
     experiments = paper.chosen(names, there, what)
     scale = options.scale
     place = options.folder or Path("runs") / f"{document}-{scale}"
-    sweeps.LocalEngine(options.workers)  # refuses a number that is none before anything is said
+    engine = sweeps.LocalEngine(options.workers)
     groups = paper.groups_of(experiments)
     asked = askable(scale) if any(one.asks for one in experiments) else {}
     terminal.print_costs([paper.cost(group, scale, place) for group in groups])
@@ -128,10 +128,9 @@ def _run(
         return
     kept = options.results or place / "results"
     paper.require_writable(kept)
-    with continued_by(verb, names, vars(options)):
+    with continued_by(verb, names, vars(options)), engine:
         for group in groups:
             planned = paper.plan(group, scale)
-            engine = sweeps.LocalEngine(options.workers)
             terminal.say(f"{group}: {paper.GROUPS[group].about}")
             with terminal.following() as watch:
                 sweeps.sweep(planned, place / group, engine, watch=watch)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from headway.arguments import Fields, config_asked_for, fields_in, sources_in
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
 
 
 def check(words: Fields = ()) -> None:
@@ -24,6 +24,7 @@ def check(words: Fields = ()) -> None:
     from headway.bases import is_file, recipe_in
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
+    from headway.training import RECIPES
 
     sources = sources_in(words)
     if not sources:
@@ -31,6 +32,8 @@ def check(words: Fields = ()) -> None:
     if Path(sources[0]).is_dir():
         _check_run(Path(sources[0]), [word for word in words if word != sources[0]])
         return
+    allowed = f"the folder of a run, a Python file, NAME.py, or one of {', '.join(RECIPES)}"
+    require(is_file(sources[0]) or sources[0] in RECIPES, "what to check", sources[0], allowed)
     if not is_file(sources[0]) or recipe_in(sources[0]):
         task = config_asked_for(words).task
     else:
