@@ -8,7 +8,7 @@ import torch
 
 from headway.changes import changed
 from headway.models import Transformer, attention_patterns, compiled
-from headway.papers import phases, reproduce
+from headway.papers import phases, result_files
 from headway.papers.measures import algorithms as measures
 from headway.papers.measures.ways import LABELS, Way, alone, jumping, passing, way_of, without
 from headway.papers.setups import GROUPS
@@ -268,7 +268,7 @@ def test_a_trained_run_is_read_on_sequences_of_its_own(tmp_path):
 
 def test_the_table_in_the_docs_is_that_of_the_results():
     root = Path(__file__).parents[2]
-    result = reproduce.read("algorithms", "small", root / "results")
+    result = result_files.read("algorithms", "small", root / "results")
     page = (root / "docs" / "algorithms.md").read_text(encoding="utf-8")
     told = page.partition("<!-- cells -->\n")[2].partition("<!-- end -->")[0]
     assert told == ("" if result is None else phases.table(result.measures))

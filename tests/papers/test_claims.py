@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from headway.errors import HeadwayError
-from headway.papers import reproduce
+from headway.papers import result_files
 from headway.papers.claims import Claim, Rule, Verdict, claims, read
 from headway.papers.experiments import EXPERIMENTS
 from headway.papers.reproduce import judged
@@ -110,7 +110,7 @@ def test_the_table_in_the_docs_is_that_of_the_results(document, there):
 
 def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
     root = Path(__file__).parents[2]
-    result = reproduce.read("curricula", "small", root / "results")
+    result = result_files.read("curricula", "small", root / "results")
     assert result is not None
     page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
     table = page.partition("<!-- ways -->\n")[2].partition("<!-- end -->")[0]

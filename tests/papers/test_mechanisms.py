@@ -3,7 +3,7 @@
 import pytest
 
 from headway import cli
-from headway.papers import reproduce
+from headway.papers import groups, result_files
 from headway.papers.claims import claims
 from headway.papers.talk import MECHANISMS
 from headway.papers.talk.induction import reading
@@ -34,7 +34,7 @@ def test_everything_runs_is_drawn_and_measured(smoke):
     names, folder = smoke
     figures = {path.stem for path in (folder / "figures").glob("*.svg")}
     for name in names:
-        result = reproduce.read(name, "smoke", folder / "results")
+        result = result_files.read(name, "smoke", folder / "results")
         assert result is not None
         assert any(figure.startswith(name) for figure in figures), name
         for claim in claims(name):
@@ -51,11 +51,11 @@ def test_a_text_of_ones_own_is_used_and_told(tmp_path, monkeypatch):
     text = tmp_path / "own.txt"
     text.write_text("never odd or even, " * 50)
     monkeypatch.setenv("HEADWAY_CORPUS", str(text))
-    config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+    config = groups.plan("induction-one-layer", "small").runs["seed=0"]
     assert config.task.corpus == str(text)
-    assert reproduce.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == str(text)
+    assert groups.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == str(text)
     text.write_text("never odd or even; " * 50)
-    changed = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+    changed = groups.plan("induction-one-layer", "small").runs["seed=0"]
     assert changed.task.sha256 != config.task.sha256
     assert MECHANISMS["noisy-recall"].texts("small") == ["text in own.txt"]
     assert not MECHANISMS["khop-depth"].texts("small")
@@ -78,9 +78,9 @@ def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, monkeypatch
     text.write_text("never odd or even, " * 50)
     cli.main([*given, "--dry-run"])
     with reading(str(text)):
-        config = reproduce.plan("induction-one-layer", "small").runs["seed=0"]
+        config = groups.plan("induction-one-layer", "small").runs["seed=0"]
     assert config.task.corpus == str(text)
-    assert reproduce.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == "synthetic"
+    assert groups.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == "synthetic"
     with pytest.raises(SystemExit):
         cli.main([*given[:2], "--corpus", ""])
     assert "corpus = '' is not allowed" in capsys.readouterr().err

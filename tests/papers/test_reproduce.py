@@ -4,10 +4,10 @@ import pytest
 
 from headway import cli
 from headway.errors import HeadwayError
-from headway.papers import measures, reproduce
+from headway.papers import groups, measures, reproduce, result_files
 from headway.papers.claims import claims
 from headway.papers.experiments import EXPERIMENTS
-from headway.papers.reproduce import GROUPS
+from headway.papers.groups import GROUPS
 from headway.training import FinalHop, Run, to_dict
 from headway.training.config import FORMAT
 
@@ -50,7 +50,7 @@ def test_everything_runs_and_is_drawn(smoke):
 
 def test_every_claim_but_those_of_language_models_is_measured(smoke):
     for claim in (claim for name in EXPERIMENTS for claim in claims(name)):
-        result = reproduce.read(claim.figure, "smoke", smoke / "results")
+        result = result_files.read(claim.figure, "smoke", smoke / "results")
         if claim.figure == "fig2":
             assert "language models" in result.missing
         else:
@@ -66,7 +66,7 @@ def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
 
 def test_runs_of_another_scale_are_not_taken_for_done(smoke):
     with pytest.raises(HeadwayError, match="is there already with"):
-        reproduce.cost("abc", "small", smoke)
+        groups.cost("abc", "small", smoke)
 
 
 def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
@@ -78,14 +78,14 @@ def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
 
 
 def test_the_numbers_are_those_of_the_run_folders(smoke):
-    found = reproduce.read("fig5", "smoke", smoke / "results").measures
+    found = result_files.read("fig5", "smoke", smoke / "results").measures
     for name, loss in found["abc_val_loss"].items():
         run = Run.open(smoke / "abc" / name)
         circuit = run.read("circuit.json")
         assert loss == run.metrics()[-1]["val_loss"]
         assert found["abc_replaced_loss"][name] == circuit["loss"]["replaced"]
         assert found["abc_useful_heads"][name] == circuit["useful_heads"]
-    final = reproduce.read("fig4", "smoke", smoke / "results").measures["non_ic_final_loss"]
+    final = result_files.read("fig4", "smoke", smoke / "results").measures["non_ic_final_loss"]
     for name, loss in final.items():
         lines = Run.open(smoke / "non-ic" / name).metrics()
         last = [m["val_loss"] for m in lines if m["step"] > lines[-1]["step"] - 100]
@@ -109,7 +109,7 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys):
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):
     """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
-    cost = {group: reproduce.cost(group, "paper", tmp_path) for group in GROUPS}
+    cost = {group: groups.cost(group, "paper", tmp_path) for group in GROUPS}
     assert cost["ic"].operations + cost["non-ic"].operations == pytest.approx(125e15, rel=0.1)
     assert cost["abc"].operations / 3 == pytest.approx(1.2e15, rel=0.1)
     assert cost["d"].operations == pytest.approx(0.3e15, rel=0.1)
@@ -147,7 +147,7 @@ def test_results_of_another_format_are_refused(smoke, tmp_path):
     (tmp_path / "smoke").mkdir()
     (tmp_path / "smoke" / "fig3.json").write_text(json.dumps({**data, "format": 99}))
     with pytest.raises(HeadwayError, match="format = 99 is not allowed"):
-        reproduce.read("fig3", "smoke", tmp_path)
+        result_files.read("fig3", "smoke", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.papers.claims import Verdict
-from headway.papers.reproduce import Cost, Result
+from headway.papers.groups import Cost
+from headway.papers.result_files import Result
 from headway.terminal.base import console
 from headway.text import duration
 

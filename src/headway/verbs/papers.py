@@ -107,6 +107,7 @@ def _run(
     """
     from headway import sweeps, terminal
     from headway.language.asking import answered
+    from headway.papers import groups, result_files
     from headway.papers import reproduce as paper
     from headway.papers.asking import answer, askable
 
@@ -116,25 +117,25 @@ def _run(
     scale = options.scale
     place = options.folder or Path("runs") / f"{document}-{scale}"
     engine = sweeps.LocalEngine(options.workers)
-    groups = paper.groups_of(experiments)
+    needed = paper.groups_of(experiments)
     asked = askable(scale) if any(one.asks for one in experiments) else {}
-    terminal.print_costs([paper.cost(group, scale, place) for group in groups])
+    terminal.print_costs([groups.cost(group, scale, place) for group in needed])
     for name, question in asked.items():
         known = len(answered(question, place / "asked" / name))
         terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
-    if not groups:
+    if not needed:
         terminal.say("nothing to train")
     if options.dry_run:
         return
     kept = options.results or place / "results"
-    paper.require_writable(kept)
+    result_files.require_writable(kept)
     with continued_by(verb, names, vars(options)), engine:
-        for group in groups:
-            planned = paper.plan(group, scale)
-            terminal.say(f"{group}: {paper.GROUPS[group].about}")
+        for group in needed:
+            planned = groups.plan(group, scale)
+            terminal.say(f"{group}: {groups.GROUPS[group].about}")
             with terminal.following() as watch:
                 sweeps.sweep(planned, place / group, engine, watch=watch)
-            paper.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
+            groups.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
         for name, question in asked.items():
             with terminal.asking() as watch:
                 answer(question, place / "asked" / name, watch, say=terminal.say)
@@ -144,7 +145,7 @@ def _run(
             verdicts += paper.verdicts(experiment, scale, found, missing)
             for drawn in paper.draw(experiment, scale, place):
                 terminal.say(f"drawn in {drawn}")
-            paper.write(experiment, scale, found, missing, kept)
+            result_files.write(experiment, scale, found, missing, kept)
             for text in experiment.texts(scale):
                 terminal.say(f"{experiment.name}: drawn from {text}")
     terminal.print_verdicts(verdicts)
@@ -170,6 +171,7 @@ def claims(
     """
     from headway import terminal
     from headway.papers import reproduce as paper
+    from headway.papers import result_files
     from headway.papers.experiments import EXPERIMENTS
     from headway.papers.table import markdown
     from headway.papers.talk import MECHANISMS
@@ -178,7 +180,7 @@ def claims(
     if file is not None:
         terminal.require_file(file, (".md",))
     there = EXPERIMENTS if document == "paper" else MECHANISMS
-    verdicts, known = paper.judged(there, scale, results or paper.shipped_results())
+    verdicts, known = paper.judged(there, scale, results or result_files.shipped_results())
     terminal.print_verdicts(verdicts, known)
     if file is not None:
         write_whole(file, markdown(verdicts).encode())

@@ -1,0 +1,164 @@
+"""Groups of runs, which experiments are made of: what they cost, and how far they have come."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.circuits import discover, emergence, saved_discovery
+from headway.errors import HeadwayError, require
+from headway.papers import setups, talk
+from headway.papers.claims import SCALES
+from headway.papers.setups import Configs
+from headway.sweeps import Plan
+from headway.sweeps.board import step_cost
+from headway.sweeps.sweep import require_same
+from headway.training import Run, RunConfig
+from headway.training.files import is_there
+
+GROUPS = setups.GROUPS | talk.GROUPS
+"""All runs that there are to train, the paper's and the talk's."""
+
+PER_WEIGHT = 6
+"""Floating-point operations a weight and position in a training step: 2 forward, 4 backward."""
+
+CPU, GPU = 4e10, 1e13
+"""Operations a second that one core, and one data-centre GPU, reach in such small models; for
+estimates only."""
+
+
+LEAST = 0.01
+"""Seconds that a step takes at least, however small the model."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a group of runs takes, at most.
+
+    Attributes:
+        group: its name.
+        runs: how many there are.
+        done: how many have ended.
+        steps: of the optimiser, of those that have not.
+        operations: floating-point operations of these steps.
+        disk: bytes of all checkpoints of those that have not.
+    """
+
+    group: str
+    runs: int
+    done: int
+    steps: int
+    operations: float
+    disk: float
+
+    @property
+    def cpu_hours(self) -> float:
+        """Hours of one core."""
+        return (self.operations / CPU + self.steps * LEAST) / 3600
+
+    @property
+    def gpu_hours(self) -> float:
+        """Hours of one GPU."""
+        return (self.operations / GPU + self.steps * LEAST) / 3600
+
+
+def plan(group: str, scale: str) -> Plan:
+    """The runs of a group at a scale.
+
+    Raises:
+        HeadwayError: if there is no such scale.
+    """
+    require(scale in SCALES, "scale", scale, "one of " + ", ".join(SCALES))
+    return Plan(f"{group}-{scale}", GROUPS[group].plan(scale))
+
+
+def cost(group: str, scale: str, folder: Path) -> Cost:
+    """What a group takes, and how much of it is done in a folder."""
+    configs = plan(group, scale).runs
+    left = {name: c for name, c in configs.items() if _ended(folder / group / name, c) is None}
+    return Cost(
+        group,
+        len(configs),
+        len(configs) - len(left),
+        sum(c.training.steps for c in left.values()),
+        sum(PER_WEIGHT * step_cost(c) * c.training.steps for c in left.values()),
+        sum(_disk(c) for c in left.values()),
+    )
+
+
+def take_apart(
+    group: str, scale: str, folder: Path, watch: Callable[[str, str], None] | None = None
+) -> None:
+    """Finds and dates the circuits of a group's runs that are done, where that is not done yet.
+
+    A run whose circuit cannot be found is left as it is: `measured` tells that it lacks one.
+
+    Args:
+        group: of runs.
+        scale: of them.
+        folder: of all groups.
+        watch: told of every run what is done with it.
+    """
+    if not GROUPS[group].taken_apart:
+        return
+    for name, run in finished(group, scale, folder).items():
+        if run.read("emergence.json") is not None:
+            continue
+        if watch is not None:
+            watch(name, "finding and dating its circuit")
+        try:
+            known = run.read("circuit.json") is not None
+            threshold = GROUPS[group].threshold
+            found = saved_discovery(run) if known else discover(run, threshold=threshold)
+            emergence(run, found)
+        except HeadwayError as error:
+            if watch is not None:
+                watch(name, str(error))
+
+
+def finished(group: str, scale: str, folder: Path) -> dict[str, Run]:
+    """The runs of a group that are done, by name."""
+    places = {name: (folder / group / name, c) for name, c in plan(group, scale).runs.items()}
+    done = [name for name, (place, config) in places.items() if _ended(place, config) == "done"]
+    return {name: Run.open(places[name][0]) for name in done}
+
+
+def left_out(group: str, configs: Configs, folder: Path) -> list[str]:
+    """What of a group's runs cannot be measured, and why."""
+    ended = {name: _ended(folder / name, config) for name, config in configs.items()}
+    gaps = []
+    undone = [name for name, status in ended.items() if status is None]
+    if undone:
+        gaps.append(f"{len(undone)} of {len(configs)} runs of {group} are not done")
+    for name, status in ended.items():
+        if status == "failed":
+            outcome = Run.open(folder / name).outcome() or {}
+            message = str(outcome.get("message")).replace(f" in {folder / name}", "")
+            gaps.append(f"{group}/{name} failed: {message}")
+    if GROUPS[group].taken_apart:
+        done = [name for name, status in ended.items() if status == "done"]
+        without = [n for n in done if not is_there(folder / n / "emergence.json")]
+        if without:
+            gaps.append(f"no circuit was found in {', '.join(without)} of {group}")
+    return gaps
+
+
+def _ended(folder: Path, config: RunConfig) -> str | None:
+    """The status of a run that has ended; none if it has not, or is not there.
+
+    Raises:
+        HeadwayError: if the run there is not the planned one.
+    """
+    if not is_there(folder / "config.json"):
+        return None
+    run = Run.open(folder)
+    require_same(folder, run.config, config)
+    outcome = run.outcome()
+    return None if outcome is None else outcome["status"]
+
+
+def _disk(config: RunConfig) -> float:
+    """Bytes of a run's checkpoints."""
+    every, steps = config.training.checkpoint_every, config.training.steps
+    positions = config.training.batch_size * config.task.length
+    weights = step_cost(config) / positions
+    return 4 * weights * (2 if every == 0 else 1 + steps // every)

@@ -1,0 +1,102 @@
+"""The files of what experiments measured, a file an experiment and scale."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import require
+from headway.papers.claims import Measures
+from headway.papers.experiment import Experiment
+from headway.training.environment import describe_environment
+from headway.training.files import (
+    clear_content_errors,
+    clear_io_errors,
+    is_there,
+    read_json,
+    write_json,
+)
+
+FORMAT = 1
+"""Of the result files."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a result file says of one experiment.
+
+    Attributes:
+        date: when it was written.
+        machine: the processor.
+        missing: why some of it could not be measured.
+        measures: the numbers.
+    """
+
+    date: str
+    machine: str
+    missing: str
+    measures: Measures
+
+
+def read(experiment: str, scale: str, results: Path) -> Result | None:
+    """The result of an experiment at a scale, or none if there is none.
+
+    Raises:
+        HeadwayError: if the file is corrupted, or of another format.
+    """
+    path = results / scale / f"{experiment}.json"
+    if not is_there(path):
+        return None
+    data: Any = read_json(path)
+    require(isinstance(data, dict), str(path), json.dumps(data)[:40], "an object of fields")
+    version = data.get("format")
+    require(version == FORMAT, f"{path}: format", version, f"{FORMAT}, as this headway writes it")
+    with clear_content_errors(path):
+        environment: Mapping[str, Any] = data["environment"]
+        return Result(
+            date=environment["started"][:10],
+            machine=environment["processor"],
+            missing=data["missing"],
+            measures=data["measures"],
+        )
+
+
+def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
+    """Writes an experiment's measures into `results/<scale>/<name>.json`.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    path = results / scale / f"{experiment.name}.json"
+    require_writable(path.parent)
+    environment = describe_environment("cpu", 1)
+    del environment["command"]  # it may name folders of this machine
+    data = {
+        "format": FORMAT,
+        "figure": experiment.name,
+        "scale": scale,
+        "environment": environment,
+        "missing": missing,
+        "measures": found,
+    }
+    if used := experiment.texts(scale):
+        data["texts"] = used
+    write_json(path, data)
+    return path
+
+
+def require_writable(folder: Path) -> None:
+    """Makes a folder, if it is not there yet.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def shipped_results() -> Path:
+    """Where the results lie that come with headway."""
+    inside = Path(__file__).parent / "results"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "results"
