@@ -1,5 +1,6 @@
 """Small configs and a run that learnt, shared by all tests."""
 
+import gc
 import signal
 from dataclasses import replace
 
@@ -11,6 +12,11 @@ from headway.training import Run, RunConfig, TrainingConfig, train
 
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: nobody need look through it for garbage again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ def cluster():
     made.shutdown()
 
 
+@pytest.mark.slow
 def test_a_lost_node_loses_no_run(cluster, plan, tmp_path):
     second = cluster.add_node(num_cpus=1)
     runs, folder, events = plan(6, steps=300), tmp_path / "s", []
