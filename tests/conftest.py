@@ -3,7 +3,9 @@
 import gc
 import signal
 from dataclasses import replace
+from pathlib import Path
 
+import jaxtyping
 import pytest
 
 from headway.models import TransformerConfig
@@ -12,6 +14,18 @@ from headway.training import Run, RunConfig, TrainingConfig, train
 
 # A shell's background job ignores interrupts, and so would every program that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+CORE = ("tasks", "models", "training", "circuits", "theory")
+"""The rooms in whose tests every array that functions take and give is checked, its shape and type;
+in all tests that would take much of the time."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Checks arrays in a core room's tests, and in no others."""
+    room = item.path.relative_to(Path(__file__).parent).parts[0]
+    jaxtyping.config.update("jaxtyping_disable", room not in CORE)
 
 
 def pytest_collection_finish() -> None:
