@@ -39,10 +39,17 @@ from headway.training import Run, fast, held_out, train
 
 
 @pytest.fixture(scope="module")
-def asked(finished, tmp_path_factory):
+def engine():
+    """One process for all trainings."""
+    with LocalEngine(1) as kept:
+        yield kept
+
+
+@pytest.fixture(scope="module")
+def asked(finished, engine, tmp_path_factory):
     """A run whose dependences were measured; nobody may write to its folder."""
     run = Run.open(shutil.copytree(finished.folder, tmp_path_factory.mktemp("asked") / "run"))
-    depend(run, engine=LocalEngine(1))
+    depend(run, engine=engine)
     return run
 
 
@@ -96,26 +103,26 @@ def test_attention_is_measured_with_the_clamp_in_place(asked):
     assert seen.attention == 0.0
 
 
-def test_what_is_trained_is_not_trained_again(mine):
+def test_what_is_trained_is_not_trained_again(mine, engine):
     before = outcomes(mine)
     assert len(before) == 3
     gone = next(iter(before))
     shutil.rmtree(mine.folder / "clamped" / gone)
     boards = []
-    depend(mine, engine=LocalEngine(1), training=lambda board, event: boards.append(board))
+    depend(mine, engine=engine, training=lambda board, event: boards.append(board))
     assert boards[-1].before == {"done": 2}
     after = outcomes(mine)
     assert {name for name in before if before[name] != after[name]} == {gone}
 
 
-def test_some_paths_for_some_steps(mine):
+def test_some_paths_for_some_steps(mine, engine):
     path = saved_discovery(mine).circuit.paths[0]
     told = []
     found = depend(
         *(mine.folder, [str(path).replace("←", "<-")]),
         after=2,
         until=4,
-        engine=LocalEngine(1),
+        engine=engine,
         measuring=lambda done, total: told.append((done, total)),
     )
     assert [training.clamped for training in found.clamped] == [path]
