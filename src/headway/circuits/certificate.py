@@ -90,8 +90,8 @@ class Likeness:
         loss: of the altered model, the mean over the hops.
         loss_by_hop: of every hop alone.
         agreement: of all answers that are asked for, the share that is the intact model's own,
-            right or wrong. The answer is the nearest of the symbols that the sequence's queries are asked
-            for at that hop, or the likeliest token.
+            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
+            asked for at that hop, or the likeliest token.
         agreement_by_hop: the same of every hop alone.
         sequence_agreement: the share of sequences of which all answers agree.
         r2: of the altered model's outputs against the intact one's: 1 - the sum of squared

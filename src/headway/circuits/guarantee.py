@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from headway.circuits.discovery import Discovery, WrittenCircuit
+from headway.circuits.discovery import Discovery, WrittenCircuit, listed, saved_discovery
 from headway.circuits.fresh import Judge
 from headway.circuits.given import read_given, require_task, with_tap
 from headway.circuits.guarantee_text import of_guarantee
@@ -112,8 +112,7 @@ def sequences_for(agreement: float, confidence: float) -> int:
     Raises:
         HeadwayError: if it takes more than 1,000,000, or an argument is out of range.
     """
-    require(0 < agreement < 1, "agreement", agreement, "above 0 and below 1")
-    require(0 < confidence < 1, "confidence", confidence, "above 0 and below 1")
+    require_shares(agreement, confidence)
     failures, count = 0, draws_for(agreement, confidence)
     while count <= MOST and failures < count * (1 - agreement) / 2:
         failures += 1
@@ -124,6 +123,28 @@ def sequences_for(agreement: float, confidence: float) -> int:
             " sequences: ask for less of either"
         )
     return count
+
+
+def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
+    """How many sequences to draw: so many, or as many as `sequences_for` says.
+
+    Raises:
+        HeadwayError: if they are too few for the confidence, or an argument is out of range.
+    """
+    if sequences is None:
+        return sequences_for(agreement, confidence)
+    require_shares(agreement, confidence)
+    least = draws_for(agreement, confidence)
+    allowed = f"from {least:,} (for agreement {agreement:g} with confidence {confidence:g})"
+    fits = isinstance(sequences, int) and least <= sequences <= MOST
+    require(fits, "sequences", sequences, f"a whole number {allowed} to {MOST:,}")
+    return sequences
+
+
+def require_shares(agreement: float, confidence: float) -> None:
+    """Makes sure that an agreement can be asked for with a confidence."""
+    for name, value in (("agreement", agreement), ("confidence", confidence)):
+        require(0 < value < 1, name, value, "above 0 and below 1")
 
 
 def certify(
@@ -160,42 +181,55 @@ def certify(
         HeadwayError: if an argument is out of range, there are too few sequences for any bound, the
             circuit is of another model or task, or the model has nothing to agree on.
     """
-    count = sequences_for(agreement, confidence) if sequences is None else sequences
-    least = draws_for(agreement, confidence)
-    allowed = f"a whole number from {least:,} (for {agreement:g} with confidence {confidence:g})"
-    fits = isinstance(count, int) and least <= count <= MOST
-    require(fits, "sequences", count, f"{allowed} to {MOST:,}")
+    count = require_sequences(agreement, confidence, sequences)
 
-    def guaranteed(model: Any, task: Task, where: Any, seed: int, step: int | None) -> Guarantee:
+    def guaranteed(
+        model: Any, task: Task, circuit: Circuit, rows: str, seed: int, step: int | None
+    ) -> Guarantee:
         started = time.perf_counter()
-        chosen, rows = (
-            (where, "zero") if isinstance(where, Circuit) else read_given(FilePath(where))
-        )
-        judge = Judge(with_tap(model, task), task, chosen, ablation or rows, seed)
-        agreed, by_chance = judge.count(count)
+        judge = Judge(with_tap(model, task), task, circuit, rows, seed)
+        agreeing, by_chance = judge.count(count)
         return Guarantee(
-            chosen, judge.rows, step, seed, agreement, confidence, count, agreed, by_chance,
-            round(time.perf_counter() - started, 3),
-        )  # fmt: skip
+            circuit=circuit,
+            ablation=rows,
+            step=step,
+            seed=seed,
+            agreement=agreement,
+            confidence=confidence,
+            sequences=count,
+            agreeing=agreeing,
+            ablated_agreeing=by_chance,
+            seconds=round(time.perf_counter() - started, 3),
+        )
 
+    given = None if circuit is None else _given(circuit, ablation)
     run = Run.open(model) if isinstance(model, str | FilePath) else model
     if not isinstance(run, Run):
         require(step is None, "step", step, "None, as a model has no checkpoints")
-        require(circuit is not None, "circuit", circuit, "given together with a model")
-        return guaranteed(model, require_task(task), circuit, seed or 0, None)
+        if given is None:
+            raise HeadwayError("circuit = None is not allowed: it is given together with a model")
+        return guaranteed(model, require_task(task), *given, seed or 0, None)
     require(task is None, "task", task, "None, as the run has its own")
     steps, its = run.checkpoint_steps(), run.config.seed if seed is None else seed
-    require(step is None or step in steps, "step", step, "one of the run's checkpoints")
-    if circuit is not None:
+    require(step is None or step in steps, "step", step, f"of a checkpoint: {listed(steps)}")
+    if given is not None:
         with run.computing():
-            at = steps[-1] if step is None and steps else step
-            return guaranteed(run.model(step), run.task, circuit, its, at)
+            at = step if step is not None or not steps else steps[-1]
+            return guaranteed(run.model(step), run.task, *given, its, at)
     require(step is None, "step", step, "None for the run's own circuit, which is of the last step")
+    found = saved_discovery(run)
     with run.writing(), run.computing():
-        own = run.folder / "circuit.json"
-        found = guaranteed(run.model(), run.task, own, its, steps[-1])
-        run.write(FILE, found.to_json())
-    return found
+        own = found.circuit, ablation or found.ablation
+        certificate = guaranteed(run.model(), run.task, *own, its, steps[-1] if steps else None)
+        run.write(FILE, certificate.to_json())
+    return certificate
+
+
+def _given(circuit: Circuit | FilePath | str, ablation: str | None) -> tuple[Circuit, str]:
+    """A circuit, and what stands in rows without a path."""
+    plain = isinstance(circuit, Circuit)
+    its, rows = (circuit, "zero") if plain else read_given(FilePath(circuit))
+    return its, ablation or rows
 
 
 def saved_certificate(run: Run) -> Guarantee | None:

@@ -1,5 +1,6 @@
 """What a circuit's agreement with its model amounts to, as plain text of at most 80 columns."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def percent(part: float) -> str:
     """A share in percent: rounded down, so that only what is whole says 100 %."""
-    return f"{int(part * 1000 + 1e-9) / 10:.1f} %"
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
 
 
 def said_of_likeness(certificate: Certificate) -> list[str]:
@@ -57,7 +58,7 @@ def sentences(found: "Guarantee") -> Iterator[str]:
     )
     yield (
         f"with confidence {found.confidence:.4g}, circuit and model agree on at least"
-        f" {found.bound:.5f} of all sequences (exact binomial bound)"
+        f" {math.floor(found.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)"
     )
     wanted, rest = f"agreement {found.agreement:g}", count - agreed
     if found.holds:

@@ -36,8 +36,10 @@ def likenesses(bench: Bench, circuit: Circuit) -> Likenesses:
         for candidate, tally in zip(altered, tallies, strict=True):
             tally.add(bench.outputs(candidate, part), intact, part)
     own, whole, rest, without, *hands = tallies
-    found = [tally.likeness(own, without, spread) for tally in (whole, rest, without)]
-    return Likenesses(*found, tuple(tally.agreement for tally in hands))
+    circuits, complement, nothing = (
+        t.likeness(own, without, spread) for t in (whole, rest, without)
+    )
+    return Likenesses(circuits, complement, nothing, tuple(hand.agreement for hand in hands))
 
 
 def agreeing(bench: Bench, one: Tensor, other: Tensor, part: slice) -> Bool[Tensor, " sequence"]:

@@ -37,7 +37,7 @@ def certify(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.circuits.guarantee import FILE, sequences_for
+    from headway.circuits.guarantee import FILE, require_sequences
     from headway.circuits.guarantee import certify as certified
     from headway.intervals import draws_for, failures_allowed
 
@@ -47,14 +47,13 @@ def certify(
     require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
     *file, folder = paths
     run = opened(folder, changed_task)
-    count = sequences_for(agreement, confidence) if sequences is None else sequences
+    count = require_sequences(agreement, confidence, sequences)
     least = draws_for(agreement, confidence)
-    if count >= least:
-        may = failures_allowed(agreement, confidence, count)
-        terminal.say(
-            f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
-            f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
-        )
+    may = failures_allowed(agreement, confidence, count)
+    terminal.say(
+        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
+        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
+    )
     found = certified(
         run,
         circuit=file[0] if file else None,

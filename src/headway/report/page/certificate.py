@@ -19,6 +19,7 @@ from headway.report.page.html import (
     where,
     whole,
 )
+from headway.report.page.likeness import likeness
 from headway.report.page.verdicts import Verdict, untestable, verdicts
 
 MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
@@ -52,6 +53,7 @@ def evidence(findings: Findings) -> str:
     return (
         "<h3>Does the circuit do what the model does?</h3>"
         + tag("div", losses, class_="pair")
+        + likeness(discovery.certificate, findings.guarantee)
         + "<h3>Is every path needed?</h3>"
         + _necessity(discovery, several)
         + f"<p>{_backups(discovery, several)}</p>"
