@@ -42,8 +42,8 @@ class Judge:
         require_fits(circuit, model)
         self.model, self.task, self.circuit, self.rows, self.seed = model, task, circuit, rows, seed
         said = json.dumps([circuit.to_json(), rows]).encode()
-        self._stream = f"certificate of {hashlib.blake2b(said, digest_size=8).hexdigest()}"
-        self._mean: Tensor | None = None
+        self.stream = f"certificate of {hashlib.blake2b(said, digest_size=8).hexdigest()}"
+        self.means: Tensor | None = None
 
     def bench(self, count: int, purpose: str) -> Bench:
         """So many sequences of a stream, and the model as a whole forward pass computes it."""
@@ -58,11 +58,11 @@ class Judge:
             HeadwayError: if the model has nothing to agree on.
         """
         if self.rows == "mean":  # of a sample of its own, so that sequences stay independent
-            self._mean = self.bench(MEAN_OVER, f"{self._stream}, mean").patterns.means
+            self.means = self.bench(MEAN_OVER, f"{self.stream}, mean").patterns.means
         for start in range(0, count, CHUNK):
-            bench = self.bench(CHUNK, f"{self._stream}, {start // CHUNK}")
-            if self._mean is not None:
-                bench.patterns.means = self._mean
+            bench = self.bench(CHUNK, f"{self.stream}, {start // CHUNK}")
+            if self.means is not None:
+                bench.patterns.means = self.means
             if start == 0:
                 require_choice(bench)
             pairs = [self._pair(bench, part) for part in bench.parts]

@@ -65,9 +65,17 @@ class Guarantee:
 
     @property
     def holds(self) -> bool:
-        """Whether it is as large as was asked for."""
+        """Whether it is as large as was asked for, and says something (see `trivial`)."""
+        return self._enough(self.agreeing) and not self.trivial
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the model without attention agrees often enough, too."""
+        return self._enough(self.ablated_agreeing)
+
+    def _enough(self, agreeing: int) -> bool:
         allowed = self.allowed
-        return allowed is not None and self.sequences - self.agreeing <= allowed
+        return allowed is not None and self.sequences - agreeing <= allowed
 
     @property
     def allowed(self) -> int | None:

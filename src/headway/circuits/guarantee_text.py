@@ -63,6 +63,8 @@ def sentences(found: "Guarantee") -> Iterator[str]:
     wanted, rest = f"agreement {found.agreement:g}", count - agreed
     if found.holds:
         yield f"certified: {wanted}"
+    elif found.trivial:
+        yield f"NOT certified: a model without attention has {wanted}, too, so it says nothing"
     else:
         yield f"NOT certified: {wanted}; {rest:,} disagree, and at most {found.allowed or 0:,} may"
 
