@@ -85,13 +85,14 @@ def test_the_bound_holds_as_often_as_it_says():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "noise"),
-    [(lambda: compiled(1), 0.003), (lambda: compiled(2), 0.001)]
+    [(lambda: compiled(1), noise) for noise in (0.003, 0.01)]
     + [(lambda: planted(1001), noise) for noise in (0.003, 0.01, 0.03)],
 )
 def test_the_bound_holds_in_95_of_100_redraws_from_many_sequences(make, noise):
-    pool = agreements(nudged(make(), noise), 200_000)
+    pool, redraws = agreements(nudged(make(), noise), 200_000), 1000
     assert 0.8 < pool.mean() < 0.9999
-    assert coverage(pool, 1182, 1000) >= 0.95
+    by_chance = 3 * (0.05 * 0.95 / redraws) ** 0.5
+    assert coverage(pool, 1182, redraws) >= 0.95 - by_chance
 
 
 def test_its_sequences_are_its_own_and_other_circuits_have_others(known):

@@ -78,7 +78,7 @@ def _measured(findings: Findings, discovery: Discovery) -> str:
         f" {INTERVAL:.0%} of the means of resampled sequences (bootstrap). All"
         f" {len(discovery.circuit.mechanisms)} heads are replaced at once, ablation:"
         f" <b>{escape(ABLATIONS[discovery.ablation])}</b>; that holds for every loss of this"
-        f" section but where another is named. Search and certificate judged"
+        f" section but where another is named. Search and evidence judged"
         f" {whole(discovery.candidates)} candidates, at the cost of {whole(discovery.forwards)}"
         f" forward passes over as many sequences, in {number(discovery.seconds)} s."
     )
