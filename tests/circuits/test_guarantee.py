@@ -95,6 +95,11 @@ def test_the_bound_holds_in_95_of_100_redraws_from_many_sequences(make, noise):
     assert coverage(pool, 1182, redraws) >= 0.95 - by_chance
 
 
+def test_one_sequence_can_certify_a_little(known):
+    found = certify(known.model, known.task, true_circuit(known), agreement=0.04, sequences=1)
+    assert (found.bound, found.agreeing) == (pytest.approx(0.05), 1)
+
+
 def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
     circuit = true_circuit(known)
     other = circuit.without(sorted(known.required)[0])

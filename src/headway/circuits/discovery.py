@@ -72,7 +72,7 @@ class Discovery:
 
     @property
     def faithful(self) -> bool:
-        """Whether the circuit alone does what the model does, at the threshold."""
+        """Whether the circuit alone solves the task: its loss is below the threshold."""
         return self.replaced_loss < self.threshold
 
     @property

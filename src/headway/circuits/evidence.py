@@ -33,7 +33,7 @@ def evidence_for(
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
         attention: mean attention along every relation, by relation.
-        threshold: the loss below which the circuit counts as doing what the model does.
+        threshold: the loss below which the circuit counts as solving the task.
     """
     names = bench.hops
     intact, replaced = bench.errors([{}, circuit])

@@ -23,6 +23,9 @@ CHUNK = 512
 MEAN_OVER = 128
 """Sequences over which the mean patterns of heads are taken, where a circuit makes use of them."""
 
+LOOKED_AT = 32
+"""Sequences on which it is asked whether a model's outputs vary at all."""
+
 
 class Judge:
     """A circuit and its model, on as many fresh sequences as one likes.
@@ -46,32 +49,32 @@ class Judge:
         self.means: Tensor | None = None
 
     def bench(self, count: int, purpose: str) -> Bench:
-        """So many sequences of a stream, and the model as a whole forward pass computes it."""
-        batch = held_out(self.task, count, self.seed, device_of(self.model), purpose)
-        return Bench(self.model, self.task, batch, self.rows, shared=False)
+        """The first sequences of a stream, and the model as a whole forward pass computes it."""
+        batch = held_out(self.task, CHUNK, self.seed, device_of(self.model), purpose)
+        part = batch.part(slice(count))
+        return Bench(self.model, self.task, part, self.rows, shared=False)
 
     def agreements(self, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         """In which sequences the circuit agrees with the model, and in which the ablated model
-        does, [sequence]; so many sequences at a time, and at least so many in all.
+        does, [sequence]; a few sequences at a time, and so many in all.
 
         Raises:
             HeadwayError: if the model has nothing to agree on.
         """
+        require_choice(self.bench(LOOKED_AT, f"{self.stream}, choice"))
         if self.rows == "mean":  # of a sample of its own, so that sequences stay independent
             self.means = self.bench(MEAN_OVER, f"{self.stream}, mean").patterns.means
         for start in range(0, count, CHUNK):
-            bench = self.bench(CHUNK, f"{self.stream}, {start // CHUNK}")
+            bench = self.bench(min(CHUNK, count - start), f"{self.stream}, {start // CHUNK}")
             if self.means is not None:
                 bench.patterns.means = self.means
-            if start == 0:
-                require_choice(bench)
             pairs = [self._pair(bench, part) for part in bench.parts]
             yield torch.cat([own for own, _ in pairs]), torch.cat([by for _, by in pairs])
 
     def count(self, sequences: int) -> tuple[int, int]:
         """In how many of so many sequences the two agree."""
         pairs = list(self.agreements(sequences))
-        own, by_chance = (torch.cat(all_of)[:sequences] for all_of in zip(*pairs, strict=True))
+        own, by_chance = (torch.cat(all_of) for all_of in zip(*pairs, strict=True))
         return int(own.sum()), int(by_chance.sum())
 
     def _pair(self, bench: Bench, part: slice) -> tuple[Tensor, Tensor]:
