@@ -66,5 +66,7 @@ def certify(
     terminal.say(str(found))
     if not file:
         terminal.say(f"written to {run.folder / FILE}")
+        if (run.folder / "report.html").exists():
+            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
     if not found.holds:
         sys.exit(1)
