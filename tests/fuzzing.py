@@ -43,7 +43,7 @@ WORDS = (
     *("--folder", "--sort", "--where", "status=done", "--threshold", "nan", "--step", "3", "-1"),
     *("--sequences", "8", "99999999999999999999", "model.n_layers=10000000000", "é\udcff", ""),
 )
-VERBS = ("runs", "check", "theory", "report", "claims", "circuit", "emergence", "bogus")
+VERBS = ("runs", "check", "theory", "report", "claims", "circuit", "certify", "emergence", "bogus")
 PATIENCE = 10
 
 
@@ -271,11 +271,12 @@ def main() -> None:
 
 def taken_apart(folder: Path) -> Run:
     """A run with a circuit and its dates."""
-    from headway.circuits import discover, emergence
+    from headway.circuits import certify, discover, emergence
 
     config = replace(CONFIG, training=replace(CONFIG.training, steps=4))
     run = train(config, folder / "runs" / "run")
     emergence(run, discover(run, threshold=10.0, sequences=8, trials=False), sequences=8)
+    certify(run, agreement=0.5)
     return run
 
 

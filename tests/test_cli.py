@@ -194,6 +194,8 @@ def test_every_verb_has_help(verb, capsys):
         (["theory", "--depth", "0"], "depth = 0 is not allowed: it must be "),
         (["prompts", "equations", "--depth", "0"], "depth = 0 is not allowed: it must be "),
         (["truth", "--depth", "-1"], "depth = -1 is not allowed: it must be from 0 to 16"),
+        (["certify"], "Missing from headway certify: RUN, the folder of a run"),
+        (["certify", "nowhere"], "nowhere: there is no run folder here"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys, monkeypatch):

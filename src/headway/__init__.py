@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Paths,
         Timeline,
         Uniform,
+        certify,
         discover,
         emergence,
         every_circuit,
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 OFFERED = {
     "headway.circuits": (
         *("Circuit", "Discovery", "Identity", "Paths", "Timeline", "Uniform"),
-        *("discover", "emergence", "every_circuit", "patch", "patch_all"),
+        *("certify", "discover", "emergence", "every_circuit", "patch", "patch_all"),
     ),
     "headway.errors": ("HeadwayError",),
     "headway.models": (

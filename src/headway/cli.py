@@ -19,7 +19,9 @@ usage: headway VERB …
   train --resume RUN   continue a run that was stopped
   check FILE           try a task of your own, and say what is wrong with it
   check RUN            read every file of a run; say whether they agree
-  circuit RUN [RUN …]  find and certify the circuit that a model learnt
+  circuit RUN [RUN …]  find the circuit that a model learnt, and the evidence
+  certify [FILE] RUN   on how many of all sequences do circuit and model agree,
+                       at least? with a guarantee
   truth                score the search on models whose circuit is known
   emergence RUN        date every path of the circuit
   depend RUN [RUN …]   train again with each path of the circuit clamped: what
@@ -53,6 +55,7 @@ a file of yours although it lies beside the run that names it."""
 ROOMS = {
     "learning": ("demo", "train", "runs", "sweep"),
     "circuits": ("circuit", "truth", "emergence", "report"),
+    "certifying": ("certify",),
     "dependence": ("depend",),
     "showing": ("serve",),
     "truncation": ("truncate",),

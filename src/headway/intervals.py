@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
 
@@ -18,3 +20,76 @@ def wilson(right: float, count: int) -> tuple[float, float]:
     middle = (share + square / 2) / (1 + square)
     half = Z / (1 + square) * math.sqrt(share * (1 - share) / count + square / (4 * count))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
+    """The exact lower bound of a share (Clopper and Pearson 1934, one-sided).
+
+    It is above the true share in at most 1 - `confidence` of all samples, whatever that share is.
+
+    Args:
+        successes: how many succeeded.
+        count: of how many that were drawn independently, at least 1.
+        confidence: above 0 and below 1.
+    """
+    if successes == 0:
+        return 0.0
+    chances = _Chances(count, count - successes)
+    low, high = 0.0, 1.0  # of the share of failures
+    for _ in range(64):
+        middle = (low + high) / 2
+        if chances.at_most(middle) <= 1 - confidence:
+            high = middle
+        else:
+            low = middle
+    return 1 - high
+
+
+def draws_for(share: float, confidence: float, failures: int = 0) -> int:
+    """The least number of draws that bound a share from below although so many of them fail.
+
+    Args:
+        share: that `clopper_pearson_low` is to reach, above 0 and below 1.
+        confidence: above 0 and below 1.
+        failures: how many may fail.
+    """
+
+    def enough(count: int) -> bool:
+        return _Chances(count, failures).at_most(1 - share) <= 1 - confidence
+
+    low, high = failures, failures + 1
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def failures_allowed(share: float, confidence: float, count: int) -> int | None:
+    """How many of so many draws may fail for them to bound a share; None if too few are drawn."""
+    low, high = -1, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _Chances(count, middle).at_most(1 - share) <= 1 - confidence
+        low, high = (middle, high) if enough else (low, middle)
+    return None if low < 0 else low
+
+
+class _Chances:
+    """The binomial distribution of failures among so many draws, up to so many failures."""
+
+    def __init__(self, count: int, most: int):
+        failures = np.arange(1, most + 1)
+        ways = np.log(count - failures + 1) - np.log(failures)
+        self._log_ways = np.concatenate([[0.0], np.cumsum(ways)])
+        self._failures, self._count = np.arange(most + 1), count
+
+    def at_most(self, share: float) -> float:
+        """The chance of no more failures than that, if a draw fails with this chance."""
+        if share <= 0 or share >= 1:
+            return 1.0 if share <= 0 or len(self._failures) > self._count else 0.0
+        each = self._failures * math.log(share)
+        each = each + (self._count - self._failures) * math.log1p(-share) + self._log_ways
+        most = each.max()
+        return float(np.exp(each - most).sum() * math.exp(most))

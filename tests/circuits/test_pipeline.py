@@ -15,10 +15,12 @@ from headway.circuits import (
     discover,
     emergence,
     read_circuit,
+    saved_certificate,
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
 from headway.circuits.search import free_above
+from headway.cli import main
 from headway.errors import HeadwayError
 from headway.tasks import Associations, Conditional
 from headway.theory import minimum_layers
@@ -137,6 +139,16 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     assert not given.certificate.trials
     assert Discovery.from_json(solved.read("circuit_given.json")) == given
     assert saved_discovery(solved).circuit == found.circuit
+
+
+def test_the_circuit_is_certified(solved, found, capsys):
+    main(["certify", str(solved.folder), "--agreement", "0.9"])
+    assert "certified: agreement 0.9" in capsys.readouterr().out
+    certificate = saved_certificate(solved)
+    assert certificate is not None
+    assert certificate.holds
+    assert certificate.is_of(found)
+    assert certificate.ablated_agreeing < certificate.sequences / 2
 
 
 def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):

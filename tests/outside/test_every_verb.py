@@ -41,6 +41,8 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
     assert name in told("check", file, field)
     told("train", file, field, *SMALL, "--folder", "runs/one")
     assert "L0.H0" in told("circuit", "runs/one", "--threshold", "100", "--sequences", "16")
+    certificate = headway.certify("runs/one", agreement=0.5)
+    assert f"of {certificate.sequences} fresh sequences agree" in str(certificate)
     told("emergence", "runs/one")
     told("report", "runs/one")
     page = Path("runs/one/report.html").read_text()

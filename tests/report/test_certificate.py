@@ -8,6 +8,9 @@ from headway.circuits import (
     BackUp,
     Circuit,
     Discovery,
+    Guarantee,
+    Likeness,
+    Likenesses,
     Necessity,
     Pair,
     Path,
@@ -16,6 +19,7 @@ from headway.circuits import (
     Uniform,
     saved_discovery,
 )
+from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import Findings
 from headway.report.page.certificate import certificate, evidence
@@ -224,6 +228,45 @@ def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
     for other in set(ABLATIONS) - {rows}:
         assert ABLATIONS[other] not in text
     assert text.count("(as searched)") == 1
+
+
+LIKE = Likeness(0.5, {"x_1": 0.5}, 0.8765, {"x_1": 0.8765}, 0.4321, 0.75, 0.625)
+
+
+def test_intact_circuit_complement_and_ablated_stand_side_by_side(found, finished):
+    none = replace(LIKE, loss=1.25, agreement=0.25, sequence_agreement=0.0, r2=None)
+    likeness = Likenesses(LIKE, replace(LIKE, loss=0.9), none, (0.999, 0.61))
+    html = shown(finished, certified(found, likeness=likeness))
+    start = html.index("circuit, complement and ablated model against")
+    rows = html[start : html.index("</table>", start)].split("<tr>")[2:]
+    assert [row.split("</td>")[0].rpartition(">")[2] or "circuit" for row in rows] == [
+        *("model as it is", "circuit", "complement", "ablated"),
+    ]
+    for value, row in zip((found.intact_loss, 0.5, 0.9, 1.25), rows, strict=True):
+        assert f'<data value="{value!r}">' in row
+    assert '<data value="0.8765">87.6 %</data>' in rows[1]
+    assert '<data value="0.4321">43.2 %</data>' in rows[1]
+    assert "—" in rows[3]
+    assert '<data value="0.61">61.0 %</data> of the answers' in html
+    assert "answers alike" not in shown(finished, certified(found, likeness=None))
+
+
+@pytest.mark.parametrize(("agreeing", "mark"), [(299, "✓"), (298, "✗")])
+def test_the_certificate_is_shown(found, finished, agreeing, mark):
+    guarantee = Guarantee(found.circuit, found.ablation, 6, 0, 0.99, 0.95, 299, agreeing, 3, 1.0)
+    findings = replace(Findings.of(finished), discovery=found, guarantee=guarantee)
+    html = evidence(findings)
+    assert f"{mark} Certificate.</b> {agreeing} of 299 fresh sequences agree" in html
+    assert "Certificate" not in evidence(replace(findings, guarantee=None))
+
+
+def test_a_certificate_of_another_circuit_is_refused(run):
+    found = saved_discovery(run)
+    other = found.circuit.without(found.circuit.paths[0])
+    guarantee = Guarantee(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
+    run.write("certificate.json", guarantee.to_json())
+    with pytest.raises(HeadwayError, match=r"certificate\.json is of another circuit"):
+        Findings.of(run)
 
 
 def test_nothing_is_told_by_colour_alone(found, finished):

@@ -1,17 +1,26 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair, Trial
+from headway.circuits.certificate import (
+    BackUp,
+    Certificate,
+    Likeness,
+    Likenesses,
+    Necessity,
+    Pair,
+    Trial,
+)
 from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
     THRESHOLD,
     Discovery,
     circuit_file,
     discover,
-    read_circuit,
     saved_discovery,
 )
 from headway.circuits.emergence import PathHistory, Timeline, emergence, saved_timeline
+from headway.circuits.given import read_circuit
+from headway.circuits.guarantee import Guarantee, certify, saved_certificate, sequences_for
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -37,10 +46,13 @@ __all__ = [
     "Comparison",
     "Discovery",
     "Effects",
+    "Guarantee",
     "Head",
     "Hits",
     "Identity",
     "KnockOut",
+    "Likeness",
+    "Likenesses",
     "Mechanism",
     "MinimalCircuits",
     "Necessity",
@@ -57,6 +69,7 @@ __all__ = [
     "Trial",
     "Uniform",
     "attention_along",
+    "certify",
     "circuit_file",
     "compare",
     "discover",
@@ -66,10 +79,12 @@ __all__ = [
     "patch",
     "patch_all",
     "read_circuit",
+    "saved_certificate",
     "saved_circuits",
     "saved_discovery",
     "saved_timeline",
     "score",
     "scored",
+    "sequences_for",
     "total",
 ]

@@ -47,6 +47,8 @@ class Bench:
         model: the model under study.
         task: what it was trained on.
         hops: those of the task that count.
+        columns: which of the task's hops they are.
+        parts: the sequences, part by part, as candidates are computed.
         batch: the sequences.
         patterns: the patterns of mechanisms on them.
         candidates: how many candidates were judged so far. One at a time, each would be a forward
@@ -77,7 +79,7 @@ class Bench:
         """
         require_answers(model, task, batch)
         self.hops = task.judged
-        self._columns = [task.hops.index(hop) for hop in self.hops]
+        self.columns = [task.hops.index(hop) for hop in self.hops]
         self.model, self.task, self.batch = model, task, batch
         self._asked = task.targets.how_often(batch.targets)
         edges = {n: e for n, e in task.edges(batch).items() if e.use != "measured"}
@@ -88,7 +90,7 @@ class Bench:
         self.candidates, self.given_up = 0, False
         looks = sorted({math.ceil(look * self.sequences) for look in LOOKS})
         ends = [end for end in looks if end >= LEAST or end == self.sequences]
-        self._parts = [slice(start, end) for start, end in pairwise([0, *ends])]
+        self.parts = [slice(start, end) for start, end in pairwise([0, *ends])]
 
     @property
     def heads(self) -> list[Head]:
@@ -120,17 +122,33 @@ class Bench:
         self.candidates += len(candidates)
         parts = [
             torch.cat([self._errors(group, part) for group in self._groups(chosen, part)])
-            for part in self._parts
+            for part in self.parts
         ]
         return torch.cat(parts, dim=1)
 
     def _errors(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
+        return torch.stack([self.judged(one, part) for one in self._outputs(chosen, part)])
+
+    def judged(
+        self, predicted: Float[Tensor, "sequence query output"], part: slice
+    ) -> Float[Tensor, "sequence hop"]:
+        """The errors of what was put out at some sequences' queries (see `Targets.errors`)."""
+        errors = self.task.targets.errors(predicted, self.batch.targets[part], self._asked)
+        return errors[..., self.columns]
+
+    @torch.no_grad()
+    def outputs(self, candidate: Replaced, part: slice) -> Float[Tensor, "sequence query output"]:
+        """What the model puts out at the queries of one of the `parts`, with these heads replaced.
+
+        Raises:
+            HeadwayError: as `errors`.
+        """
+        return self._outputs([self._checked(candidate)], part)[0]
+
+    def _outputs(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
         if self.given_up:
             raise CancelledError
-        predicted, targets = self._computing.outputs(chosen, part), self.batch.targets[part]
-        judge = self.task.targets.errors
-        errors = torch.stack([judge(one, targets, self._asked) for one in predicted])
-        return errors[..., self._columns]
+        return self._computing.outputs(chosen, part)
 
     @torch.no_grad()
     def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
@@ -150,7 +168,7 @@ class Bench:
                 del open_[name]
         self.candidates += len(open_)
         total = dict.fromkeys(open_, 0.0)
-        for part in self._parts:
+        for part in self.parts:
             rest = list(open_)
             for group in self._groups(rest, part):
                 found_here = self._errors([open_[name] for name in group], part)

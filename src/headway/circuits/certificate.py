@@ -1,4 +1,7 @@
-"""The certificate as data: what speaks for a circuit. How it is measured: `evidence`."""
+"""The evidence as data: what speaks for a circuit. How it is measured: `evidence`, `likeness`.
+
+It is measured on a sample and guarantees nothing about other sequences: that does `guarantee`.
+"""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -80,8 +83,62 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Likeness:
+    """How like the model as it is an altered one is, on the sequences of the evidence.
+
+    Attributes:
+        loss: of the altered model, the mean over the hops.
+        loss_by_hop: of every hop alone.
+        agreement: of all answers that are asked for, the share that is the intact model's own,
+            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
+            asked for at that hop, or the likeliest token.
+        agreement_by_hop: the same of every hop alone.
+        sequence_agreement: the share of sequences of which all answers agree.
+        r2: of the altered model's outputs against the intact one's: 1 - the sum of squared
+            differences / the sum of squares of the intact outputs about their mean over sequences.
+            Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
+        faithfulness: (loss of the ablated model - loss) / (loss of the ablated model - loss of the
+            intact one): 1 is as good as the model, 0 is as bad as without attention. None if
+            ablation does no harm.
+    """
+
+    loss: float
+    loss_by_hop: dict[str, float]
+    agreement: float
+    agreement_by_hop: dict[str, float]
+    sequence_agreement: float
+    r2: float | None
+    faithfulness: float | None
+
+
+@dataclass(frozen=True)
+class Likenesses:
+    """The circuit, its complement and the ablated model, each against the model as it is.
+
+    Attributes:
+        circuit: with every head replaced by its mechanism.
+        complement: without the circuit: attention along each of its paths is zero, and all else is
+            as it is.
+        ablated: with every head uniform.
+        handover: the agreement of models whose layers below l are replaced by the circuit's while
+            the layers from l on are as they are, for l = 1, 2, … If the circuit solves the task as
+            the model does, the model can go on from wherever the circuit has come to.
+    """
+
+    circuit: Likeness
+    complement: Likeness
+    ablated: Likeness
+    handover: tuple[float, ...]
+
+    @property
+    def least_handover(self) -> float:
+        """The least of them; 1 if there is one layer."""
+        return min(self.handover, default=1.0)
+
+
+@dataclass(frozen=True)
 class Certificate:
-    """The evidence for a circuit. All losses are mean squared errors on held-out sequences.
+    """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
 
     Attributes:
         intact: the partial losses of the model as it is.
@@ -99,6 +156,7 @@ class Certificate:
         minimum: the proven least number of layers; none if the task has no such theory.
         sequences: how many held-out sequences the losses are over.
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
+        likeness: how like the model the circuit is; none in files of an earlier version.
     """
 
     intact: dict[str, float]
@@ -115,6 +173,7 @@ class Certificate:
     minimum: int | None
     sequences: int
     alone: dict[WrittenHead, float] = field(default_factory=dict)
+    likeness: Likenesses | None = None
 
     @property
     def intact_loss(self) -> float:

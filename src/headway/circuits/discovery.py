@@ -1,7 +1,7 @@
 """Discovery: from a trained model to its circuit, and the evidence for it.
 
 How the circuit is found is in `search`, what speaks for it in `certificate`, and on which sequences
-either is done in `study`.
+either is done in `study`. What is guaranteed of it is in `guarantee`.
 """
 
 import math
@@ -21,7 +21,7 @@ from headway.circuits.text import of_discovery
 from headway.errors import HeadwayError, require
 from headway.fields import Written, found_in, to_json
 from headway.tasks import Task
-from headway.training.files import clear_content_errors, read_json
+from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
 THRESHOLD = 0.05
@@ -72,7 +72,7 @@ class Discovery:
 
     @property
     def faithful(self) -> bool:
-        """Whether the circuit alone does what the model does, at the threshold."""
+        """Whether the circuit alone solves the task: its loss is below the threshold."""
         return self.replaced_loss < self.threshold
 
     @property
@@ -145,7 +145,7 @@ def discover(
     workers: int | None = None,
     seed: int | None = None,
 ) -> Discovery:
-    """Finds a mechanism for every head of a trained model, and certifies the circuit they make.
+    """Finds a mechanism for every head of a trained model, and measures the evidence for them.
 
     Given a run, takes its last checkpoint and leaves the findings in its `circuit.json`; of
     another checkpoint, in `circuit_STEP.json`; of a circuit that was given, in
@@ -155,7 +155,7 @@ def discover(
         model: a run or its folder; or a model together with its task: one with a tap
             (`models.Tappable`), or any module whose attention can be tapped (`tapped`).
         task: the model's task, if a model is given.
-        circuit: to be certified as it is, instead of searching for one.
+        circuit: to be measured as it is, instead of searching for one.
         step: the checkpoint to study, if a run is given; None means the last.
         threshold: the loss that the model must stay below with every head replaced (the paper's
             0.05).
@@ -199,7 +199,8 @@ def discover(
             found = _timed(settings, run.model(step), run.task, seed, circuit)
             name = circuit_file(run, step, circuit)
             if name == "circuit.json":
-                for outdated in ("circuits.json", *_about_others(run, found.circuit)):
+                outdated_too = ("circuits.json", "certificate.json")
+                for outdated in (*outdated_too, *_about_others(run, found.circuit)):
                     run.remove(outdated)
             about = {"step": steps[-1] if step is None else step, "seed": seed}
             run.write(name, {**about, **found.to_json()})
@@ -284,16 +285,3 @@ def saved_discovery(run: Run) -> Discovery:
             f"{run.folder}: no circuit yet; find it with: headway circuit {run.folder}"
         )
     return Discovery.from_json(data)
-
-
-def read_circuit(path: FilePath) -> Circuit:
-    """The circuit in a file: a `circuit.json`, or its heads alone.
-
-    Raises:
-        HeadwayError: if the file cannot be read or holds no circuit.
-    """
-    data = read_json(path)
-    try:
-        return Circuit.from_json(data.get("heads", data) if isinstance(data, dict) else data)
-    except HeadwayError as error:
-        raise HeadwayError(f"{path}: no circuit: {error}") from None

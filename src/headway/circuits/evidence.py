@@ -1,4 +1,4 @@
-"""Measuring a certificate, on sequences that the search for the circuit never saw."""
+"""Measuring the evidence, on sequences that the search for the circuit never saw."""
 
 import math
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair
+from headway.circuits.likeness import likenesses
 from headway.circuits.mechanism import Circuit, Head, Paths, Uniform
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import Attention, free_above, losses_twice
@@ -20,7 +21,7 @@ RESAMPLES = 2_000
 INTERVAL = 0.95
 
 
-def certify(
+def evidence_for(
     bench: Bench,
     circuit: Circuit,
     attention: Attention,
@@ -32,7 +33,7 @@ def certify(
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
         attention: mean attention along every relation, by relation.
-        threshold: the loss below which the circuit counts as doing what the model does.
+        threshold: the loss below which the circuit counts as solving the task.
     """
     names = bench.hops
     intact, replaced = bench.errors([{}, circuit])
@@ -54,6 +55,7 @@ def certify(
         minimum=None if flow is None else flow.minimum_layers(causal),
         sequences=bench.sequences,
         alone=alone(bench, circuit),
+        likeness=likenesses(bench, circuit),
     )
 
 

@@ -1,11 +1,15 @@
-"""What is studied where no run is: a model and its task, as they are given."""
+"""What is studied where no run is: a model, its task and a circuit, as they are given."""
 
+from pathlib import Path
 from typing import Any
 
+from headway.circuits.mechanism import Circuit
+from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Task
 from headway.training.data import generator_for
+from headway.training.files import read_json
 
 
 def require_task(task: Task | None) -> Task:
@@ -39,3 +43,28 @@ def device_of(model: Any) -> str:
     parameters = getattr(model, "parameters", None)
     first = None if parameters is None else next(iter(parameters()), None)
     return "cpu" if first is None else str(first.device)
+
+
+def read_circuit(path: Path) -> Circuit:
+    """The circuit in a file: a `circuit.json`, or its heads alone.
+
+    Raises:
+        HeadwayError: if the file cannot be read or holds no circuit.
+    """
+    return read_given(path)[0]
+
+
+def read_given(path: Path) -> tuple[Circuit, str]:
+    """The circuit in a file, and what stands in rows without a path; nothing else is read of it.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    data = read_json(path)
+    rows = data.get("ablation", "zero") if isinstance(data, dict) else "zero"
+    known = isinstance(rows, str) and rows in ABLATIONS
+    require(known, f"{path}: ablation", rows, f"one of {', '.join(ABLATIONS)}")
+    try:
+        return Circuit.from_json(data.get("heads", data) if isinstance(data, dict) else data), rows
+    except HeadwayError as error:
+        raise HeadwayError(f"{path}: no circuit: {error}") from None

@@ -102,6 +102,19 @@ class Circuit:
         """The layers that have a useful head."""
         return sorted({layer for layer, _ in self.useful_heads})
 
+    @property
+    def complement(self) -> "dict[Head, Mechanism]":
+        """What leaves the model without the circuit: its paths cut in the heads' own attention."""
+        return {
+            head: KnockOut(mechanism.relations)
+            for head, mechanism in self.mechanisms.items()
+            if isinstance(mechanism, Paths) and mechanism.relations
+        }
+
+    def below(self, layer: int) -> "dict[Head, Mechanism]":
+        """The mechanisms of the layers below one."""
+        return {head: one for head, one in self.mechanisms.items() if head[0] < layer}
+
     def replacing(self, head: Head, mechanism: Mechanism) -> "Circuit":
         """The same circuit with another mechanism for one head."""
         return Circuit({**self.mechanisms, head: mechanism})

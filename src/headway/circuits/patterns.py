@@ -1,6 +1,7 @@
 """The attention patterns that mechanisms stand for, on some sequences."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -47,7 +48,6 @@ class Patterns:
         self._shape = (size, n, n)
         self._counts: dict[Paths, Tensor] = {}
         self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
-        self._mean: Tensor | None = None
 
     @property
     def causal(self) -> bool:
@@ -129,11 +129,14 @@ class Patterns:
         return self._leaving(mechanism) > 0
 
     def mean_pattern(self, head: Head) -> Float[Tensor, "query key"]:
-        """The head's own attention, averaged over the sequences."""
-        if self._mean is None:
-            with torch.no_grad():
-                self._mean = attention_patterns(self.model, self.batch.inputs).mean(0)
-        return self._mean[head]
+        """The head's own attention on average (see `means`)."""
+        return self.means[head]
+
+    @cached_property
+    def means(self) -> Float[Tensor, "layer head query key"]:
+        """The heads' own attention, averaged over these sequences unless others are put here."""
+        with torch.no_grad():
+            return attention_patterns(self.model, self.batch.inputs).mean(0)
 
     def edit(
         self,

@@ -1,4 +1,4 @@
-"""A study: sample, search, certify, and search again elsewhere."""
+"""A study: sample, search, measure the evidence, and search again elsewhere."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from headway.circuits.ablation import Bench, heads_of
 from headway.circuits.certificate import Certificate, Trial
 from headway.circuits.comparison import jaccard
-from headway.circuits.evidence import certify, necessity
+from headway.circuits.evidence import evidence_for, necessity
 from headway.circuits.mechanism import Circuit, KnockOut, name_of
 from headway.circuits.search import Attention, relation_attention, search, searched, simplify
 from headway.circuits.workers import Workers
@@ -65,7 +65,7 @@ def study(
     device: str,
     circuit: Circuit | None = None,
 ) -> Studied:
-    """Finds a model's circuit, or takes the one given, and certifies it on other sequences."""
+    """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
 
     def sample(name: str, part: float = 1.0) -> Sample:
         count = math.ceil(part * settings.sequences)
@@ -88,7 +88,7 @@ def study(
         elsewhere = {name: work.start(s.search, settings.threshold) for name, s in others.items()}
         chosen = searching.result()
         cut = work.start(necessity, cutting, chosen, here.attention)
-        evidence = work.start(certify, fresh, chosen, here.attention, settings.threshold)
+        evidence = work.start(evidence_for, fresh, chosen, here.attention, settings.threshold)
         at = [own + (settings.threshold - own) * part for part in OTHER_THRESHOLDS] if again else []
         otherwise = work.start(lambda: [half.search(threshold) for threshold in at])
 

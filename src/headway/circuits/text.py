@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headway.circuits.guarantee_text import said_of_likeness
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.patterns import ABLATIONS
 from headway.paths import Path
@@ -64,7 +65,10 @@ def of_discovery(found: "Discovery") -> str:
         ]
     for kind, heads in found.circuit.idle_heads.items():
         lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
-    lines += ["", *verdicts(found), "", *necessity_table(found)]
+    lines += ["", *verdicts(found), ""]
+    if likeness := said_of_likeness(found.certificate):
+        lines += [*likeness, ""]
+    lines += necessity_table(found)
     lines += wrapped("without: the loss with this path cut and all other heads replaced")
     lines += wrapped("free above: the same, with the useful heads above attending freely")
     if found.certificate.trials:

@@ -7,6 +7,7 @@ from typing import Any
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
+from headway.circuits.guarantee import Guarantee
 from headway.circuits.minimal import MinimalCircuits
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
@@ -35,8 +36,11 @@ def faults_of(folder: Path) -> list[str]:
     dated = tried(lambda: _read(run, "emergence.json", Timeline.from_json))
     tried(lambda: _read(run, "circuits.json", MinimalCircuits.from_json))
     tried(lambda: _read(run, "dependence.json", Dependence.from_json))
+    certified = tried(lambda: _read(run, "certificate.json", Guarantee.from_json))
     if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
         faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
+    if found and certified and not certified.is_of(found):
+        faults.append(f"{folder}: certificate.json is of another circuit than circuit.json")
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):

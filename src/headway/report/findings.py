@@ -14,9 +14,11 @@ from headway.circuits import (
     ABLATIONS,
     THRESHOLD,
     Discovery,
+    Guarantee,
     Head,
     MinimalCircuits,
     Timeline,
+    saved_certificate,
     saved_circuits,
 )
 from headway.circuits.dependence import Dependence, saved_dependence
@@ -52,6 +54,7 @@ class Findings:
         circuits: every minimal circuit, if all were looked for.
         checkpoints: the steps whose weights are kept.
         dependence: what depends on what, if it was asked.
+        guarantee: on how many sequences circuit and model agree at least, if that was certified.
     """
 
     run: Run
@@ -63,6 +66,7 @@ class Findings:
     circuits: MinimalCircuits | None
     checkpoints: list[int]
     dependence: Dependence | None = None
+    guarantee: Guarantee | None = None
 
     @classmethod
     def of(cls, run: Run) -> "Findings":
@@ -86,6 +90,12 @@ class Findings:
                     f"{run.folder}: emergence.json dates another circuit than circuit.json;"
                     f" date this one with: headway emergence {run.folder}"
                 )
+        guarantee = saved_certificate(run)
+        if discovery and guarantee and not guarantee.is_of(discovery):
+            raise HeadwayError(
+                f"{run.folder}: certificate.json is of another circuit than circuit.json;"
+                f" certify this one with: headway certify {run.folder}"
+            )
         depends = saved_dependence(run)
         if discovery and depends and depends.circuit != discovery.circuit.paths:
             raise HeadwayError(
@@ -102,6 +112,7 @@ class Findings:
             circuits=saved_circuits(run),
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
+            guarantee=guarantee,
         )
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Num
 from torch import Tensor
 
 IGNORE_INDEX = -100
@@ -37,6 +37,25 @@ class Targets(ABC):
     @abstractmethod
     def right(self, predicted: Tensor, targets: Tensor) -> Asked:
         """Whether the answer is the right one, at every query and hop; only where it is asked."""
+
+    @abstractmethod
+    def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
+        """What is answered at every query and hop, right or wrong; equal answers are equal."""
+
+    @abstractmethod
+    def numbers(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, "sequence query hop number"]:
+        """What an answer is read off, hop by hop, without what no answer depends on."""
+
+    @abstractmethod
+    def choices(self, targets: Tensor) -> int:
+        """Among how many answers there is to choose, where there are most."""
+
+    def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
+        """Whether two predictions give the same answer, right or wrong; only where it is asked."""
+        alike = self.answers(predicted, targets) == self.answers(other, targets)
+        return alike.all(-1) & self.asked(targets)
 
     def leaving_out(self, targets: Tensor, hops: list[int]) -> Tensor:
         """The same targets without some hops, by index."""
@@ -109,6 +128,22 @@ class Vectors(Targets):
         own = apart.diagonal(dim1=-2, dim2=-1)
         return (own <= apart.amin(-1)).transpose(1, 2) & self.asked(targets)
 
+    def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
+        """The nearest of all that the sequence's queries are asked for at that hop."""
+        said, wanted = predicted.float().unflatten(-1, targets.shape[-2:]), targets.nan_to_num(1e9)
+        wanted = wanted.transpose(1, 2)
+        nearest = torch.cdist(said.transpose(1, 2), wanted).argmin(-1)
+        chosen = wanted.gather(2, nearest[..., None].expand(wanted.shape))
+        return chosen.transpose(1, 2)
+
+    def numbers(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, "sequence query hop number"]:
+        return predicted.float().unflatten(-1, targets.shape[-2:])
+
+    def choices(self, targets: Tensor) -> int:
+        return int(self.asked(targets).sum(1).max())
+
 
 @dataclass(frozen=True)
 class Tokens(Targets):
@@ -148,6 +183,25 @@ class Tokens(Targets):
         likeliest = self._logits(predicted).argmax(-1)
         likeliest = likeliest if self.own_logits else likeliest[..., None]
         return (likeliest == targets) & self.asked(targets)
+
+    def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
+        """The likeliest token."""
+        return self._by_hop(predicted, targets).argmax(-1, keepdim=True)
+
+    def numbers(
+        self, predicted: Tensor, targets: Tensor
+    ) -> Float[Tensor, "sequence query hop number"]:
+        """Logits less their mean, as probabilities do not depend on that."""
+        logits = self._by_hop(predicted, targets).float()
+        return logits - logits.mean(-1, keepdim=True)
+
+    def choices(self, targets: Tensor) -> int:
+        return self.vocabulary
+
+    def _by_hop(self, predicted: Tensor, targets: Tensor) -> Tensor:
+        """[sequence, query, hop, token], whether or not hops have logits of their own."""
+        logits = self._logits(predicted)
+        return logits if self.own_logits else logits[:, :, None].expand(*targets.shape, -1)
 
     def _logits(self, predicted: Tensor) -> Tensor:
         """[sequence, query, token], or [sequence, query, hop, token] if every hop has its own."""

@@ -4,7 +4,7 @@ config.json         what decides the run          environment.json   where it wa
 metrics.jsonl       one line an evaluation        outcome.json       how it ended
 checkpoints/step_0000400.safetensors              the weights, as training went on
 state.safetensors   weights and optimisers, from which a killed run resumes
-circuit.json  circuits.json  emergence.json  dependence.json         what was found out afterwards
+circuit.json  circuits.json  emergence.json  dependence.json  certificate.json  found out later
 figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
@@ -38,7 +38,7 @@ from headway.training.files import (
     write_tensors,
     write_whole,
 )
-from headway.training.records import Evaluation, Outcome
+from headway.training.records import FOUND_OUT, Evaluation, Outcome
 
 
 class RunBusyError(HeadwayError):
@@ -162,7 +162,7 @@ class RunFolder:
         kept = self._lines()[: len(self.metrics_until(step))]
         later = [s for s in self.checkpoint_steps() if s > step]
         if later or len(kept) < len(self._lines()):
-            for name in ("circuit.json", "circuits.json", "emergence.json", "dependence.json"):
+            for name in FOUND_OUT:
                 self.remove(name)
         for after in later:
             self.drop_checkpoint(after)

@@ -5,6 +5,11 @@ from typing import Literal
 
 from headway.fields import NotBelowZero, NotNegative
 
+FOUND_OUT = (
+    *("circuit.json", "circuits.json", "emergence.json", "dependence.json", "certificate.json"),
+)
+"""The files of a run's folder that are about the weights of the last step."""
+
 
 @dataclass(frozen=True)
 class Evaluation:

@@ -26,7 +26,7 @@ def circuit(
     most: int = 50_000,
     changed_task: Flag = False,
 ) -> None:
-    """Find a mechanism for every head of a run's model, certify them, leave them in circuit.json.
+    """Find a mechanism for every head of a run's model, and the evidence; leave it in circuit.json.
 
     Of several runs, each, and what their circuits share. With --all, every minimal circuit, too.
 
@@ -37,7 +37,7 @@ def circuit(
         ablation: what stands in rows without a path, of heads that have paths.
         trials: whether to search again on other samples and at other thresholds.
         step: the checkpoint to study; none means the last.
-        circuit: a file with a circuit to certify, instead of searching for one.
+        circuit: a file with a circuit to measure, instead of searching for one.
         all: every minimal circuit among the paths that the search may choose from, by judging sets
             of paths, the smallest first; leave them in circuits.json.
         free_above: with --all, circuits must serve with the layers above any layer free, too, as

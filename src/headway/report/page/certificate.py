@@ -19,6 +19,7 @@ from headway.report.page.html import (
     where,
     whole,
 )
+from headway.report.page.likeness import likeness
 from headway.report.page.verdicts import Verdict, untestable, verdicts
 
 MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
@@ -52,6 +53,7 @@ def evidence(findings: Findings) -> str:
     return (
         "<h3>Does the circuit do what the model does?</h3>"
         + tag("div", losses, class_="pair")
+        + likeness(discovery.certificate, findings.guarantee)
         + "<h3>Is every path needed?</h3>"
         + _necessity(discovery, several)
         + f"<p>{_backups(discovery, several)}</p>"
@@ -76,7 +78,7 @@ def _measured(findings: Findings, discovery: Discovery) -> str:
         f" {INTERVAL:.0%} of the means of resampled sequences (bootstrap). All"
         f" {len(discovery.circuit.mechanisms)} heads are replaced at once, ablation:"
         f" <b>{escape(ABLATIONS[discovery.ablation])}</b>; that holds for every loss of this"
-        f" section but where another is named. Search and certificate judged"
+        f" section but where another is named. Search and evidence judged"
         f" {whole(discovery.candidates)} candidates, at the cost of {whole(discovery.forwards)}"
         f" forward passes over as many sequences, in {number(discovery.seconds)} s."
     )

@@ -142,7 +142,7 @@ def _switches(findings: Findings) -> str:
         f" path cut (ablation: {escape(findings.ablation)}). <b>above free</b>: the same, while the"
         " useful heads of the layers above attend as they like. <b>model without it, now</b>: the"
         " loss of the model at the step where the page stands, with this attention set to zero,"
-        " over other sequences than the certificate's (section 2).</p>"
+        " over other sequences than the evidence's (section 2).</p>"
     )
 
 

@@ -144,7 +144,7 @@ def _beyond(findings: Findings) -> str:
 
 
 def _doubts(discovery: Discovery) -> str:
-    """What of the certificate fails, in a few words; empty if nothing does."""
+    """What of the evidence fails, in a few words; empty if nothing does."""
     failed = [verdict.name for verdict in verdicts(discovery, False) if verdict.holds is False]
     return f" (but the circuit is not {listed(failed, 'or')}, see section 4)" if failed else ""
 

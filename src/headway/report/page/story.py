@@ -79,7 +79,7 @@ def _rest(routes: Routes, several: bool) -> str:
         idle = f"{counted(len(routes.idle), 'path')} {bring}"
         told += (
             f"{idle} nothing that an answer depends on: {_paths(routes.idle, several)}. They"
-            " repeat or strengthen what others bring; the certificate says whether they are needed."
+            " repeat or strengthen what others bring; the evidence says whether they are needed."
         )
     return told
 

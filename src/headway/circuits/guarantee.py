@@ -1,0 +1,246 @@
+"""A certificate: on how many of all sequences circuit and model agree at least, guaranteed.
+
+Sequences are drawn independently, after the circuit was chosen. A sequence agrees if all its
+answers do. So the number that agree is binomial, and its exact bound holds for a finite sample.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from headway.circuits.discovery import Discovery, WrittenCircuit, listed, saved_discovery
+from headway.circuits.fresh import Judge
+from headway.circuits.given import read_given, require_task, with_tap
+from headway.circuits.guarantee_text import of_guarantee
+from headway.circuits.mechanism import Circuit
+from headway.circuits.patterns import ABLATIONS
+from headway.errors import HeadwayError, require
+from headway.fields import found_in, to_json
+from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
+from headway.tasks import Task
+from headway.training.run import Run
+
+FILE = "certificate.json"
+"""Where `certify` leaves a certificate in a run's folder."""
+
+MOST = 1_000_000
+"""Sequences at most."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What fresh sequences say about a circuit and its model.
+
+    Attributes:
+        circuit: a mechanism for every head.
+        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        step: of the checkpoint; none if a model was given.
+        seed: of the sequences.
+        agreement: the share of all sequences on which circuit and model are to agree at least.
+        confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
+            samples.
+        sequences: how many were drawn.
+        agreeing: of how many all answers of the circuit are the model's own, right or wrong.
+        ablated_agreeing: the same of the model with every head uniform, which shows how much of
+            the agreement comes about by chance.
+        seconds: wall time.
+    """
+
+    circuit: WrittenCircuit
+    ablation: str
+    step: int | None
+    seed: int
+    agreement: float
+    confidence: float
+    sequences: int
+    agreeing: int
+    ablated_agreeing: int
+    seconds: float
+
+    @property
+    def bound(self) -> float:
+        """The share of all sequences on which they agree at least, with that confidence."""
+        return clopper_pearson_low(self.agreeing, self.sequences, self.confidence)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is as large as was asked for, and says something (see `trivial`)."""
+        return self._enough(self.agreeing) and not self.trivial
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the model without attention agrees often enough, too."""
+        return self._enough(self.ablated_agreeing)
+
+    def _enough(self, agreeing: int) -> bool:
+        allowed = self.allowed
+        return allowed is not None and self.sequences - agreeing <= allowed
+
+    @property
+    def allowed(self) -> int | None:
+        """How many of these sequences may disagree; None if they are too few for any bound."""
+        return failures_allowed(self.agreement, self.confidence, self.sequences)
+
+    def is_of(self, found: Discovery) -> bool:
+        """Whether it is of the circuit that was discovered."""
+        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
+
+    def __str__(self):
+        return of_guarantee(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in `certificate.json`."""
+        return {**to_json(self), "bound": self.bound, "holds": self.holds}
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Guarantee":
+        """What `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = found_in(cls, data, FILE)
+        count = found.sequences
+        for name, fits, allowed in (
+            ("ablation", found.ablation in ABLATIONS, f"one of {', '.join(ABLATIONS)}"),
+            ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),
+            ("confidence", 0 < found.confidence < 1, "above 0 and below 1"),
+            ("sequences", 1 <= count <= MOST, f"from 1 to {MOST:,}"),
+            ("agreeing", 0 <= found.agreeing <= count, "from 0 to the number of sequences"),
+            ("ablated_agreeing", 0 <= found.ablated_agreeing <= count, "likewise"),
+        ):
+            require(fits, f"{FILE}: {name}", getattr(found, name), allowed)
+        return found
+
+
+def sequences_for(agreement: float, confidence: float) -> int:
+    """How many sequences to draw: enough although half as many disagree as may of all sequences.
+
+    Raises:
+        HeadwayError: if it takes more than 1,000,000, or an argument is out of range.
+    """
+    require_shares(agreement, confidence)
+    failures, count = 0, draws_for(agreement, confidence)
+    while count <= MOST and failures < count * (1 - agreement) / 2:
+        failures += 1
+        count = draws_for(agreement, confidence, failures)
+    if count > MOST:
+        raise HeadwayError(
+            f"agreement = {agreement:g} with confidence {confidence:g} takes more than {MOST:,}"
+            " sequences: ask for less of either"
+        )
+    return count
+
+
+def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
+    """How many sequences to draw: so many, or as many as `sequences_for` says.
+
+    Raises:
+        HeadwayError: if they are too few for the confidence, or an argument is out of range.
+    """
+    if sequences is None:
+        return sequences_for(agreement, confidence)
+    require_shares(agreement, confidence)
+    least = draws_for(agreement, confidence)
+    allowed = f"from {least:,} (for agreement {agreement:g} with confidence {confidence:g})"
+    fits = isinstance(sequences, int) and least <= sequences <= MOST
+    require(fits, "sequences", sequences, f"a whole number {allowed} to {MOST:,}")
+    return sequences
+
+
+def require_shares(agreement: float, confidence: float) -> None:
+    """Makes sure that an agreement can be asked for with a confidence."""
+    for name, value in (("agreement", agreement), ("confidence", confidence)):
+        require(0 < value < 1, name, value, "above 0 and below 1")
+
+
+def certify(
+    model: Run | str | FilePath | Any,
+    task: Task | None = None,
+    circuit: Circuit | FilePath | str | None = None,
+    *,
+    agreement: float = 0.99,
+    sequences: int | None = None,
+    confidence: float = 0.95,
+    ablation: str | None = None,
+    step: int | None = None,
+    seed: int | None = None,
+) -> Guarantee:
+    """Draws fresh sequences, and says on how many of all circuit and model agree at least.
+
+    Nothing is taken on trust but the weights, the task and the circuit: both models run whole, on
+    sequences of a stream that depends on the circuit, and that nothing else draws from. Of a run's
+    own circuit (`circuit.json`), the certificate is left in its `certificate.json`.
+
+    Args:
+        model: a run or its folder; or a model together with its task and a circuit.
+        task: the model's task, if a model is given.
+        circuit: or a file that holds one; None means the run's own.
+        agreement: the share of all sequences on which they are to agree at least.
+        sequences: how many to draw; None means as many as `sequences_for` says.
+        confidence: of the bound.
+        ablation: what stands in rows without a path; None means what the file of the circuit says,
+            or zero.
+        step: the checkpoint, if a run is given; None means the last.
+        seed: of the sequences; None means the run's, or 0.
+
+    Raises:
+        HeadwayError: if an argument is out of range, there are too few sequences for any bound, the
+            circuit is of another model or task, or the model has nothing to agree on.
+    """
+    count = require_sequences(agreement, confidence, sequences)
+
+    def guaranteed(
+        model: Any, task: Task, circuit: Circuit, rows: str, seed: int, step: int | None
+    ) -> Guarantee:
+        started = time.perf_counter()
+        judge = Judge(with_tap(model, task), task, circuit, rows, seed)
+        agreeing, by_chance = judge.count(count)
+        return Guarantee(
+            circuit=circuit,
+            ablation=rows,
+            step=step,
+            seed=seed,
+            agreement=agreement,
+            confidence=confidence,
+            sequences=count,
+            agreeing=agreeing,
+            ablated_agreeing=by_chance,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+
+    given = None if circuit is None else _given(circuit, ablation)
+    run = Run.open(model) if isinstance(model, str | FilePath) else model
+    if not isinstance(run, Run):
+        require(step is None, "step", step, "None, as a model has no checkpoints")
+        if given is None:
+            raise HeadwayError("circuit = None is not allowed: it is given together with a model")
+        return guaranteed(model, require_task(task), *given, seed or 0, None)
+    require(task is None, "task", task, "None, as the run has its own")
+    steps, its = run.checkpoint_steps(), run.config.seed if seed is None else seed
+    require(step is None or step in steps, "step", step, f"of a checkpoint: {listed(steps)}")
+    if given is not None:
+        with run.computing():
+            at = step if step is not None or not steps else steps[-1]
+            return guaranteed(run.model(step), run.task, *given, its, at)
+    require(step is None, "step", step, "None for the run's own circuit, which is of the last step")
+    found = saved_discovery(run)
+    with run.writing(), run.computing():
+        own = found.circuit, ablation or found.ablation
+        certificate = guaranteed(run.model(), run.task, *own, its, steps[-1] if steps else None)
+        run.write(FILE, certificate.to_json())
+    return certificate
+
+
+def _given(circuit: Circuit | FilePath | str, ablation: str | None) -> tuple[Circuit, str]:
+    """A circuit, and what stands in rows without a path."""
+    plain = isinstance(circuit, Circuit)
+    its, rows = (circuit, "zero") if plain else read_given(FilePath(circuit))
+    return its, ablation or rows
+
+
+def saved_certificate(run: Run) -> Guarantee | None:
+    """What `certify` left in a run's folder; None if it did not."""
+    data = run.read(FILE)
+    return None if data is None else Guarantee.from_json(data)

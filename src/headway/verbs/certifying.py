@@ -1,0 +1,72 @@
+"""The verb that certifies a circuit."""
+
+import sys
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from headway.arguments import Flag, opened
+from headway.errors import HeadwayError, require
+
+
+def certify(
+    paths: Positional[tuple[Path, ...]],
+    agreement: float = 0.99,
+    sequences: int | None = None,
+    confidence: float = 0.95,
+    step: int | None = None,
+    seed: int | None = None,
+    changed_task: Flag = False,
+) -> None:
+    """Certify on how many of all sequences circuit and model agree at least: headway certify RUN
+
+    Fresh sequences are drawn that nothing else draws. One agrees if all the circuit's answers are
+    the model's own, right or wrong. The bound is exact for a finite sample. The certificate of a
+    run's own circuit is kept in its certificate.json; of a circuit in a file, headway certify
+    circuit.json RUN, nothing is written, and nothing is read but weights, task and circuit. The
+    exit code is 0 if it is certified, 1 if it is not, 2 if nothing could be drawn.
+
+    Args:
+        paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
+        agreement: the share of all sequences on which they are to agree at least.
+        sequences: how many to draw; none means enough to certify it although half as many disagree
+            as may of all sequences.
+        confidence: of the bound.
+        step: the checkpoint whose weights are meant, with a file; none means the last.
+        seed: of the sequences; none means the run's.
+        changed_task: go on although the file of the run's task has changed.
+    """
+    from headway import terminal
+    from headway.circuits.guarantee import FILE, require_sequences
+    from headway.circuits.guarantee import certify as certified
+    from headway.intervals import draws_for, failures_allowed
+
+    if not paths:
+        raise HeadwayError("Missing from headway certify: RUN, the folder of a run")
+    allowed = "RUN, or a file with a circuit and RUN"
+    require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
+    *file, folder = paths
+    run = opened(folder, changed_task)
+    count = require_sequences(agreement, confidence, sequences)
+    least = draws_for(agreement, confidence)
+    may = failures_allowed(agreement, confidence, count)
+    terminal.say(
+        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
+        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
+    )
+    found = certified(
+        run,
+        circuit=file[0] if file else None,
+        agreement=agreement,
+        sequences=count,
+        confidence=confidence,
+        step=step,
+        seed=seed,
+    )
+    terminal.say(str(found))
+    if not file:
+        terminal.say(f"written to {run.folder / FILE}")
+        if (run.folder / "report.html").exists():
+            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
+    if not found.holds:
+        sys.exit(1)

@@ -1,0 +1,237 @@
+"""A certificate holds for what it says, on sequences of its own, and says no where it should."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from test_likeness import Constant, true_circuit
+
+from headway.circuits import Circuit, Guarantee, Uniform, certify, discover
+from headway.circuits.fresh import Judge
+from headway.circuits.whole import faults_of
+from headway.cli import main
+from headway.errors import HeadwayError
+from headway.intervals import clopper_pearson_low
+from headway.models import Known, compiled, planted
+from headway.tasks import Composition, Retrieval
+from headway.training import Run, train
+from headway.training.data import held_out
+
+
+@pytest.fixture(scope="module")
+def known() -> Known:
+    return compiled(1)
+
+
+@pytest.fixture(scope="module")
+def run(tiny, tmp_path_factory) -> Run:
+    """A run that learnt nothing, and what is therefore called its circuit."""
+    run = train(tiny, tmp_path_factory.mktemp("certified") / "run")
+    discover(run, threshold=10.0, sequences=8, trials=False)
+    return run
+
+
+def nudged(known: Known, noise: float) -> Known:
+    """The model with all weights moved a little, so that its circuit no longer fits exactly."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weights in known.model.parameters():
+            size = noise * weights.abs().mean()
+            weights += size * torch.randn(weights.shape, generator=generator)
+    return known
+
+
+def agreements(known: Known, count: int) -> torch.Tensor:
+    judge = Judge(known.model, known.task, true_circuit(known), "zero", 0)
+    return torch.cat([own for own, _ in judge.agreements(count)]).double()
+
+
+def coverage(pool: torch.Tensor, count: int, redraws: int) -> float:
+    """In which share of redraws the bound is at most the share of the whole pool."""
+    generator, true = torch.Generator().manual_seed(1), pool.mean().item()
+    drawn = torch.randint(len(pool), (redraws, count), generator=generator)
+    found = pool[drawn].sum(1).int().tolist()
+    bounds = {agreeing: clopper_pearson_low(agreeing, count, 0.95) for agreeing in set(found)}
+    return sum(bounds[agreeing] <= true for agreeing in found) / redraws
+
+
+def test_the_true_circuit_is_certified(known):
+    found = certify(known.model, known.task, true_circuit(known))
+    assert (found.sequences, found.agreeing, found.allowed) == (1182, 1182, 6)
+    assert found.holds
+    assert found.bound == pytest.approx(0.05 ** (1 / 1182))
+    assert not found.trivial
+    assert "certified: agreement 0.99" in str(found)
+    again = Guarantee.from_json(json.loads(json.dumps(found.to_json())))
+    assert again == found
+
+
+def test_another_circuit_is_not(known):
+    circuit = true_circuit(known).without(sorted(known.required)[-1])
+    found = certify(known.model, known.task, circuit, agreement=0.9)
+    assert not found.holds
+    assert found.bound < 0.5
+    assert "NOT certified: agreement 0.9; " in str(found)
+
+
+def test_the_bound_holds_as_often_as_it_says():
+    pool = agreements(nudged(compiled(1), 0.003), 2048)
+    assert 0.9 < pool.mean() < 0.999
+    assert coverage(pool, 300, 1000) >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "noise"),
+    [(lambda: compiled(1), noise) for noise in (0.003, 0.01)]
+    + [(lambda: planted(1001), noise) for noise in (0.003, 0.01, 0.03)],
+)
+def test_the_bound_holds_in_95_of_100_redraws_from_many_sequences(make, noise):
+    pool, redraws = agreements(nudged(make(), noise), 200_000), 1000
+    assert 0.8 < pool.mean() < 0.9999
+    by_chance = 3 * (0.05 * 0.95 / redraws) ** 0.5
+    assert coverage(pool, 1182, redraws) >= 0.95 - by_chance
+
+
+def test_one_sequence_can_certify_a_little(known):
+    found = certify(known.model, known.task, true_circuit(known), agreement=0.04, sequences=1)
+    assert (found.bound, found.agreeing) == (pytest.approx(0.05), 1)
+
+
+def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
+    circuit = true_circuit(known)
+    other = circuit.without(sorted(known.required)[0])
+
+    def seen(circuit: Circuit, seed: int) -> torch.Tensor:
+        judge = Judge(known.model, known.task, circuit, "zero", seed)
+        return judge.bench(4, f"{judge.stream}, 0").batch.inputs
+
+    samples = [seen(circuit, 0), seen(circuit, 1), seen(other, 0)]
+    for purpose in ("circuit", "certificate", "emergence", "held-out", "stability 1"):
+        samples.append(held_out(known.task, 4, 0, "cpu", purpose).inputs)
+    assert torch.equal(seen(circuit, 0), samples[0])
+    assert len({tuple(one.flatten().tolist()) for one in samples}) == len(samples)
+
+
+@pytest.mark.parametrize("rows", ["uniform", "own", "mean"])
+def test_rows_without_a_path_are_filled_as_the_circuit_says(known, rows):
+    circuit = true_circuit(known)
+    found = certify(known.model, known.task, circuit, agreement=0.5, ablation=rows, sequences=60)
+    assert (found.ablation, found.agreeing) == (rows, 60)
+
+
+def test_mean_patterns_do_not_depend_on_the_sequences_that_are_judged(known):
+    judge = Judge(known.model, known.task, true_circuit(known), "mean", 0)
+    few, many = (judge.count(count)[0] for count in (20, 600))
+    assert (few, many) == (20, 600)
+    assert judge.means is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"agreement": 0.0}, "agreement = 0.0 is not allowed: it must be above 0 and below 1"),
+        ({"agreement": 1.0, "sequences": 9}, "agreement = 1.0 is not allowed"),
+        ({"agreement": float("nan")}, "agreement = nan is not allowed"),
+        ({"confidence": 1.0}, "confidence = 1.0 is not allowed"),
+        ({"sequences": 298}, r"sequences = 298 is not allowed: .* from 299 \(for agreement 0.99"),
+        ({"sequences": 2_000_000}, "sequences = 2000000 is not allowed: .* to 1,000,000"),
+        ({"agreement": 0.999999}, "takes more than 1,000,000 sequences"),
+        ({"step": 3}, "step = 3 is not allowed"),
+        ({"circuit": None}, "circuit = None is not allowed"),
+        ({"circuit": Circuit({(0, 0): Uniform()})}, "head = .* every head of the model"),
+        ({"task": None}, "task = None is not allowed"),
+    ],
+)
+def test_what_cannot_be_certified_is_told(known, asked, said):
+    given = {"task": known.task, "circuit": true_circuit(known), **asked}
+    with pytest.raises(HeadwayError, match=said):
+        certify(known.model, **given)
+
+
+def test_a_circuit_of_another_task_is_refused(known):
+    deeper = compiled(2)
+    with pytest.raises(HeadwayError, match="is not allowed"):
+        certify(deeper.model, deeper.task, true_circuit(known))
+    other = Composition(asked=(1,), n_symbols=3)
+    with pytest.raises(HeadwayError, match="the model does not read its sequences"):
+        certify(known.model, other, true_circuit(known))
+
+
+def test_a_model_that_cannot_but_agree_is_refused(known):
+    constant = Constant(torch.arange(known.task.d_target) / 3)
+    with pytest.raises(HeadwayError, match="its outputs are the same for all sequences"):
+        certify(constant, known.task, Circuit({(0, 0): Uniform()}))
+    alone = Retrieval(depth=1, n_chains=1)
+    with pytest.raises(HeadwayError, match="a sequence has one query"):
+        certify(Constant(torch.zeros(alone.d_target)), alone, Circuit({(0, 0): Uniform()}))
+
+
+def test_what_a_model_without_attention_does_too_is_not_certified(known):
+    found = certify(known.model, known.task, true_circuit(known), agreement=0.5)
+    trivial = replace(found, ablated_agreeing=found.sequences)
+    assert found.holds
+    assert trivial.trivial
+    assert not trivial.holds
+    assert "a model without attention" in str(trivial)
+
+
+def exit_code(*words: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(list(words))
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+@pytest.fixture
+def written(run) -> Iterator[dict]:
+    """What the verb leaves in the run's folder; the folder is afterwards as it was."""
+    exit_code("certify", str(run.folder), "--agreement", "0.5")
+    yield run.read("certificate.json")
+    run.remove("certificate.json")
+
+
+def test_the_verb_keeps_the_certificate_and_check_reads_it(run, written):
+    found = Guarantee.from_json(written)
+    assert (found.sequences, found.step, found.seed) == (16, 12, 5)
+    assert found == replace(certify(run, agreement=0.5), seconds=found.seconds)
+    assert faults_of(run.folder) == []
+    for field, value in (
+        ("agreeing", 17),
+        ("confidence", 1.0),
+        ("ablation", "none"),
+        ("seed", "x"),
+    ):
+        run.write("certificate.json", {**written, field: value})
+        (fault,) = faults_of(run.folder)
+        assert f"certificate.json: {field} = " in fault
+    run.write("certificate.json", {**written, "ablation": "own"})
+    (fault,) = faults_of(run.folder)
+    assert "of another circuit" in fault
+
+
+def test_another_circuit_takes_the_certificate_away(run, written):
+    discover(run, threshold=10.0, sequences=8, trials=False)
+    assert run.read("certificate.json") is None
+
+
+def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, capsys):
+    data = run.read("circuit.json")
+    file = tmp_path / "circuit.json"
+    file.write_text(json.dumps({"heads": data["heads"], "ablation": data["ablation"]}))
+    before = {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")}
+    exit_code("certify", str(file), str(run.folder), "--agreement", "0.5", "--seed", "9")
+    told = capsys.readouterr().out
+    assert "drawing 16, of which 4 may disagree" in told
+    assert "of 16 fresh sequences agree" in told
+    assert max(map(len, told.splitlines())) <= 80
+    assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
+    file.write_text('{"heads": {"L0.H0": "uniform"}}')
+    assert exit_code("certify", str(file), str(run.folder)) == 2
+    file.write_text('{"heads": {}, "ablation": []}')
+    assert exit_code("certify", str(file), str(run.folder)) == 2
+    assert "ablation = [] is not allowed" in capsys.readouterr().err
+    assert exit_code("certify", "a", "b", "c") == 2
+    assert exit_code("certify") == 2

@@ -1,0 +1,180 @@
+"""How like the model a circuit is: measured as defined, and told apart from other circuits."""
+
+from functools import cache
+from itertools import product
+
+import pytest
+import torch
+from torch import nn
+
+from headway.circuits import Bench, Circuit, Discovery, KnockOut, Likenesses, Uniform, discover
+from headway.circuits.evidence import with_path
+from headway.circuits.likeness import likenesses
+from headway.circuits.truth import expected
+from headway.models import Known, compiled, planted
+from headway.tasks import Tokens, Vectors
+from headway.training.data import held_out
+
+
+def true_circuit(known: Known) -> Circuit:
+    layers, heads = known.model.n_layers, known.model.n_heads
+    circuit = Circuit({(i, h): Uniform() for i in range(layers) for h in range(heads)})
+    for path in known.required:
+        circuit = with_path(circuit, path)
+    return circuit
+
+
+def bench_of(known: Known, count: int = 48, **how) -> Bench:
+    batch = held_out(known.task, count, 0, "cpu", "certificate")
+    return Bench(known.model, known.task, batch, **how)
+
+
+@cache
+def found_in(seed: int) -> tuple[Known, Discovery]:
+    known = planted(seed)
+    return known, discover(known.model, known.task, trials=False, sequences=32)
+
+
+def told(found: Discovery) -> Likenesses:
+    assert found.certificate.likeness is not None
+    return found.certificate.likeness
+
+
+def test_the_true_circuit_is_the_model_and_nothing_is_left_without_it():
+    known = compiled(2)
+    found = likenesses(bench_of(known), true_circuit(known))
+    whole = found.circuit
+    assert (whole.agreement, whole.sequence_agreement) == (1.0, 1.0)
+    assert whole.agreement_by_hop == {"x_1": 1.0, "x_2": 1.0}
+    assert whole.r2 == pytest.approx(1, abs=1e-3)
+    assert whole.faithfulness == pytest.approx(1, abs=1e-3)
+    assert found.complement.agreement < 0.5
+    assert found.ablated.faithfulness == 0.0
+    assert found.ablated.sequence_agreement == 0.0
+    assert found.least_handover == 1.0
+
+
+def test_the_measures_are_what_their_definitions_say():
+    known = compiled(2)
+    path = sorted(known.required)[-1]
+    circuit, bench = true_circuit(known).without(path), bench_of(known)
+    found, batch = likenesses(bench, circuit).circuit, bench.batch
+    with torch.no_grad():
+        model, other = (
+            known.model(batch.inputs, bench.tap(mechanisms))[:, -known.task.n_read :]
+            for mechanisms in ({}, circuit)
+        )
+        blank = bench.loss({head: Uniform() for head in bench.heads})
+    size = batch.targets.shape[-1]
+    sequences, queries, hops = batch.targets.shape[:3]
+    same = torch.zeros(sequences, queries, hops)
+    for s, q, hop in product(range(sequences), range(queries), range(hops)):
+        here = slice(hop * size, (hop + 1) * size)
+        one, another = (
+            (batch.targets[s, :, hop] - said[s, q, here]).norm(dim=-1).argmin().item()
+            for said in (model, other)
+        )
+        same[s, q, hop] = one == another
+    assert 0.2 < found.agreement < 0.9
+    assert found.agreement == pytest.approx(same.mean().item())
+    assert list(found.agreement_by_hop.values()) == pytest.approx(same.mean((0, 1)).tolist())
+    assert found.sequence_agreement == same.flatten(1).amin(1).mean().item()
+    about = (model - model.mean(0)).square().sum()
+    assert found.r2 == pytest.approx(1 - ((other - model).square().sum() / about).item(), abs=1e-4)
+    assert found.loss == pytest.approx(bench.loss(circuit), abs=1e-6)
+    share = (blank - found.loss) / (blank - bench.loss())
+    assert found.faithfulness == pytest.approx(share, abs=1e-5)
+
+
+def test_the_complement_cuts_the_circuits_paths_and_nothing_else():
+    known = compiled(2)
+    circuit = true_circuit(known)
+    cut = circuit.complement
+    assert set(cut) == {path.at for path in known.required}
+    assert all(isinstance(one, KnockOut) for one in cut.values())
+    assert {(at, name) for at, one in cut.items() for name in getattr(one, "relations", ())} == {
+        (path.at, path.relation) for path in known.required
+    }
+
+
+def test_whole_forward_passes_measure_the_same():
+    known, found = found_in(1087)
+    streams, whole = (
+        likenesses(bench_of(known, 16, shared=s), found.circuit) for s in (True, False)
+    )
+    for name in ("circuit", "complement", "ablated"):
+        one, other = getattr(streams, name), getattr(whole, name)
+        assert one.agreement == other.agreement
+        assert one.r2 == pytest.approx(other.r2, abs=1e-5)
+        assert one.loss == pytest.approx(other.loss, abs=1e-5)
+    assert streams.handover == whole.handover
+
+
+@pytest.mark.parametrize("seed", [1087, pytest.param(1016, marks=pytest.mark.slow)])
+def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart(seed):
+    """A decoy carries the symbol; loss and answers of the circuit cannot show it."""
+    known, found = found_in(seed)
+    true = expected(found.circuit, known)
+    assert true != set(found.circuit.paths)
+    other = told(found)
+    assert other.circuit.agreement == 1.0
+    assert found.replaced_loss < 1e-6
+    own = likenesses(
+        bench_of(known), Circuit({**found.circuit.mechanisms, **Circuit.of(true).mechanisms})
+    )
+    assert own.least_handover == 1.0
+    assert other.least_handover < 0.8
+
+
+def test_the_models_own_circuit_can_be_handed_over_at_any_layer():
+    known, found = found_in(1004)
+    assert set(found.circuit.paths) == expected(found.circuit, known)
+    assert told(found).handover == (1.0,) * (known.model.n_layers - 1)
+
+
+class Constant(nn.Module):
+    """A model that says the same whatever it reads; its one head sees everything."""
+
+    n_layers = n_heads = 1
+
+    def __init__(self, output: torch.Tensor):
+        super().__init__()
+        self.output = output
+
+    def forward(self, inputs, tap=None):
+        size, n = inputs.shape[:2]
+        if tap is not None:
+            tap(0, torch.full((size, 1, n, n), 1 / n))
+        return self.output.expand(size, n, -1)
+
+
+def test_constant_outputs_have_no_r2_and_no_faithfulness():
+    task = compiled(1).task
+    batch = held_out(task, 16, 0, "cpu", "certificate")
+    bench = Bench(Constant(torch.arange(task.d_target) / 3), task, batch)
+    found = likenesses(bench, Circuit({(0, 0): Uniform()})).circuit
+    assert found.r2 is None
+    assert found.faithfulness is None
+    assert found.agreement == 1.0
+
+
+def test_answers_are_the_nearest_candidate_and_the_likeliest_token():
+    vectors, tokens, own = Vectors(2), Tokens(3), Tokens(3, own_logits=True)
+    wanted = torch.tensor([[[[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], [[float("nan")] * 2]]])
+    said = torch.tensor([[[0.1, 0.2], [0.9, 2.0], [0.4, 0.4], [5.0, 5.0]]])
+    assert vectors.answers(said, wanted)[0, :3, 0].tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert vectors.same(said, said.flip(1), wanted)[0, :, 0].tolist() == [
+        False,
+        False,
+        False,
+        False,
+    ]
+    assert vectors.same(said, said, wanted)[0, :, 0].tolist() == [True, True, True, False]
+    assert vectors.choices(wanted) == 3
+    asked = torch.tensor([[[2, -100]]])
+    logits = torch.tensor([[[0.0, 1.0, 3.0]]])
+    assert tokens.answers(logits, asked).tolist() == [[[[2], [2]]]]
+    assert tokens.same(logits, logits, asked).tolist() == [[[True, False]]]
+    assert tokens.numbers(logits, asked)[0, 0, 1].tolist() == pytest.approx([-4 / 3, -1 / 3, 5 / 3])
+    both = torch.tensor([[[0.0, 1.0, 3.0, 4.0, 0.0, 0.0]]])
+    assert own.answers(both, asked).tolist() == [[[[2], [0]]]]

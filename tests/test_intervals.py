@@ -1,0 +1,60 @@
+"""Bounds of shares are exact: held against whole-number arithmetic."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
+
+
+def at_least(successes: int, count: int, share: float) -> float:
+    """The chance of so many successes or more, without rounding."""
+    p = Fraction(share)
+    ways = (comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(successes, count + 1))
+    return float(sum(ways))
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(("successes", "count"), [(1, 1), (1, 10), (9, 10), (37, 50), (298, 300)])
+def test_the_bound_is_where_so_many_successes_become_likely(successes, count, confidence):
+    bound = clopper_pearson_low(successes, count, confidence)
+    assert at_least(successes, count, bound) == pytest.approx(1 - confidence, rel=1e-6)
+
+
+def test_without_a_failure_the_bound_is_a_root_and_without_a_success_it_is_zero():
+    assert clopper_pearson_low(299, 299, 0.95) == pytest.approx(0.05 ** (1 / 299), abs=1e-12)
+    assert clopper_pearson_low(0, 20, 0.95) == 0.0
+
+
+def test_a_million_draws_are_no_trouble():
+    # scipy.stats.beta.ppf(0.05, k, n - k + 1)
+    assert clopper_pearson_low(999_000, 1_000_000, 0.95) == pytest.approx(0.998946425, abs=1e-8)
+
+
+@pytest.mark.parametrize("count", [30, 299, 1182])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.987, 0.9995])
+def test_the_bound_is_below_the_share_in_95_of_100_samples(share, count):
+    failures = np.arange(count + 1)
+    ways = np.concatenate(
+        [[0.0], np.cumsum(np.log(count - failures[1:] + 1) - np.log(failures[1:]))]
+    )
+    logs = ways + failures * np.log(1 - share) + (count - failures) * np.log(share)
+    likely = [int(i) for i in failures if logs[i] > -25]
+    missed = sum(
+        np.exp(logs[i]) for i in likely if clopper_pearson_low(count - i, count, 0.95) > share
+    )
+    assert missed <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("share", "confidence", "failures", "count"),
+    [(0.99, 0.95, 0, 299), (0.95, 0.95, 0, 59), (0.99, 0.95, 1, 473), (0.5, 0.9, 0, 4)],
+)
+def test_so_many_draws_are_needed_and_no_fewer(share, confidence, failures, count):
+    assert draws_for(share, confidence, failures) == count
+    assert clopper_pearson_low(count - failures, count, confidence) >= share
+    assert clopper_pearson_low(count - 1 - failures, count - 1, confidence) < share
+    assert failures_allowed(share, confidence, count) == failures
+    assert failures_allowed(share, confidence, count - 1) == (failures - 1 if failures else None)
