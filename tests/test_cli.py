@@ -127,7 +127,10 @@ def test_every_verb_has_help(verb, capsys):
         (["sweep", "--grid"], "Missing value for argument '--grid': FIELD=VALUES …"),
         (["trian"], "(did you mean train?)"),
         (["dance"], "verb = 'dance' is not allowed: it must be one of demo, train,"),
-        (["check", "slow"], "what to check = 'slow' is not allowed: it must be the folder of a run"),
+        (
+            ["check", "slow"],
+            "what to check = 'slow' is not allowed: it must be the folder",
+        ),
         (["train", "slow"], "recipe = 'slow' is not allowed: it must be one of fast,"),
         (["train", "task.dept=3"], "task.dept is not a field: did you mean task.depth"),
         (["train", "task.depth=x"], "task.depth = 'x' is not allowed: it must be a whole number"),

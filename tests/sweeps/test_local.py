@@ -41,7 +41,7 @@ def seen(events: list, kind: str) -> list[str]:
     return [event.name for event in events if event is not None and event.kind == kind]
 
 
-def test_a_sweep_trains_every_run_once_and_an_engine_keeps_its_processes(plan, tmp_path, monkeypatch):
+def test_a_sweep_trains_every_run_once_and_keeps_its_processes(plan, tmp_path, monkeypatch):
     given, give = list[int](), Worker.give
 
     def noted(worker, stack):

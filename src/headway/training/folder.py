@@ -9,9 +9,7 @@ figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
 
-import fcntl
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +27,7 @@ from headway.reading import parsed, read_bytes
 from headway.training.files import (
     append_line,
     clear_io_errors,
+    is_held,
     is_there,
     read_json,
     read_tensors,
@@ -269,7 +268,8 @@ class RunFolder:
                 remove_drafts(self.folder / name)
             yield
         finally:
-            lock.release()
+            with clear_io_errors(self._lock_path, "unlock"):
+                lock.release()
 
     @property
     def _lock_path(self) -> Path:
@@ -282,21 +282,3 @@ class RunFolder:
             return []
         with clear_io_errors(folder, "read"):
             return list(folder.iterdir())
-
-
-def is_held(lock: Path) -> bool:
-    """Whether a process holds a lock; told without writing to its file, which may be missing."""
-    try:
-        file = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a disk without locks
-        return False
-    else:
-        return False
-    finally:
-        os.close(file)

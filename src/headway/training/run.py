@@ -1,7 +1,7 @@
 """A run is a folder that anyone can read without us (`folder.py` lists its files)."""
 
+import glob
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +27,7 @@ from headway.training.files import (
     is_there,
     read_json,
     read_tensors,
+    remove_drafts,
     sync_folder,
     write_json,
 )
@@ -62,6 +63,8 @@ class Run(RunFolder):
     def create(cls, folder: Path, config: RunConfig) -> "Run":
         """Makes the folder of a new run, whole or not at all.
 
+        What a process left of it that was killed while it made it goes.
+
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
         """
@@ -72,6 +75,7 @@ class Run(RunFolder):
             )
         draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
         with clear_io_errors(folder, "make"):
+            remove_drafts(folder.parent, glob.escape(folder.name), living=False)
             try:
                 (draft / "checkpoints").mkdir(parents=True)
                 write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
@@ -285,15 +289,3 @@ def require_device(device: str) -> None:
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = first_line(error).split(". ")[0]
         require(False, "device", device, f"one that is available here ({reason})")
-
-
-def free_folder(config: RunConfig) -> Path:
-    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
-    label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
-    words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
-    name = "-".join(word for word in words if word)
-    folder, attempt = Path("runs") / name, 1
-    while folder.exists():
-        attempt += 1
-        folder = Path("runs") / f"{name}-{attempt}"
-    return folder

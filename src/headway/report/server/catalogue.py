@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headway.errors import HeadwayError
-from headway.training.files import clear_io_errors
+from headway.training.files import clear_io_errors, is_held
 from headway.training.finding import run_folders
-from headway.training.folder import is_held
 
 Name = tuple[str, ...]
 """Where a run lies in the folder: its own name, in a sweep after the sweep's."""
