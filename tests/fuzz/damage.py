@@ -55,7 +55,9 @@ def altered(data: Any, chance: random.Random) -> Any:
 def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
     """A run with one file damaged is shown, or refused in one line."""
     chance = random.Random(seed)
-    files = [p for p in run.folder.rglob("*") if p.suffix in (".json", ".jsonl", ".safetensors")]
+    files = [
+        p for p in sorted(run.folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".safetensors")
+    ]
     whole = {path: path.read_bytes() for path in files}
     for number in range(count):
         path = chance.choice(files)

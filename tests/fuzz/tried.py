@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from headway.errors import HeadwayError
 
 PATIENCE = 10
+"""Seconds of a processor that a case may take."""
+WAITING = 60
+"""Seconds by the clock, of a machine that has other work, too."""
 
 
 class TooLongError(BaseException):
@@ -17,13 +20,8 @@ class TooLongError(BaseException):
 
 @dataclass
 class Tried:
-    """How many cases were tried in every area, and which failed.
+    """How many cases were tried in every area, and which failed."""
 
-    Args:
-        patience: seconds that a case may take.
-    """
-
-    patience: float = PATIENCE
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -32,8 +30,9 @@ class Tried:
     def case(self, area: str, what: str) -> Iterator[None]:
         """One case, which must not take long."""
         self.counts[area] += 1
-        before = signal.signal(signal.SIGALRM, _too_long)
-        signal.setitimer(signal.ITIMER_REAL, self.patience)
+        before = [signal.signal(one, _too_long) for one in (signal.SIGALRM, signal.SIGPROF)]
+        signal.setitimer(signal.ITIMER_REAL, WAITING)
+        signal.setitimer(signal.ITIMER_PROF, PATIENCE)
         try:
             yield
         except HeadwayError as error:
@@ -43,7 +42,9 @@ class Tried:
             self.failed.append((area, f"{what}: {type(error).__name__}: {error}"))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            for one, handler in zip((signal.SIGALRM, signal.SIGPROF), before, strict=True):
+                signal.signal(one, handler)
 
     def note(self, what: str) -> None:
         """Takes note of something to be told with the table."""

@@ -102,6 +102,11 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
             draft.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Writes a text, whole or not at all; bytes of names that are no text become question marks."""
+    write_whole(path, text.encode("utf-8", "replace"))
+
+
 def append_line(path: Path, line: str) -> None:
     """Adds a line to a file and flushes it to disk.
 
@@ -186,7 +191,7 @@ def write_json(path: Path, data: Any) -> None:
         text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise HeadwayError(f"cannot write {path}: {error}") from None
-    write_whole(path, f"{text}\n".encode("utf-8", "replace"))
+    write_text(path, f"{text}\n")
 
 
 def read_json(path: Path) -> Any:

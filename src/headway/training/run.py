@@ -268,7 +268,8 @@ def require_own_file(folder: Path, task: object, model: object) -> None:
         file = where.get("file") if isinstance(where, dict) else None
         if not isinstance(file, str):
             continue
-        require(Path(file).is_absolute(), f"{folder}: {name}", file, "a whole path")
+        fits = Path(file).is_absolute() and "\0" not in file
+        require(fits, f"{folder}: {name}", file, "a whole path")
         beside = Path(file).resolve().is_relative_to(folder.resolve().parent)
         if beside and not userfile.is_trusted(file):
             raise HeadwayError(

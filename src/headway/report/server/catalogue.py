@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headway.errors import HeadwayError
-from headway.training.files import clear_io_errors, is_held
+from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import run_folders
 
 Name = tuple[str, ...]
@@ -49,6 +49,7 @@ class Catalogue:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        is_there(folder)  # complains of names that no file can have
         self._root = Path(os.path.realpath(folder))
         self._folders()
 
