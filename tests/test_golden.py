@@ -12,9 +12,9 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+
 from fuzz.markup import with_every_file
 from fuzz.runs import CONFIG, without_git
-
 from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
 from headway.circuits.dependence import Dependence
 from headway.circuits.whole import faults_of

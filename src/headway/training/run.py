@@ -130,8 +130,9 @@ class Run(RunFolder):
         """
         metrics, hops = super().metrics(), set(self.task.hops)
         for i, line in enumerate(metrics, start=1):
-            where = f"{self._metrics_path}, line {i}: the hops in partial"
-            require(set(line["partial"]) == hops, where, [*line["partial"]], ", ".join(hops))
+            if line["partial"].keys() != hops:
+                where = f"{self._metrics_path}, line {i}: the hops in partial"
+                require(False, where, [*line["partial"]], ", ".join(hops))
         return metrics
 
     def require_resumable(self, changed_task: bool) -> None:
