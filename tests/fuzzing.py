@@ -63,6 +63,7 @@ def main() -> None:
             start = time.monotonic()
             areas[name]()
             tried.note(f"{name}: {time.monotonic() - start:.0f} s")
+            print(f"{name} tried, {len(tried.failed)} failed so far", flush=True)
     print(tried.table(), *tried.notes, sep="\n")
     for area, what in tried.failed:
         print(ascii(f"{area}: {what}"))
