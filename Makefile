@@ -23,8 +23,8 @@ test: $(TESTS_READY)  ## style, types and the default tests
 test-slow: $(TESTS_READY)  ## the tests that take minutes
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
 
-fuzz: $(TESTS_READY)  ## power cuts, damaged files, command lines, at random: make fuzz SEED=1
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/fuzzing.py --seed $(SEED)
+fuzz: $(TESTS_READY)  ## power cuts, failing calls, damaged files, markup, …: make fuzz SEED=1
+	OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/report $(BIN)/python tests/fuzzing.py --seed $(SEED)
 
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py

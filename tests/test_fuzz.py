@@ -1,18 +1,51 @@
 """A short, seeded part of what `make fuzz` tries."""
 
-from fuzzing import Tried, command_lines, damaged_files, power_cuts, taken_apart
+import pytest
+
+from fuzz.calls import failing_calls
+from fuzz.commands import command_lines
+from fuzz.crashes import crash_points
+from fuzz.damage import damaged_files
+from fuzz.power import power_cuts
+from fuzz.runs import taken_apart, without_git
+from fuzz.tried import Tried
+
+
+@pytest.fixture(autouse=True)
+def _quick():
+    with without_git():
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return taken_apart(tmp_path_factory.mktemp("taken apart"))
 
 
 def test_power_cuts(tmp_path):
     tried = Tried()
-    power_cuts(tried, 10, 0, tmp_path)
-    assert tried.counts["power cuts"] == 10
+    power_cuts(tried, 8, 0, tmp_path)
+    assert tried.counts["power cuts"] == 8
     assert not tried.failed
 
 
-def test_damaged_files_and_command_lines(tmp_path):
-    tried, run = Tried(), taken_apart(tmp_path)
-    damaged_files(tried, 200, 0, run)
+def test_failing_calls(tmp_path):
+    tried = Tried()
+    failing_calls(tried, 8, 0, tmp_path)
+    assert tried.counts["failing calls"] == 8
+    assert not tried.failed
+
+
+def test_crash_points(tmp_path, run):
+    tried = Tried()
+    crash_points(tried, 20, tmp_path, run)
+    assert tried.counts["crash points"] == 11
+    assert not tried.failed
+
+
+def test_damaged_files_and_command_lines(run):
+    tried = Tried()
+    damaged_files(tried, 150, 0, run)
     command_lines(tried, 30, 0, run)
-    assert tried.counts["damaged files"] == 200
+    assert tried.counts["damaged files"] == 150
     assert not tried.failed

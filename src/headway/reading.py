@@ -53,6 +53,22 @@ def opened(path: str | Path) -> int:
     return file
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether there is a file that can be looked at; there is none of a name that cannot be."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether there is a folder, likewise."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def parsed(content: bytes, where: object) -> Any:
     """What strict JSON says: without NaN, infinities and lone surrogates, not too deep.
 

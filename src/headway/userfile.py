@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from headway.errors import HeadwayError
-from headway.reading import read_bytes
+from headway.reading import is_file, read_bytes
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ def source_of(cls: Any) -> Source | None:
         if loaded is module:
             return source
     file = getattr(module, "__file__", None)
-    return Source.of(Path(file)) if file and Path(file).is_file() else None
+    return Source.of(Path(file)) if file and is_file(file) else None
 
 
 def told(error: BaseException) -> str | None:

@@ -3,35 +3,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from altered import certified
 from pages import Written, written
-from tiny_runs import ANY_LOSS, path_names, tiny_config
+from tiny_runs import tiny_config, trained
 
-from headway.circuits import Discovery, Paths, Trial, discover, emergence
+from headway.circuits import discover, emergence
 from headway.tasks import Conditional, Retrieval
-from headway.training import Run, RunConfig, train
-
-
-def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
-    run = train(config, folder)
-    if taken_apart:
-        found = with_paths(discover(run, threshold=ANY_LOSS, sequences=8), run)
-        run.write("circuit.json", found.to_json())
-        emergence(run, found, sequences=8)
-    return run
-
-
-def with_paths(found: Discovery, run: Run) -> Discovery:
-    """The discovery with paths in both layers, so that there is something to draw and to date."""
-    names = path_names(run.task)
-    circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
-    circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
-    given = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
-    trials = [
-        Trial("circuit", 5.0, circuit.paths[1:], 2 / 3),
-        Trial("stability 1", ANY_LOSS, circuit.paths, 1.0),
-    ]
-    return certified(given, trials=trials)
+from headway.training import Run
 
 
 @pytest.fixture(scope="session")

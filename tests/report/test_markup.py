@@ -3,61 +3,20 @@
 import base64
 import hashlib
 import html.parser
-import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from fuzz.markup import MARKUP, browsed, markup, with_every_file
+from fuzz.tried import Tried
 from headway import cli
 from headway.errors import HeadwayError
 from headway.paths import Path as HeadPath
 from headway.report import Findings, render
-from headway.report.server.catalogue import Catalogue
-from headway.report.server.index import Index
 from headway.training import Run
 
-MARKUP = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
-FILES = ("config", "circuit", "emergence", "outcome", "environment", "metrics")
-
-
-def leaves(data: Any, place: tuple = ()) -> Iterator[tuple]:
-    """Where leaves stand, and names of fields."""
-    if isinstance(data, dict | list):
-        items = data.items() if isinstance(data, dict) else enumerate(data)
-        for key, value in items:
-            if isinstance(data, dict):
-                yield (*place, key, None)
-            yield from leaves(value, (*place, key))
-    else:
-        yield place
-
-
-def altered(data: Any, place: tuple) -> Any:
-    """The data with markup in a leaf, or as a field's name."""
-    key, *rest = place
-    copy = dict(data) if isinstance(data, dict) else list(data)
-    if rest == [None]:
-        return {MARKUP if one == key else one: value for one, value in data.items()}
-    copy[key] = altered(data[key], tuple(rest)) if rest else MARKUP
-    return copy
-
-
-def read(run: Run, name: str) -> Any:
-    if name == "metrics":
-        return [json.loads(line) for line in path_of(run, name).read_text().splitlines()]
-    return json.loads(path_of(run, name).read_text())
-
-
-def path_of(run: Run, name: str) -> Path:
-    return run.folder / ("metrics.jsonl" if name == "metrics" else f"{name}.json")
-
-
-def put(run: Run, name: str, data: Any) -> None:
-    lines = data if name == "metrics" else [data]
-    path_of(run, name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+SHARE = 12
+"""One in so many places is tried alone."""
 
 
 class Elements(html.parser.HTMLParser):
@@ -84,40 +43,31 @@ class Elements(html.parser.HTMLParser):
         self.inside = False
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_every_leaf_of_every_file(run, name):
-    whole, harmless = read(run, name), Elements(pages(run)[0]).scripts
-    accepted = []
-    for place in dict.fromkeys(leaves(whole)):
-        put(run, name, altered(whole, place))
-        try:
-            Findings.of(Run.open(run.folder))
-        except HeadwayError:
-            continue
-        accepted.append(place)
-    for place in accepted:
-        put(run, name, altered(whole, place))
-        for page in pages(run):
-            assert set(Elements(page).scripts) <= {*harmless, *Elements(page).scripts[-2:]}
-            assert MARKUP not in page
-        if len(accepted) > 12:  # of many, in one page all but those that exclude one another
-            break
-    data = whole
-    for place in accepted:
-        data = altered(data, place) if place[-1] is not None else data
-    put(run, name, data)
-    for page in pages(run):
-        assert MARKUP not in page
-        assert "alert(2)" not in "".join(Elements(page).scripts)
+@pytest.fixture
+def everything(run) -> Run:
+    return with_every_file(run)
 
 
-def pages(run: Run) -> list[str]:
-    """A run's page, served, and the list that it stands in."""
-    try:
-        page = render(Findings.of(Run.open(run.folder)), live=True)
-    except HeadwayError as error:
-        page = str(error).replace(MARKUP, "")
-    return [page, Index(Catalogue(run.folder.parent)).page()]
+def test_some_leaves_of_every_file(everything, browser, tmp_path):
+    tried = Tried()
+    markup(tried, everything, tmp_path / "copies", browsed(browser), SHARE)
+    assert not tried.failed
+    assert tried.counts["markup, in a browser"] >= 4
+
+
+@pytest.mark.slow
+def test_every_leaf_of_every_file(everything, browser, tmp_path):
+    tried = Tried()
+    markup(tried, everything, tmp_path / "copies", browsed(browser), 1)
+    assert not tried.failed
+    assert tried.counts["markup"] > 600
+
+
+def test_markup_would_be_noticed(browser, tmp_path):
+    for content in (MARKUP, f"<p>{MARKUP[:33]}"):
+        (tmp_path / "page.html").write_text(content)
+        with browsed(browser)((tmp_path / "page.html").as_uri()) as complaints:
+            assert complaints
 
 
 def test_a_page_allows_its_own_scripts_only(run):

@@ -268,6 +268,8 @@ def test_nothing_in_the_folder_is_changed(site):
 def test_bad_input_is_one_clear_line(tmp_path):
     with pytest.raises(HeadwayError, match=r"no: there is no such folder$"):
         Server(tmp_path / "no", 0)
+    with pytest.raises(HeadwayError, match="no file can have this name"):
+        Server(tmp_path / "\0", 0)
     (tmp_path / "file").write_text("")
     with pytest.raises(HeadwayError, match=r"^cannot read .*file: Not a directory$"):
         Server(tmp_path / "file", 0)

@@ -1,6 +1,7 @@
 """The page of a folder of runs: what it says is what the folders say, seed by seed."""
 
 import json
+import os
 import re
 import shutil
 import statistics
@@ -16,6 +17,7 @@ from test_page import Page
 from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
+from headway.report import write_report
 from headway.report.labels import rounded
 from headway.report.sweep import write_sweep
 from headway.report.sweep.axes import axes_of
@@ -290,3 +292,12 @@ def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
     with pytest.raises(SystemExit) as stop:
         cli.main(["report", str(tmp_path / "file")])
     assert stop.value.code == 2
+
+
+def test_names_that_are_no_text_are_told_with_question_marks(tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    run = made(folder, config_of(1, 1, 0), [{"x_1": 0.5}])
+    write_report(run)
+    page = write_sweep(tmp_path)
+    assert b"?" in page.read_bytes()
+    assert "%FF/report.html" in page.read_text()

@@ -1,11 +1,14 @@
 """Configs of runs that take a moment."""
 
-import torch
+from pathlib import Path
 
-from headway.circuits import Relation
+import torch
+from altered import certified
+
+from headway.circuits import Discovery, Paths, Relation, Trial, discover, emergence
 from headway.models import TransformerConfig
 from headway.tasks import Task
-from headway.training import RunConfig, TrainingConfig
+from headway.training import Run, RunConfig, TrainingConfig, train
 
 ANY_LOSS = 10.0
 """A threshold under which even an untrained model has a circuit."""
@@ -30,3 +33,25 @@ def path_names(task: Task) -> list[Relation]:
     """The relations that a circuit may use as paths."""
     relations = task.relations(task.sample(2, torch.Generator().manual_seed(0)))
     return [Relation(name) for name, edges in relations.items() if edges.use == "path"]
+
+
+def trained(folder: Path, config: RunConfig, taken_apart: bool = True) -> Run:
+    run = train(config, folder)
+    if taken_apart:
+        found = with_paths(discover(run, threshold=ANY_LOSS, sequences=8), run)
+        run.write("circuit.json", found.to_json())
+        emergence(run, found, sequences=8)
+    return run
+
+
+def with_paths(found: Discovery, run: Run) -> Discovery:
+    """The discovery with paths in both layers, so that there is something to draw and to date."""
+    names = path_names(run.task)
+    circuit = found.circuit.replacing((0, 0), Paths(frozenset(names[-1:])))
+    circuit = circuit.replacing((1, 0), Paths(frozenset(names[:2])))
+    given = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
+    trials = [
+        Trial("circuit", 5.0, circuit.paths[1:], 2 / 3),
+        Trial("stability 1", ANY_LOSS, circuit.paths, 1.0),
+    ]
+    return certified(given, trials=trials)

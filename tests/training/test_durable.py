@@ -87,6 +87,19 @@ def test_what_was_torn_after_the_saved_state_is_mended(tiny, tmp_path):
     assert resume(run.folder).metrics()[-1]["val_loss"] == whole.metrics()[-1]["val_loss"]
 
 
+def test_evaluations_until_a_step_end_with_the_first_that_is_not_before_it(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", tiny)
+    partial = dict.fromkeys(run.task.hops, 1.0)
+    told = {"train_loss": 1.0, "val_loss": 1.0, "partial": partial, "seconds": 1.0}
+    for step in (2, 4, 8, 4):
+        run.append_metrics({"step": step, **told})
+    for torn in (b"", b"{"):
+        with open(run.folder / "metrics.jsonl", "ab") as file:
+            file.write(torn + b"\n")
+        for until, steps in ((3, [2]), (4, [2, 4]), (5, [2, 4]), (0, [])):
+            assert [line["step"] for line in run.metrics_until(until)] == steps
+
+
 @pytest.mark.parametrize("steps", [[2, 2], [4, 2]])
 def test_steps_must_rise(tiny, tmp_path, steps):
     run = Run.create(tmp_path / "run", tiny)

@@ -148,6 +148,17 @@ def test_a_file_that_came_with_a_run_is_not_executed(tiny, tmp_path, place):
     assert not mark.exists()
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "x\0", "\ud800"])
+def test_a_file_whose_name_none_can_have_is_not_there(tiny, tmp_path, name):
+    folder = Run.create(tmp_path / "run", tiny).folder
+    data = json.loads((folder / "config.json").read_text())
+    data["task"] |= {"kind": "odd", "defined": {"file": f"/{name}", "sha256": "0"}}
+    (folder / "config.json").write_text(json.dumps(data))
+    with pytest.raises(HeadwayError) as error:
+        Run.open(folder)
+    assert "\n" not in str(error.value)
+
+
 def test_a_link_does_not_hide_where_a_file_is(tiny, tmp_path):
     folder = Run.create(tmp_path / "downloaded" / "run", tiny).folder
     mark = tmp_path / "executed"

@@ -9,6 +9,7 @@ import pytest
 from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
+from headway.report.findings import heads_of
 from headway.training import Run, train
 from headway.training import memory as memory_module
 from headway.training.memory import LIMITS, require_memory
@@ -61,3 +62,9 @@ def test_a_run_of_somebodys_with_a_model_too_large_is_opened_but_not_built(tiny,
     run = Run.create(tmp_path / "run", config)
     with pytest.raises(HeadwayError, match=r"the model \(model\.\*\) would take"):
         Run.open(run.folder).new_model()
+
+
+def test_no_page_is_made_of_a_model_with_more_heads_than_any_has(tiny, tmp_path):
+    run = Run.create(tmp_path / "run", replace(tiny, model=replace(tiny.model, n_layers=10**30)))
+    with pytest.raises(HeadwayError, match=r"model\.n_layers times .* at most 1000000"):
+        heads_of(run)

@@ -123,6 +123,16 @@ class Discovery:
         for holds, field, allowed in (
             (bool(found.circuit.mechanisms), "heads", "at least one"),
             (bool(certificate.intact), "certificate.intact", "at least one loss"),
+            (
+                certificate.intact.keys() == certificate.replaced.keys(),
+                "certificate.replaced",
+                "of the hops of certificate.intact",
+            ),
+            (
+                certificate.variants.keys() >= ABLATIONS.keys(),
+                "certificate.variants",
+                f"of {', '.join(ABLATIONS)}",
+            ),
             (found.ablation in ABLATIONS, "ablation", f"one of {', '.join(ABLATIONS)}"),
             (len(shapes) < 2, "attention", "of as many heads along every relation"),
         ):

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
+from headway.reading import is_file, is_folder
 from headway.training.files import clear_io_errors
 
 MAGIC = b"GGUF"
@@ -79,7 +80,7 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
         return _packaged(PACKAGED[model], say)
     path = Path(model)
     allowed = f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
-    require(path.exists(), "model", model, allowed)
+    require(is_file(path) or is_folder(path), "model", model, allowed)
     if path.is_dir():
         require((path / "config.json").is_file(), "model", model, "a folder with a config.json")
         return path

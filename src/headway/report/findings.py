@@ -23,7 +23,7 @@ from headway.circuits import (
 )
 from headway.circuits.dependence import Dependence, saved_dependence
 from headway.circuits.emergence import hop_steps
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.report.least import Least
 from headway.tasks import Batch, Task
@@ -35,6 +35,9 @@ SEQUENCES = 16
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
 """Of the example's positions, and of the cells of all its maps; of more the page shows the end."""
+
+MOST_OF_A_MODEL = 1_000_000
+"""Heads that a run's model may have, if a page is to be made of it."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -237,8 +240,15 @@ class Findings:
 
 
 def heads_of(run: Run) -> list[Head]:
-    """All heads of a run's model."""
+    """All heads of a run's model.
+
+    Raises:
+        HeadwayError: if they are more than any model has.
+    """
     model = run.config.model
+    what = f"{run.folder}/config.json: model.n_layers times model.n_heads"
+    count = model.n_layers * model.n_heads
+    require(count <= MOST_OF_A_MODEL, what, count, f"at most {MOST_OF_A_MODEL}")
     return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from headway import userfile
 from headway.bases import Base, base_of, is_file
 from headway.errors import HeadwayError
+from headway.reading import is_folder
 from headway.sweeps.plan import Axes, Plan, cells, file_name, named_by_what_varies
 from headway.training import RECIPES, RunConfig
 from headway.training.files import is_there, read_json
@@ -45,7 +46,7 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
         if axes:
             raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
         return read_plan(path)
-    if path.is_dir():
+    if is_folder(path):
         raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
     raise HeadwayError(
         f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"

@@ -18,7 +18,7 @@ from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
 from headway.tasks.registry import change_of
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_there, read_json, write_json
+from headway.training.files import clear_io_errors, is_there, read_json, remove_drafts, write_json
 from headway.training.stacked import shape_of
 from headway.words import said
 
@@ -164,6 +164,7 @@ def begin(folder: Path, plan: Plan) -> None:
             if known is None or runs.keys() != known.runs.keys():
                 name = known.name if known else plan.name
                 write_json(folder / PLAN, Plan(name, runs).to_json())
+            remove_drafts(folder, PLAN)
             for path in folder.glob(".*.draft-*"):
                 if path.is_dir() and time.time() - path.stat().st_mtime > OLD:
                     shutil.rmtree(path, ignore_errors=True)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from headway.changes import annotations
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of
+from headway.reading import is_folder
 from headway.tasks import KINDS
 from headway.training import Run, fast
 from headway.training.config import flat
@@ -99,7 +100,7 @@ def require_format(file: Path) -> None:
         HeadwayError: if its ending is unknown, or what that needs is not installed.
     """
     require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {_either(FORMATS)}")
-    require(file.parent.is_dir(), "table", str(file), "in a folder that there is")
+    require(is_folder(file.parent), "table", str(file), "in a folder that there is")
     if file.suffix == ".parquet":
         _pyarrow()
 

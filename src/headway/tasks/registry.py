@@ -4,12 +4,12 @@ import dataclasses
 import inspect
 import typing
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import from_json, to_json
+from headway.reading import is_file
 from headway.userfile import Source
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
         for point in metadata.entry_points(group=GROUP):
             point.load()
         if kind not in KINDS and source is not None:
-            if not Path(source.file).is_file():
+            if not is_file(source.file):
                 raise HeadwayError(f"task.kind = {kind!r}: its file {source.file} is not there")
             userfile.load(source.file)
     known = isinstance(kind, str) and kind in KINDS

@@ -10,6 +10,7 @@ from rich.segment import Segment
 
 from headway.errors import require
 from headway.output import Screen, plain
+from headway.reading import is_folder
 from headway.text import width
 
 
@@ -37,4 +38,4 @@ def require_file(path: Path, endings: Sequence[str]) -> None:
         HeadwayError: if its name ends otherwise, or its folder is not there.
     """
     require(path.suffix in endings, "file", str(path), f"one that ends in {' or '.join(endings)}")
-    require(path.parent.is_dir(), "file", str(path), "in a folder that there is")
+    require(is_folder(path.parent), "file", str(path), "in a folder that there is")

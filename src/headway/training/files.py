@@ -3,10 +3,13 @@
 JSON and safetensors only: reading a file runs nothing that is in it.
 """
 
+import fcntl
+import glob
 import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,7 +75,7 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
     A reader sees the old content or the new one, whatever interrupts the writer. When this has
-    returned, a power cut does not lose it.
+    returned, a power cut does not lose it. What a killed writer of the same file left goes.
 
     Args:
         path: of the file.
@@ -85,6 +88,8 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """
     draft = path.with_name(f".{path.name}.draft-{os.getpid()}")
     with clear_io_errors(path, "write"):
+        if lasting:
+            remove_drafts(path.parent, glob.escape(path.name), living=False)
         try:
             with open(draft, "wb") as file:
                 file.write(content)
@@ -95,6 +100,11 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
                 sync_folder(path.parent)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text, whole or not at all; bytes of names that are no text become question marks."""
+    write_whole(path, text.encode("utf-8", "replace"))
 
 
 def append_line(path: Path, line: str) -> None:
@@ -122,12 +132,53 @@ def sync_folder(folder: Path) -> None:
         os.close(file)
 
 
-def remove_drafts(folder: Path) -> None:
-    """Removes what writers left in a folder that were killed; nobody else may be writing there."""
-    for path in folder.glob(".*.draft-*") if folder.is_dir() else ():
-        if re.fullmatch(r"\..+\.draft-[0-9]+", path.name):
+def remove_drafts(folder: Path, name: str = "*", living: bool = True) -> None:
+    """Removes what writers left in a folder that were killed.
+
+    Args:
+        folder: that they wrote to.
+        name: of what they were writing; a pattern.
+        living: whether to remove also what a process on this machine may still be writing.
+    """
+    with clear_io_errors(folder, "read"):
+        found = list(folder.glob(f".{name}.draft-*")) if folder.is_dir() else []
+    for path in found:
+        written = re.fullmatch(r"\..+\.draft-(?:old-)?([0-9]{1,9})", path.name, re.DOTALL)
+        if written and (living or not _is_alive(int(written[1]))):
             with clear_io_errors(path, "remove"):
-                path.unlink(missing_ok=True)
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of this machine runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a process holds a lock; told without writing to its file, which may be missing."""
+    try:
+        file = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a disk without locks
+        return False
+    else:
+        return False
+    finally:
+        os.close(file)
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -140,7 +191,7 @@ def write_json(path: Path, data: Any) -> None:
         text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise HeadwayError(f"cannot write {path}: {error}") from None
-    write_whole(path, f"{text}\n".encode("utf-8", "replace"))
+    write_text(path, f"{text}\n")
 
 
 def read_json(path: Path) -> Any:

@@ -9,8 +9,8 @@ figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
 
-import fcntl
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -29,6 +29,7 @@ from headway.reading import parsed, read_bytes
 from headway.training.files import (
     append_line,
     clear_io_errors,
+    is_held,
     is_there,
     read_json,
     read_tensors,
@@ -39,6 +40,8 @@ from headway.training.files import (
     write_whole,
 )
 from headway.training.records import FOUND_OUT, Evaluation, Outcome
+
+CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
 
 class RunBusyError(HeadwayError):
@@ -53,8 +56,7 @@ class RunFolder:
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
-        names = [path.name for path in self._paths("checkpoints")]
-        matches = [re.fullmatch(r"step_([0-9]+)\.safetensors", name) for name in names]
+        matches = map(CHECKPOINT.fullmatch, self._names("checkpoints"))
         return sorted(int(match[1]) for match in matches if match)
 
     def checkpoint_path(self, step: int) -> Path:
@@ -87,25 +89,19 @@ class RunFolder:
                 one with which the run ended.
         """
         outcome = self.outcome()  # written after the last line, and so read before it
-        evaluations = [self._evaluation(i, line) for i, line in enumerate(self._lines(), start=1)]
+        evaluations = self._evaluations()
         steps = [line["step"] for line in evaluations]
         for i, (before, step) in enumerate(pairwise(steps), start=2):
-            where = f"{self._metrics_path}, line {i}: step"
-            require(step > before, where, step, f"above that of the line before, {before}")
+            if step <= before:
+                where = f"{self._metrics_path}, line {i}: step"
+                require(False, where, step, f"above that of the line before, {before}")
         if outcome is not None:
             self._require_ended(outcome, evaluations[-1] if evaluations else {})
         return evaluations
 
     def metrics_until(self, step: int) -> list[dict[str, Any]]:
         """The evaluations up to a step; what was written after it is not looked at."""
-        evaluations = []
-        for i, line in enumerate(self._lines() if step > 0 else (), start=1):
-            evaluation = self._evaluation(i, line)
-            if evaluation["step"] <= step:
-                evaluations.append(evaluation)
-            if evaluation["step"] >= step:
-                break
-        return evaluations
+        return self._evaluations(step) if step > 0 else []
 
     def append_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds the line of one evaluation; when this returns, a power cut does not lose it."""
@@ -121,12 +117,18 @@ class RunFolder:
             return []
         return read_bytes(self._metrics_path).split(b"\n")[:-1]
 
-    def _evaluation(self, number: int, line: bytes) -> dict[str, Any]:
-        """One line of `metrics.jsonl`, checked."""
-        where = f"{self._metrics_path}, line {number}"
-        data = parsed(line, where)
-        found_in(Evaluation, data, where)
-        return data
+    def _evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
+        """The lines of `metrics.jsonl`, each checked, to the first that is not before a step."""
+        path, lines = str(self._metrics_path), self._lines()
+        try:  # all at once, which is faster
+            found = [parsed(line, path) for line in lines]
+            found_in(list[Evaluation], found, path)
+        except HeadwayError:
+            found = _each(path, lines, until)
+        for number, line in enumerate(found):
+            if line["step"] >= until:
+                return found[: number + (line["step"] == until)]
+        return found
 
     def _require_ended(self, outcome: dict[str, Any], last: dict[str, Any]) -> None:
         """Makes sure that the last evaluation is the one that the outcome tells of."""
@@ -269,34 +271,29 @@ class RunFolder:
                 remove_drafts(self.folder / name)
             yield
         finally:
-            lock.release()
+            with clear_io_errors(self._lock_path, "unlock"):
+                lock.release()
 
     @property
     def _lock_path(self) -> Path:
         return self.folder / ".lock"
 
-    def _paths(self, name: str) -> list[Path]:
+    def _names(self, name: str) -> list[str]:
         """What lies in one of the run's folders; nothing if it is not there."""
         folder = self.folder / name
         if not is_there(folder):
             return []
         with clear_io_errors(folder, "read"):
-            return list(folder.iterdir())
+            return os.listdir(folder)
 
 
-def is_held(lock: Path) -> bool:
-    """Whether a process holds a lock; told without writing to its file, which may be missing."""
-    try:
-        file = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a disk without locks
-        return False
-    else:
-        return False
-    finally:
-        os.close(file)
+def _each(path: str, lines: list[bytes], until: float) -> list[dict[str, Any]]:
+    """Evaluations line by line, to the first that is not before a step; tells which is none."""
+    found: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        found.append(parsed(line, where))
+        found_in(Evaluation, found[-1], where)
+        if found[-1]["step"] >= until:
+            break
+    return found

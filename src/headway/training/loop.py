@@ -10,9 +10,10 @@ from torch import Tensor
 
 from headway.training.config import RunConfig
 from headway.training.environment import describe_environment
+from headway.training.finding import free_folder
 from headway.training.memory import require_memory
 from headway.training.precision import casting, resolved, rounding
-from headway.training.run import Run, free_folder, require_device
+from headway.training.run import Run, require_device
 from headway.training.state import DivergedError
 from headway.training.trainer import (
     begin,

@@ -13,6 +13,7 @@ from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
+from headway.training.files import clear_io_errors
 
 PROCESS = 384 * 2**20
 """Bytes of a process that has loaded PyTorch and is idle, with what its allocator keeps."""
@@ -49,8 +50,9 @@ def require_memory(config: RunConfig, folder: Path | None = None) -> None:
         kept = 2 + training.steps.bit_length()
         if training.checkpoints == "linear":
             kept = 2 + training.steps // (training.checkpoint_every or training.steps)
-        place = next(one for one in [folder, *folder.absolute().parents] if one.exists())
-        free = shutil.disk_usage(place).free
+        with clear_io_errors(folder, "look at"):
+            place = next(one for one in [folder, *folder.absolute().parents] if one.exists())
+            free = shutil.disk_usage(place).free
         _require(kept * weights, free, f"its {kept} checkpoints", f"on the disk of {place}")
 
 

@@ -13,6 +13,7 @@ from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne, NotNegative, check
 from headway.models import Tapped, attention_patterns
+from headway.reading import is_file
 from headway.userfile import Source
 
 
@@ -83,7 +84,7 @@ class Module:
                 "the model of this run was recorded without a way to build it: open the run in"
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
-        if not Path(self.file).is_file():
+        if not is_file(self.file):
             raise HeadwayError(f"model.file = {self.file!r}: there is no such file")
         made = getattr(userfile.load(self.file), self.builder, None)
         if made is None:
@@ -93,7 +94,7 @@ class Module:
     @property
     def changed(self) -> str | None:
         """How the file differs from the one that the run was recorded with; None if not."""
-        if self.file is None or not Path(self.file).is_file():
+        if self.file is None or not is_file(self.file):
             return None
         now = Source.of(Path(self.file)).sha256
         return None if now == self.sha256 else f"{self.file} has changed since"

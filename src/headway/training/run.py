@@ -1,7 +1,7 @@
 """A run is a folder that anyone can read without us (`folder.py` lists its files)."""
 
+import glob
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +27,7 @@ from headway.training.files import (
     is_there,
     read_json,
     read_tensors,
+    remove_drafts,
     sync_folder,
     write_json,
 )
@@ -62,6 +63,8 @@ class Run(RunFolder):
     def create(cls, folder: Path, config: RunConfig) -> "Run":
         """Makes the folder of a new run, whole or not at all.
 
+        What a process left of it that was killed while it made it goes.
+
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
         """
@@ -72,6 +75,7 @@ class Run(RunFolder):
             )
         draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
         with clear_io_errors(folder, "make"):
+            remove_drafts(folder.parent, glob.escape(folder.name), living=False)
             try:
                 (draft / "checkpoints").mkdir(parents=True)
                 write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
@@ -126,8 +130,9 @@ class Run(RunFolder):
         """
         metrics, hops = super().metrics(), set(self.task.hops)
         for i, line in enumerate(metrics, start=1):
-            where = f"{self._metrics_path}, line {i}: the hops in partial"
-            require(set(line["partial"]) == hops, where, [*line["partial"]], ", ".join(hops))
+            if line["partial"].keys() != hops:
+                where = f"{self._metrics_path}, line {i}: the hops in partial"
+                require(False, where, [*line["partial"]], ", ".join(hops))
         return metrics
 
     def require_resumable(self, changed_task: bool) -> None:
@@ -264,7 +269,8 @@ def require_own_file(folder: Path, task: object, model: object) -> None:
         file = where.get("file") if isinstance(where, dict) else None
         if not isinstance(file, str):
             continue
-        require(Path(file).is_absolute(), f"{folder}: {name}", file, "a whole path")
+        fits = Path(file).is_absolute() and "\0" not in file
+        require(fits, f"{folder}: {name}", file, "a whole path")
         beside = Path(file).resolve().is_relative_to(folder.resolve().parent)
         if beside and not userfile.is_trusted(file):
             raise HeadwayError(
@@ -285,15 +291,3 @@ def require_device(device: str) -> None:
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = first_line(error).split(". ")[0]
         require(False, "device", device, f"one that is available here ({reason})")
-
-
-def free_folder(config: RunConfig) -> Path:
-    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
-    label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
-    words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
-    name = "-".join(word for word in words if word)
-    folder, attempt = Path("runs") / name, 1
-    while folder.exists():
-        attempt += 1
-        folder = Path("runs") / f"{name}-{attempt}"
-    return folder

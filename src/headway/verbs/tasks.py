@@ -5,6 +5,7 @@ from pathlib import Path
 
 from headway.arguments import Fields, config_asked_for, fields_in, sources_in
 from headway.errors import HeadwayError, require
+from headway.reading import is_folder
 
 
 def check(words: Fields = ()) -> None:
@@ -29,7 +30,7 @@ def check(words: Fields = ()) -> None:
     sources = sources_in(words)
     if not sources:
         raise HeadwayError("Missing from headway check: FILE, that defines a task")
-    if Path(sources[0]).is_dir():
+    if is_folder(sources[0]):
         _check_run(Path(sources[0]), [word for word in words if word != sources[0]])
         return
     allowed = f"the folder of a run, a Python file, NAME.py, or one of {', '.join(RECIPES)}"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
-from headway.reading import parsed, read_bytes
+from headway.reading import is_file, parsed, read_bytes
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
         elif name in MADE:
             found += MADE[name]()
         else:
-            require(Path(name).is_file(), "prompts", name, allowed)
+            require(is_file(name), "prompts", name, allowed)
             found += read_completions(Path(name))
     return list(dict.fromkeys(found))
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from headway.circuits import PathHistory
 from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.page.html import escape, tag
 from headway.report.roles import places
@@ -99,6 +100,6 @@ def families(members: Sequence[Member]) -> list[list[Member]]:
 def link_to_page(folder: Path, out: Path) -> str | None:
     """The address of a run's own page, as seen from another folder; none if there is no page."""
     page = folder.resolve() / "report.html"
-    if not page.is_file():
+    if not is_file(page):
         return None
-    return quote(Path(os.path.relpath(page, out.resolve())).as_posix())
+    return quote(os.fsencode(os.path.relpath(page, out.resolve())))

@@ -13,7 +13,7 @@ from headway.report.comparison.runs import the_runs
 from headway.report.comparison.shared import shared
 from headway.report.page.render import document
 from headway.training import Run
-from headway.training.files import write_whole
+from headway.training.files import write_text
 
 FILE = "comparison.html"
 SCRIPTS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
@@ -34,7 +34,7 @@ def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
             holds them all, a file of a run is corrupted, or the disk does not take the page.
     """
     page = out or _shared_folder([run.folder for run in runs]) / FILE
-    write_whole(page, render_comparison(runs, page.parent).encode())
+    write_text(page, render_comparison(runs, page.parent))
     return page
 
 

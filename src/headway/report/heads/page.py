@@ -9,7 +9,7 @@ from headway.report.heads.words import between, name_of, verdict
 from headway.report.page.html import counted, escape, named
 from headway.report.page.render import document
 from headway.report.page.tiles import tiles
-from headway.training.files import write_whole
+from headway.training.files import write_text
 
 FILE = "report.html"
 SECTIONS = {
@@ -36,7 +36,7 @@ def write_heads(found: Mapping[str, Any], folder: Path) -> Path:
         HeadwayError: if the disk does not take it.
     """
     page = folder / FILE
-    write_whole(page, render_heads(found).encode())
+    write_text(page, render_heads(found))
     return page
 
 

@@ -18,7 +18,7 @@ from headway.report.page.minimum import minimum
 from headway.report.page.policy import policy_tag, script_tag
 from headway.report.page.reproduce import how_to_reproduce
 from headway.training import Run
-from headway.training.files import write_whole
+from headway.training.files import write_text
 
 SECTIONS = {
     "circuit": "Circuit",
@@ -59,7 +59,7 @@ def write_report(run: Run) -> Path:
     """
     page = run.folder / "report.html"
     with run.writing(), run.computing():
-        write_whole(page, render(Findings.of(run)).encode())
+        write_text(page, render(Findings.of(run)))
     return page
 
 

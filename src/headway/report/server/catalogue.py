@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headway.errors import HeadwayError
-from headway.training.files import clear_io_errors
+from headway.training.files import clear_io_errors, is_held, is_there
 from headway.training.finding import run_folders
-from headway.training.folder import is_held
 
 Name = tuple[str, ...]
 """Where a run lies in the folder: its own name, in a sweep after the sweep's."""
@@ -50,6 +49,7 @@ class Catalogue:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        is_there(folder)  # complains of names that no file can have
         self._root = Path(os.path.realpath(folder))
         self._folders()
 

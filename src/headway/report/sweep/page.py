@@ -17,7 +17,7 @@ from headway.report.sweep.entries import Entry, Gathered, gather
 from headway.report.sweep.fields import by_field
 from headway.report.sweep.numbers import Came
 from headway.report.sweep.table import the_runs
-from headway.training.files import write_whole
+from headway.training.files import write_text
 
 FILE = "report.html"
 SCRIPTS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
@@ -38,7 +38,7 @@ def write_sweep(folder: Path, out: Path | None = None) -> Path:
             take the page.
     """
     page = out or folder / FILE
-    write_whole(page, render_sweep(gather(folder), page.parent).encode())
+    write_text(page, render_sweep(gather(folder), page.parent))
     return page
 
 

@@ -62,7 +62,7 @@ def run_tag(number_: int, entry: Entry, out: Path) -> str:
     name = escape(entry.name)
     if entry.page:
         page = os.path.relpath((entry.folder / "report.html").resolve(), out.resolve())
-        name = tag("a", name, href=quote(Path(page).as_posix()))
+        name = tag("a", name, href=quote(os.fsencode(Path(page))))
     return tag("span", name, class_="run", data_run=str(number_))
 
 

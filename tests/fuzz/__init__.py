@@ -1,0 +1,1 @@
+"""Damage, tried at random: what `fuzzing.py` tries, area by area."""

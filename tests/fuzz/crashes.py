@@ -1,0 +1,130 @@
+"""Crash points: a process that dies before, within or after any call on a file."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from fuzz.calls import Calls
+from fuzz.runs import CONFIG, evaluations
+from fuzz.tried import Tried
+from headway.report.page.render import write_report
+from headway.sweeps import Plan, sweep
+from headway.sweeps.jobs import Event, Stack
+from headway.sweeps.work import carry_out
+from headway.training import Run, resume, train
+
+NOBODY = 2**22 + 1
+"""A number that no process has."""
+
+Files = dict[str, bytes | None]
+"""What lies in a folder: contents, and none for folders."""
+Act = Callable[[Path], Any]
+"""What is done in a folder, and its result; done again, it goes on."""
+
+
+class Here:
+    """An engine without processes."""
+
+    options = ""
+
+    def __enter__(self) -> "Here":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
+        """Carries out one stack after the other."""
+        for stack in stacks:
+            told: list[Event] = []
+            carry_out(stack, told.append)
+            yield from told
+
+
+def files_in(folder: Path) -> Files:
+    """What lies in a folder at this moment."""
+    paths = sorted(folder.rglob("*"))
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in paths}
+
+
+def put(folder: Path, files: Files) -> None:
+    """Makes a folder of what lay in another one."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        if content is None:
+            (folder / name).mkdir()
+        else:
+            (folder / name).write_bytes(content)
+
+
+def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Files]]:
+    """What is done in a folder, every call watched.
+
+    A process that dies leaves what the folder holds at that moment: the content that it has not
+    handed over yet is lost with it.
+
+    Returns:
+        Its result, how many crash points there are, and the folders that they leave.
+    """
+    put(folder, start)
+    left: list[Files] = [start]
+    points = 0
+
+    def at(name: str, moment: str) -> None:
+        nonlocal points
+        points += 1
+        now = files_in(folder)
+        if now != left[-1]:
+            left.append(now)
+
+    with Calls(folder, at).watched(), patch.object(os, "getpid", lambda: NOBODY):
+        end = act(folder)
+    return end, points, left
+
+
+def crash_points(tried: Tried, every: int, folder: Path, finished: Run) -> None:
+    """A run, a sweep and a page that were ended anywhere come to the same end.
+
+    Args:
+        tried: takes note.
+        every: how many of the folders that are left are passed over for one that is tried.
+        folder: to work in.
+        finished: a run to make a page of.
+    """
+    page = {f"run/{name}": content for name, content in files_in(finished.folder).items()}
+    acts: dict[str, tuple[Act, Files]] = {
+        "a run": (_run, {}),
+        "a sweep": (_sweep, {}),
+        "a page": (_page, {"run": None, **page}),
+    }
+    for name, (act, start) in acts.items():
+        end, points, left = crashes_of(act, start, folder / "watched")
+        tried.note(f"{name}: {points:,} crash points leave {len(left):,} different folders")
+        for number, files in enumerate(left[::every]):
+            with tried.case("crash points", f"{name}, folder {number * every} of {len(left)}"):
+                put(folder / "case", files)
+                found = act(folder / "case")
+                assert found == end, f"{found} is not {end}"
+                drafts = [path.name for path in (folder / "case").rglob("*draft*")]
+                assert not drafts, drafts
+
+
+def _run(folder: Path) -> list[float]:
+    place = folder / "run"
+    return evaluations(resume(place) if place.exists() else train(CONFIG, place))
+
+
+def _sweep(folder: Path) -> list[list[float]]:
+    short = replace(CONFIG, training=replace(CONFIG.training, steps=6))
+    runs = [(f"seed {seed}", replace(short, seed=seed)) for seed in (0, 1)]
+    sweep(Plan.of("two", runs), folder / "sweep", Here())
+    return [evaluations(Run.open(folder / "sweep" / name)) for name, _ in runs]
+
+
+def _page(folder: Path) -> bytes:
+    return write_report(Run.open(folder / "run")).read_bytes()

@@ -1,0 +1,211 @@
+"""Markup in every leaf of every file of a run: refused when read, or text in every page."""
+
+import contextlib
+import json
+import re
+import shutil
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from fuzz.crashes import Here
+from fuzz.tried import Tried, is_one_line
+from headway.circuits import certify, every_circuit
+from headway.errors import HeadwayError
+from headway.report import Findings, render
+from headway.report.comparison.page import write_comparison
+from headway.report.server import Server
+from headway.report.sweep.page import write_sweep
+from headway.sweeps import depend
+from headway.training import Run
+
+MARKUP = (
+    "<img src=x onerror=window.hit=1>\"'></script></style><script>window.hit=1</script>"
+    "<svg onload=window.hit=1><link rel=stylesheet href=//x.invalid>"
+)
+Place = tuple[str, tuple]
+"""A file's name, and the way to a leaf in it; one that ends in None leads to a field's name."""
+SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+Browse = Callable[[str], AbstractContextManager[list[str]]]
+"""Opens an address in a browser; what it complains of until it is left."""
+
+
+def with_every_file(run: Run) -> Run:
+    """A run that was taken apart, with the other files that a run may have."""
+    every_circuit(run, sequences=8, most=200)
+    found = run.read("circuits.json")
+    assert found is not None
+    found |= {"circuits": [["L0.H0 s1←s2"]], "losses": [0.5], "discovered": ["L0.H0 s1←s2"]}
+    run.write("circuits.json", found)
+    run.remove("circuit_given.json")  # which no page is made of
+    depend(run, engine=Here())
+    certify(run, agreement=0.5)
+    return run
+
+
+def leaves(data: Any, way: tuple = ()) -> Iterator[tuple]:
+    """The ways to leaves, and to names of fields."""
+    if isinstance(data, dict | list):
+        items = data.items() if isinstance(data, dict) else enumerate(data)
+        for key, value in items:
+            if isinstance(data, dict):
+                yield (*way, key, None)
+            yield from leaves(value, (*way, key))
+    else:
+        yield way
+
+
+def altered(data: Any, way: tuple) -> Any:
+    """The data with markup in a leaf, or as a field's name."""
+    key, *rest = way
+    copy = dict(data) if isinstance(data, dict) else list(data)
+    if rest == [None]:
+        return {MARKUP if one == key else one: value for one, value in data.items()}
+    copy[key] = altered(data[key], tuple(rest)) if rest else MARKUP
+    return copy
+
+
+def read(folder: Path, name: str) -> Any:
+    """A file's data; of lines, a list."""
+    text = (folder / name).read_text()
+    return [*map(json.loads, text.splitlines())] if name.endswith("l") else json.loads(text)
+
+
+def put(folder: Path, name: str, data: Any) -> None:
+    """Writes a file's data."""
+    lines = data if name.endswith("l") else [data]
+    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def places(run: Run) -> list[Place]:
+    """Every leaf, and every name of a field, in every file of a run's folder."""
+    names = sorted(path.name for path in run.folder.glob("*.json*"))
+    return [(name, way) for name in names for way in dict.fromkeys(leaves(read(run.folder, name)))]
+
+
+def is_read(folder: Path) -> bool:
+    """Whether a page can be made of a run."""
+    try:
+        render(Findings.of(Run.open(folder)))
+    except HeadwayError as error:
+        if not is_one_line(error):
+            raise AssertionError(repr(error)) from None
+        return False
+    return True
+
+
+def tried_alone(tried: Tried, run: Run, share: int) -> list[Place]:
+    """Where markup is not refused, each leaf tried alone."""
+    accepted: list[Place] = []
+    for name, way in places(run)[::share]:
+        content = (run.folder / name).read_bytes()
+        with tried.case("markup", f"{name}: {way}"):
+            put(run.folder, name, altered(read(run.folder, name), way))
+            if is_read(run.folder):
+                accepted.append((name, way))
+        (run.folder / name).write_bytes(content)
+    return accepted
+
+
+def packed(run: Run, accepted: list[Place], folder: Path) -> list[Path]:
+    """Copies of a run that hold all markup that is not refused, in as few as can be."""
+    made: list[Path] = []
+    left = sorted(accepted, key=lambda place: place[1][-1] is None)  # names of fields last
+    while left:
+        copy = shutil.copytree(run.folder, folder / f"run {len(made)}")
+        rest: list[Place] = []
+        for name, way in left:
+            content = (copy / name).read_bytes()
+            try:
+                put(copy, name, altered(read(copy, name), way))
+                fits = is_read(copy)
+            except (KeyError, TypeError, IndexError):  # the way leads through a name that is markup
+                fits = False
+            if not fits:
+                (copy / name).write_bytes(content)
+                rest.append((name, way))
+        assert len(rest) < len(left), rest
+        made.append(copy)
+        left = rest
+    return made
+
+
+def browsed(browser: Any) -> Browse:
+    """Opens pages in Playwright's browser."""
+
+    @contextlib.contextmanager
+    def browse(url: str) -> Iterator[list[str]]:
+        complaints: list[str] = []
+        context = browser.new_context()
+        page = context.new_page()
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+        page.on("request", lambda asked: _is_own(asked, url) or complaints.append(asked.url))
+        page.goto(url)
+        page.evaluate(SETTLED)
+        if page.evaluate("() => window.hit !== undefined"):
+            complaints.append("a script ran")
+        yield complaints
+        context.close()
+
+    return browse
+
+
+def _is_own(asked: Any, url: str) -> bool:
+    """Whether a request is for the page, or what a served page asks its server for."""
+    start = url.partition("/run/")[0]
+    return asked.url == url or (start.startswith("http") and asked.url.startswith(start))
+
+
+def markup(tried: Tried, run: Run, folder: Path, browse: Browse, share: int = 1) -> None:
+    """No leaf of a run's files is markup in a page that is made of it.
+
+    Args:
+        tried: takes note.
+        run: with every file; as it was, afterwards.
+        folder: to make copies in.
+        browse: opens pages.
+        share: one in so many places is tried alone, and where it is not refused, opened.
+    """
+    copies = packed(run, tried_alone(tried, run, share), folder)
+    pages: list[Path] = []
+    for copy in copies:
+        pages.append(folder / f"{copy.name}.html")
+        pages[-1].write_text(render(Findings.of(Run.open(copy))))
+    runs = [Run.open(one) for one in (*copies, run.folder)]
+    pages += [write_comparison(runs, folder / "comparison.html"), write_sweep(folder)]
+    urls = [page.as_uri() for page in pages]
+    with serving(folder) as address:
+        urls += [address, *(f"{address}{link}" for link in links_of(address))]
+        for url in urls:
+            with tried.case("markup, in a browser", url), browse(url) as complaints:
+                assert not complaints, complaints
+    for page in pages:
+        assert MARKUP not in page.read_text(), page
+    tried.note(f"markup: what is not refused lies in {len(copies)} runs and {len(urls)} pages")
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server of the folder."""
+    server = Server(folder, 0)
+    thread = threading.Thread(target=server.serve_forever, args=[0.02])
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def links_of(address: str) -> list[str]:
+    """The runs that a server lists."""
+    with urllib.request.urlopen(address) as answer:
+        page = answer.read().decode()
+    assert MARKUP not in page
+    return re.findall(r'href="(/run/[^"]*)"', page)

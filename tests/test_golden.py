@@ -1,0 +1,121 @@
+"""Files are the same to the byte: of two equal runs, and of a folder that was written once.
+
+`python tests/test_golden.py` writes that folder anew; its numbers are of the machine that does.
+"""
+
+import itertools
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from fuzz.markup import with_every_file
+from fuzz.runs import CONFIG, without_git
+from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
+from headway.circuits.dependence import Dependence
+from headway.circuits.guarantee import Guarantee
+from headway.circuits.whole import faults_of
+from headway.paths import Relation
+from headway.report import write_report
+from headway.report.figures import save_figures
+from headway.training import Run, environment, train
+from headway.training.config import FORMAT, from_dict, to_dict
+from headway.training.files import read_json, read_tensors, write_json, write_tensors
+
+GOLDEN = Path(__file__).parent / "golden" / "run"
+
+
+def everything(folder: Path) -> Run:
+    """A tiny run with every file that a run may have."""
+    model = replace(CONFIG.model, d_model=4)
+    run = train(replace(CONFIG, model=model, training=replace(CONFIG.training, steps=4)), folder)
+    found = discover(run, threshold=10.0, sequences=8, trials=False)
+    path = Paths(frozenset([Relation("s2←s1")]))
+    circuit = found.circuit.replacing((0, 0), path)
+    given = discover(run, circuit=circuit, threshold=10.0, sequences=8, trials=False)
+    run.write("circuit.json", {**(run.read("circuit.json") or {}), **given.to_json()})
+    emergence(run, given, sequences=8)
+    return with_every_file(run)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def test_files_of_equal_runs_are_equal_but_for_times(tmp_path, monkeypatch):
+    noon = environment.datetime(2026, 1, 1, 12, tzinfo=environment.UTC)
+    monkeypatch.setattr(environment, "datetime", Mock(now=lambda zone: noon))
+    found = []
+    for name in "ab":
+        clock = itertools.count()
+        monkeypatch.setattr("time.perf_counter", lambda clock=clock: float(next(clock)))
+        with without_git():
+            run = everything(tmp_path / name / "run")
+        write_report(run)
+        save_figures(run)
+        found.append(contents(run.folder))
+    assert found[0].keys() == found[1].keys()
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == []
+    kinds = {Path(name).suffix for name in found[0]}
+    assert kinds >= {".json", ".jsonl", ".safetensors", ".html", ".svg", ".png"}
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    return shutil.copytree(GOLDEN, tmp_path / "run")
+
+
+def test_a_folder_written_once_is_still_whole(copy):
+    assert faults_of(copy) == []
+    assert "Evidence" in write_report(Run.open(copy)).read_text()
+    assert Run.open(copy).transformer().n_layers == 1
+
+
+def test_what_is_read_from_a_folder_is_written_to_the_same_bytes(copy):
+    before = contents(copy)
+    write_json(copy / "config.json", {"format": FORMAT, **to_dict(from_dict(config_in(copy)))})
+    for name, kind in (
+        ("circuit.json", Discovery),
+        ("emergence.json", Timeline),
+        ("circuits.json", MinimalCircuits),
+        ("dependence.json", Dependence),
+        ("certificate.json", Guarantee),
+    ):
+        data = read_json(copy / name)
+        about = {field: data[field] for field in ("step", "seed") if field in data}
+        about = about if kind is Discovery else {}
+        (copy / name).unlink()
+        write_json(copy / name, {**about, **kind.from_json(data).to_json()})
+    run = Run.open(copy)
+    lines = run.metrics()
+    (copy / "metrics.jsonl").unlink()
+    for line in lines:
+        run.append_metrics(line)
+    for path in copy.rglob("*.safetensors"):
+        tensors, about = read_tensors(path)
+        path.unlink()
+        write_tensors(path, tensors, about)
+    for name in ("outcome.json", "environment.json"):
+        run.write(name, read_json(copy / name))
+    after = contents(copy)
+    assert [name for name in before if before[name] != after.get(name)] == []
+
+
+def config_in(folder: Path) -> dict[str, Any]:
+    data = read_json(folder / "config.json")
+    return {name: value for name, value in data.items() if name != "format"}
+
+
+if __name__ == "__main__":
+    shutil.rmtree(GOLDEN, ignore_errors=True)
+    with without_git():
+        run = everything(GOLDEN)
+    shutil.rmtree(run.folder / "clamped")
+    (run.folder / ".lock").unlink()
+    session = json.loads((run.folder / "environment.json").read_text())[0]
+    run.write("environment.json", [{**session, "platform": "Linux", "processor": "x86_64"}])
