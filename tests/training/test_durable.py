@@ -169,6 +169,14 @@ def test_what_is_no_strict_json_is_one_line(tiny, tmp_path, content):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("session", [{"command": 0.5}, {"command": ["train", 1]}, "x"])
+def test_a_session_that_is_none_is_told(tiny, tmp_path, session):
+    run = Run.create(tmp_path / "run", tiny)
+    run.write("environment.json", [session])
+    with pytest.raises(HeadwayError, match=r"environment\.json: 0"):
+        run.sessions()
+
+
 @pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "outcome.json"])
 @pytest.mark.parametrize("what", ["pipe", "device", "itself", "folder"])
 def test_only_regular_files_are_read(tiny, tmp_path, name, what):

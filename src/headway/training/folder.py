@@ -39,7 +39,7 @@ from headway.training.files import (
     write_tensors,
     write_whole,
 )
-from headway.training.records import FOUND_OUT, Evaluation, Outcome
+from headway.training.records import FOUND_OUT, Evaluation, Outcome, Session
 
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
@@ -151,8 +151,7 @@ class RunFolder:
         sessions = self.read(path.name)
         fits = sessions is None or isinstance(sessions, list)
         require(fits, str(path), sessions, "a list of sessions")
-        for session in sessions or ():
-            require(isinstance(session, dict), str(path), session, "a list of objects")
+        found_in(list[Session], sessions or [], str(path))
         return sessions or []
 
     def rewind(self, step: int, environment: dict[str, Any]) -> None:

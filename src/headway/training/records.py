@@ -1,4 +1,4 @@
-"""What the files of a run must say: an evaluation, an attempt that was given up, an outcome."""
+"""What files of a run must say: an evaluation, a session, an attempt given up, an outcome."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -22,6 +22,13 @@ class Evaluation:
     seconds: NotBelowZero
     rate_scale: float = 1.0
     examples_per_second: float = 0.0
+
+
+@dataclass(frozen=True)
+class Session:
+    """What an entry of `environment.json` must say, if it says it."""
+
+    command: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
