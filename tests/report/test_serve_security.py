@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import socket
-import threading
 import time
 
 import pytest
@@ -258,8 +257,17 @@ def test_who_asks_too_slowly_is_hung_up_on(site, monkeypatch):
     assert site.page()
 
 
-def test_no_more_than_so_many_are_answered_at_a_time(site, monkeypatch):
-    monkeypatch.setattr(site.server, "_free", threading.BoundedSemaphore(1))
+@pytest.fixture
+def one_left(site):
+    """All who may be answered at a time are, but for one."""
+    taken = serve_module.MOST - 1
+    assert all(site.server._free.acquire(timeout=10) for _ in range(taken))
+    yield
+    site.server._free.release(taken)
+
+
+@pytest.mark.usefixtures("one_left")
+def test_no_more_than_so_many_are_answered_at_a_time(site):
     with socket.create_connection(site.server.server_address[:2], timeout=10):
         time.sleep(0.2)
         with pytest.raises((ConnectionError, http.client.HTTPException)):
