@@ -1,0 +1,83 @@
+"""A task of one's own on the command line, and what is wrong with it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from headway import cli
+
+TASK = Path(__file__).parent / "outside" / "assignments.py"
+
+
+def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "chains.py"
+    file.write_text(TASK.read_text().replace("Assignments", "Chains"))
+    cli.main(["check", "chains.py", "depth=1"])
+    told = capsys.readouterr().out
+    assert told.startswith("chains.py: nothing is wrong\n")
+    assert re.search(r"^roles +s0, s1, s2; chains: 1$", told, re.MULTILINE)
+    assert re.search(r"^vocabulary +9 tokens$", told, re.MULTILINE)
+    assert re.search(r"^flow +not known$", told, re.MULTILINE)
+    small = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0")
+    cli.main(["train", "chains.py", *small, "seed=3", "--folder", "elsewhere/a"])
+    config = json.loads((tmp_path / "elsewhere/a/config.json").read_text())
+    assert (config["task"]["kind"], config["task"]["depth"], config["seed"]) == ("chains", 1, 3)
+    cli.main(["circuit", "elsewhere/a", "--threshold", "10"])
+    cli.main(["emergence", "elsewhere/a"])
+    cli.main(["runs", "elsewhere", "--where", "depth=1", "n_letters=8"])
+    told, noted = capsys.readouterr()
+    assert re.search(r"^a +done +4", told, re.MULTILINE)
+    assert noted == ""
+
+    file.write_text(file.read_text() + "\n")
+    del kinds["chains"]  # as in another process
+    cli.main(["emergence", "elsewhere/a"])
+    assert "has changed since" in capsys.readouterr().err
+    for words in (["circuit", "elsewhere/a"], ["train", "--resume", "elsewhere/a"]):
+        with pytest.raises(SystemExit):
+            cli.main(words)
+        complained = capsys.readouterr().err
+        assert complained.count("\n") == 1
+        assert "has changed since" in complained
+        assert "--changed-task" in complained
+        more = ["--threshold", "10"] if words[0] == "circuit" else []
+        cli.main([*words, "--changed-task", *more])
+        assert "has changed since" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_a_task_is_a_line_each(tmp_path, kinds, capsys):
+    file = tmp_path / "wrong.py"
+    text = TASK.read_text().replace("Assignments", "Wrong")
+    file.write_text(text.replace("self.n_letters + 1", "self.n_letters"))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["check", str(file)])
+    assert stop.value.code == 1
+    assert capsys.readouterr().out == "error  assemble: inputs hold 0 to 8: it must be 0 to 7\n"
+
+
+def test_an_error_in_a_task_of_ones_own_is_told_by_its_line(tmp_path, kinds, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = TASK.read_text().replace("Assignments", "Failing")
+    before = text.partition("    def assemble(self, draws):\n")[0]
+    assert before != text
+    file = tmp_path / "failing.py"
+    file.write_text(f"{before}    def assemble(self, draws):\n        return draws[7]\n")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["train", "failing.py"])
+    assert stop.value.code == 2
+    line = len(file.read_text().splitlines())
+    told = f"headway: {file}, line {line}: IndexError: tuple index out of range\n"
+    assert capsys.readouterr().err == told
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_error_of_no_file_of_the_users_is_not_hidden(monkeypatch):
+    def fails(args):
+        raise IndexError("ours")
+
+    monkeypatch.setattr(cli, "dispatch", fails)
+    with pytest.raises(IndexError, match="ours"):
+        cli.main(["train"])

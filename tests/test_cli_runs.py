@@ -1,0 +1,155 @@
+"""Runs on the command line: trained, looked at, interrupted, without room."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from commands import TINY, headway
+from headway import cli
+
+
+def test_known_circuits_are_scored(tmp_path):
+    shown = headway(
+        "truth", "--planted", "1", "--depth", "1", "--file", "scores.json", cwd=tmp_path
+    )
+    assert shown.returncode == 0, shown.stderr
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert [score["name"] for score in scores] == ["doubling D=1", "sequential D=1", "planted 0"]
+    assert all(score["exact"] for score in scores)
+    assert shown.stdout.count("exact") == 4
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_can_be_resumed(tmp_path, how):
+    args = [*TINY[:4], *TINY[5:], "training.steps=100000", "--folder", "a"]
+    command = [sys.executable, "-m", "headway", "train", "fast", *args]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    state = tmp_path / "a" / "state.safetensors"
+    deadline = time.monotonic() + 60
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(how)
+    _, complaint = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert complaint == "headway: interrupted; continue with: headway train --resume a\n"
+    assert "stopped" in headway("runs", ".", cwd=tmp_path).stdout
+    assert not list((tmp_path / "a").glob(".*draft*"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_is_one_line(tmp_path):
+    tmp_path.chmod(0o500)
+    shown = headway("train", "fast", *TINY, "--folder", "a", cwd=tmp_path)
+    tmp_path.chmod(0o700)
+    assert shown.returncode == 2
+    assert shown.stderr == "headway: cannot make a: Permission denied\n"
+
+
+def test_a_real_full_disk_is_one_line(tmp_path, monkeypatch):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    size = "size=64k"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", disk], check=False).returncode:
+        pytest.skip("mounting a small disk is not permitted here")
+    try:
+        wide = [*TINY[:3], *TINY[4:], "model.d_model=64"]
+        shown = headway("train", "fast", *wide, "--folder", "disk/a", cwd=tmp_path)
+        assert "checkpoints would take about" in shown.stderr
+        assert not list(disk.iterdir())
+        monkeypatch.setenv("HEADWAY_LIMITS", "off")
+        shown = headway("train", "fast", *wide, "--folder", "disk/a", cwd=tmp_path)
+        assert shown.returncode == 2
+        assert "No space left on device" in shown.stderr
+        assert shown.stderr.count("\n") == 1
+        assert not list((disk / "a").rglob("*draft*"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_page_about_a_folder_of_tokens(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = ("asked=1", "n_places=8", "d_model=8", "training.steps=2")
+    for seed in ("0", "1"):
+        cli.main(["train", "hops", *small, f"seed={seed}", "--folder", f"runs/{seed}"])
+    cli.main(["report", "runs"])
+    assert "hops problem" in (tmp_path / "runs/report.html").read_text()
+    for seed in ("0", "1"):
+        (tmp_path / f"runs/{seed}/config.json").write_text("{")
+    with pytest.raises(SystemExit):
+        cli.main(["report", "runs"])
+    assert "no run in it can be read" in capsys.readouterr().err
+
+
+def test_train_then_look(tmp_path, monkeypatch, capsys):
+    trained = headway("train", "fast", *TINY, "--folder", "runs/a", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert "step      2/6" in trained.stdout
+    assert "done: validation MSE" in trained.stdout
+    config = json.loads((tmp_path / "runs/a/config.json").read_text())
+    assert config["task"]["depth"] == 1
+    assert config["training"]["steps"] == 6
+
+    monkeypatch.chdir(tmp_path)
+
+    def shown(*args: str) -> str:
+        cli.main(list(args))
+        told, complained = capsys.readouterr()
+        assert complained == ""
+        assert max(map(len, told.splitlines())) <= 80
+        return told
+
+    def refused(*args: str) -> str:
+        with pytest.raises(SystemExit):
+            cli.main(list(args))
+        return capsys.readouterr().err
+
+    assert "runs/a exists already" in refused("train", "fast", *TINY, "--folder", "runs/a")
+    listed = shown("runs").splitlines()[1:]
+    assert [line.split()[:3] for line in listed] == [["a", "done", "6"]]
+    some = ("runs", "--where", "status=done", "--where", "seed=0..3", "depth=1")
+    assert "a.csv" in shown(*some, "--table", "a.csv")
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 2
+
+    assert "no circuit yet" in refused("emergence", "runs/a")
+    assert "no circuit to find" in refused("circuit", "runs/a")
+    assert "headway train --resume runs/a goes on with it" in refused("train", "runs/a")
+    shown("circuit", "runs/a", "--threshold", "10")
+    shown("emergence", "runs/a")
+    shown("report", "runs/a")
+    assert (tmp_path / "runs/a/report.html").stat().st_size > 10_000
+    both = shown("circuit", "runs/a", "runs/a", "--threshold", "10")
+    assert "written to runs/a/circuit.json" in both
+    assert "headway report runs/a" in both
+    assert "mean Jaccard index of two runs' relations: 1.00" in both
+
+
+@pytest.mark.parametrize(("below", "early"), [("100", True), ("0", False)])
+def test_training_that_stops_early_says_so(below, early, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["train", "fast", *TINY, f"training.stop_below={below}", "--folder", "a"])
+    last = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")][-1]
+    assert last.endswith("stopped early") is early
+
+
+def test_tokens_are_trained_and_taken_apart_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = ("asked=1", "n_places=8", "d_model=8", "training.steps=4")
+    cli.main(["train", "hops", *small, "--folder", "a"])
+    assert "done: validation cross-entropy" in capsys.readouterr().out
+    cli.main(["circuit", "a", "--threshold", "10"])
+    cli.main(["emergence", "a"])
+    cli.main(["runs", "."])
+    told = capsys.readouterr().out
+    assert "no theory of information flow for this task" in told
+    assert "partial loss below 0.5 at step:  hop 1 never" in told
+    cli.main(["report", "a"])
+    assert (tmp_path / "a" / "report.html").stat().st_size > 10_000
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        cli.main(["theory", "a"])
+    assert capsys.readouterr().err == "headway: a: how information flows in its task is not known\n"
