@@ -6,15 +6,18 @@ from headway.training import environment
 
 
 @pytest.mark.parametrize(
-    ("flags", "has"),
+    ("vendor", "flags", "quicker"),
     [
-        ("fpu avx512f avx512_bf16 sse", True),
-        ("fpu amx_bf16 amx_tile", True),
-        ("fp asimd bf16 i8mm", True),
-        ("fpu avx512f avx512bw", False),
-        ("", False),
+        ("AuthenticAMD", "fpu avx512f avx512_bf16 sse", True),
+        ("GenuineIntel", "fpu avx512f avx512_bf16 sse", False),
+        ("GenuineIntel", "fpu avx512_bf16 amx_bf16 amx_tile", True),
+        ("", "fp asimd bf16 i8mm", True),
+        ("AuthenticAMD", "fpu avx512f avx512bw", False),
+        ("", "", False),
     ],
 )
-def test_instructions_for_bfloat16_are_read_from_the_processor(monkeypatch, flags, has):
-    monkeypatch.setattr(environment, "_cpuinfo", lambda *_: flags)
-    assert environment.multiplies_bfloat16.__wrapped__() is has
+def test_whether_bfloat16_is_quicker_is_read_from_the_processor(
+    monkeypatch, vendor, flags, quicker
+):
+    monkeypatch.setattr(environment, "_cpuinfo", lambda *of: vendor if "vendor_id" in of else flags)
+    assert environment.multiplies_bfloat16.__wrapped__() is quicker

@@ -83,8 +83,8 @@ class TrainingConfig:
         save_every: steps between saves of the state from which a killed run resumes.
         precision: of the matrix products in a step, Muon's too; weights, the optimisers' state and
             evaluations are float32 in any case. `tf32` matters on a CUDA device only; `bfloat16`
-            casts the factors automatically, wherever it runs; `auto` is bfloat16 where the
-            device has instructions for it and float32 elsewhere (`environment.json` tells).
+            casts the factors automatically, wherever it runs; `auto` is bfloat16 where the device
+            is quicker with it and float32 elsewhere (`environment.json` tells).
     """
 
     steps: AtLeastOne = 24_000

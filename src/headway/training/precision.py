@@ -9,7 +9,7 @@ from headway.training.environment import multiplies_bfloat16
 
 
 def resolved(precision: str, device: torch.device) -> str:
-    """What `auto` is on a device: bfloat16 if it has instructions for such products."""
+    """What `auto` is on a device: bfloat16 if such products are quicker there."""
     if precision != "auto":
         return precision
     if device.type == "cuda":

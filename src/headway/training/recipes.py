@@ -34,7 +34,7 @@ def fast(
     long as the rates are high; MLPs no wider than the stream, as attention does the work; and the
     rates start to fall as soon as the first hop is learnt, the more slowly the more hops there are.
 
-    Matrix products are in bfloat16 where the processor has instructions for it.
+    Matrix products are in bfloat16 where the processor is quicker with it.
 
     Args:
         depth: D, attention hops to the answer.
