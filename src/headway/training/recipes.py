@@ -12,7 +12,7 @@ from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture
 
 DEEP: dict[str, Any] = {
-    "steps": 9_000,
+    "steps": 20_000,
     "weight_decay": 0.05,
     "cooldown_steps": 2_400,
     "cooldown_below": 0.4,
@@ -77,7 +77,7 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
     more hops, the longer it takes until attention is so sharp that what every head gets slightly
     wrong does not add up.
     """
-    steps = 400 + 1_200 * depth
+    steps = 10_000 if depth == 4 else 400 + 1_200 * depth
     if depth <= 3:
         decay, cooldown = 0.05, min(1_700, steps)
     elif depth == 4:
@@ -98,7 +98,7 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
         cooldown_steps=cooldown,
         cooldown_below=0.62,
         stop_below=0.008,
-        patience=150 * depth,
+        patience=min(150 * depth, 450),
         eval_every=50,
         eval_examples=512,
         checkpoint_every=25,
