@@ -7,8 +7,11 @@ import torch
 from headway.circuits import Identity, KnockOut, Uniform
 
 
-def pattern_of(bench, head, mechanism, own, mean):
-    """The pattern [batch, query, key] of a mechanism, written entry by entry."""
+def pattern_of(bench, head, mechanism, own, intact):
+    """The pattern [batch, query, key] of a mechanism, written entry by entry.
+
+    `own` is what the head attends to here, `intact` what all heads of the intact model attend to.
+    """
     n, causal = own.shape[-1], bench.model.config.causal
     pattern = torch.zeros_like(own)
     for b in range(len(own)):
@@ -41,9 +44,15 @@ def pattern_of(bench, head, mechanism, own, mean):
                         pattern[b, i, key] += weight
                     pattern[b, i] /= sum(weight for _, weight in pairs)
                 else:
-                    fills = {"zero": torch.zeros(n), "uniform": uniform, "own": own[b, i]}
-                    rows = bench.patterns.rows if mechanism.relations else "zero"
-                    pattern[b, i] = mean[head][i] if rows == "mean" else fills[rows]
+                    row = intact[:, *head, i]
+                    fills = {
+                        "zero": torch.zeros(n),
+                        "uniform": uniform,
+                        "own": own[b, i],
+                        "mean": row.mean(0),
+                        "resample": row[b - 1],
+                    }
+                    pattern[b, i] = fills[bench.patterns.rows if mechanism.relations else "zero"]
     return pattern
 
 

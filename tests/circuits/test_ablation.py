@@ -151,7 +151,7 @@ def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
     bench = made(**shape)
     several = drawn(data, bench)
     with torch.no_grad():
-        mean = attention_patterns(bench.model, bench.batch.inputs).mean(0)
+        intact = attention_patterns(bench.model, bench.batch.inputs)
     found = bench.errors(several)
     for candidate, errors in zip(several, found, strict=True):
 
@@ -159,7 +159,7 @@ def test_candidates_computed_together_lose_what_each_loses_alone(shape, data):
             own = list(pattern.unbind(1))
             for (at, head), mechanism in candidate.items():
                 if at == layer:
-                    own[head] = pattern_of(bench, (at, head), mechanism, own[head], mean)
+                    own[head] = pattern_of(bench, (at, head), mechanism, own[head], intact)
             return torch.stack(own, 1)
 
         with torch.no_grad():

@@ -155,7 +155,7 @@ def test_random_models_are_no_easy_ones():
     assert max(saved) > 0
 
 
-@pytest.mark.parametrize("rows", ["uniform", "own", "mean"])
+@pytest.mark.parametrize("rows", ["uniform", "own", "mean", "resample"])
 def test_where_rows_without_a_path_are_not_zero(rows):
     drawn = Drawn(5, rows=rows)
     assert set(drawn.searched().circuits) == drawn.brute()

@@ -115,7 +115,7 @@ def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
     assert len({tuple(one.flatten().tolist()) for one in samples}) == len(samples)
 
 
-@pytest.mark.parametrize("rows", ["uniform", "own", "mean"])
+@pytest.mark.parametrize("rows", ["uniform", "own", "mean", "resample"])
 def test_rows_without_a_path_are_filled_as_the_circuit_says(known, rows):
     circuit = true_circuit(known)
     found = certify(known.model, known.task, circuit, agreement=0.5, ablation=rows, sequences=60)

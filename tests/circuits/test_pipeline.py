@@ -164,7 +164,7 @@ def test_a_circuit_of_another_shape_is_refused(solved, found, tmp_path):
         read_circuit(path)
 
 
-@pytest.mark.parametrize("ablation", ["uniform", "own", "mean"])
+@pytest.mark.parametrize("ablation", ["uniform", "own", "mean", "resample"])
 def test_the_search_can_use_another_ablation(solved, ablation):
     found = discover(solved.model(), solved.task, ablation=ablation, trials=False, seed=1)
     assert found.ablation == ablation

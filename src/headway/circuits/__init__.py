@@ -2,10 +2,12 @@
 
 from headway.circuits.ablation import Bench
 from headway.circuits.certificate import (
+    MLP,
     BackUp,
     Certificate,
     Likeness,
     Likenesses,
+    MLPs,
     Necessity,
     Pair,
     Trial,
@@ -38,6 +40,7 @@ from headway.paths import Path, Relation
 
 __all__ = [
     "ABLATIONS",
+    "MLP",
     "THRESHOLD",
     "BackUp",
     "Bench",
@@ -53,6 +56,7 @@ __all__ = [
     "KnockOut",
     "Likeness",
     "Likenesses",
+    "MLPs",
     "Mechanism",
     "MinimalCircuits",
     "Necessity",

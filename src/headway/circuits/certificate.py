@@ -137,6 +137,49 @@ class Likenesses:
 
 
 @dataclass(frozen=True)
+class MLP:
+    """What it costs to replace one layer's MLP. All losses are of the whole model.
+
+    Attributes:
+        layer: from 0.
+        mean: with its output at its mean and every head replaced by the circuit's mechanism.
+        mean_free: with its output at its mean and every head as it is.
+        resampled: as `mean`, with its output from another sequence.
+        resampled_free: as `mean_free`, with its output from another sequence.
+    """
+
+    layer: int
+    mean: float
+    mean_free: float
+    resampled: float
+    resampled_free: float
+
+    @property
+    def worst(self) -> float:
+        """The loss with it at its mean, in whichever of the two ways it is missed more."""
+        return max(self.mean, self.mean_free)
+
+
+@dataclass(frozen=True)
+class MLPs:
+    """The MLPs of a model under its circuit.
+
+    Attributes:
+        each: what replacing each alone costs, layer by layer.
+        needed: layers whose MLPs stay as they are while all others are at their means. None of
+            them can go, too: the loss would not stay below the threshold both with every head
+            replaced and with every head as it is.
+        without_rest: the larger of these two losses with all but these at their means.
+        sequences: how many the losses are over.
+    """
+
+    each: tuple[MLP, ...]
+    needed: tuple[int, ...]
+    without_rest: float
+    sequences: int
+
+
+@dataclass(frozen=True)
 class Certificate:
     """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
 
@@ -157,6 +200,7 @@ class Certificate:
         sequences: how many held-out sequences the losses are over.
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
         likeness: how like the model the circuit is; none in files of an earlier version.
+        mlps: which MLPs the circuit needs; none if the model has none that headway can replace.
     """
 
     intact: dict[str, float]
@@ -174,6 +218,7 @@ class Certificate:
     sequences: int
     alone: dict[WrittenHead, float] = field(default_factory=dict)
     likeness: Likenesses | None = None
+    mlps: MLPs | None = None
 
     @property
     def intact_loss(self) -> float:

@@ -12,6 +12,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair
 from headway.circuits.likeness import likenesses
 from headway.circuits.mechanism import Circuit, Head, Paths, Uniform
+from headway.circuits.mlps import mlps_of
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import Attention, free_above, losses_twice
 from headway.paths import Path
@@ -56,6 +57,7 @@ def evidence_for(
         sequences=bench.sequences,
         alone=alone(bench, circuit),
         likeness=likenesses(bench, circuit),
+        mlps=mlps_of(bench, circuit, threshold),
     )
 
 

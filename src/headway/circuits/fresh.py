@@ -68,6 +68,9 @@ class Judge:
             bench = self.bench(min(CHUNK, count - start), f"{self.stream}, {start // CHUNK}")
             if self.means is not None:
                 bench.patterns.means = self.means
+            if self.rows == "resample":
+                others = self.bench(bench.sequences, f"{self.stream}, others {start // CHUNK}")
+                bench.patterns.own = others.patterns.own
             pairs = [self._pair(bench, part) for part in bench.parts]
             yield torch.cat([own for own, _ in pairs]), torch.cat([by for _, by in pairs])
 

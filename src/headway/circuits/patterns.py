@@ -17,6 +17,7 @@ ABLATIONS: dict[str, str] = {
     "uniform": "one-hot paths; rows without a path are uniform",
     "own": "one-hot paths; rows without a path keep the head's own attention",
     "mean": "one-hot paths; rows without a path are the head's mean pattern",
+    "resample": "one-hot paths; rows without a path are the head's own in another sequence",
 }
 """What stands in rows without a path, of a head that has paths, by name. (Of a head that has none
 all rows are zero.)"""
@@ -121,7 +122,11 @@ class Patterns:
             "uniform, identity or paths, for a pattern of its own",
         )
         assert isinstance(mechanism, Paths)
-        fill = uniform if self.rows == "uniform" else self.mean_pattern(head)
+        fill = {
+            "uniform": lambda: uniform,
+            "mean": lambda: self.mean_pattern(head),
+            "resample": lambda: self.own[:, *head].roll(1, 0),
+        }[self.rows]()
         return torch.where(self.has_path(mechanism)[..., None], self._one_hot(mechanism), fill)
 
     def has_path(self, mechanism: Paths) -> Tensor:
@@ -135,8 +140,13 @@ class Patterns:
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
         """The heads' own attention, averaged over these sequences unless others are put here."""
+        return self.own.mean(0)
+
+    @cached_property
+    def own(self) -> Float[Tensor, "sequence layer head query key"]:
+        """The heads' own attention in these sequences."""
         with torch.no_grad():
-            return attention_patterns(self.model, self.batch.inputs).mean(0)
+            return attention_patterns(self.model, self.batch.inputs)
 
     def edit(
         self,

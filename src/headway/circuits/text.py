@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headway.circuits.certificate import MLPs
 from headway.circuits.guarantee_text import said_of_likeness
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.patterns import ABLATIONS
@@ -171,7 +172,20 @@ def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     ]
     yield "ablation", "", [ABLATIONS[found.ablation], "loss with other rows: " + "  ".join(rest)]
     backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in certificate.backups]
+    if certificate.mlps is not None:
+        yield "MLPs", "", [said_of_mlps(certificate.mlps)]
     yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
+
+
+def said_of_mlps(mlps: MLPs) -> str:
+    """Which MLPs a circuit needs."""
+    loss = f"the loss is {mlps.without_rest:.3f}"
+    if not mlps.needed:
+        return f"none is needed: with all at their means {loss}"
+    if len(mlps.needed) == len(mlps.each):
+        return "all are needed: none can be at its mean"
+    layers = ", ".join(map(str, mlps.needed))
+    return f"needed in layer {layers}; with the others at their means {loss}"
 
 
 def verdict(holds: bool | None) -> str:

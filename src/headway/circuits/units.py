@@ -105,8 +105,8 @@ class Units:
             if not reach and isinstance(mechanism, KnockOut):
                 part = None
             elif not reach and isinstance(mechanism, Paths) and mechanism.relations:
-                fills = {"zero": part, "own": None, "uniform": Uniform(), "mean": mechanism}
-                part = fills[self.patterns.rows]
+                fills = {"zero": part, "own": None, "uniform": Uniform()}
+                part = fills.get(self.patterns.rows, mechanism)
             self._parts[mechanism, segment] = part
         return self._parts[mechanism, segment]
 

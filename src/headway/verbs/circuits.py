@@ -18,7 +18,7 @@ def circuit(
     runs: Positional[tuple[Path, ...]],
     threshold: float = 0.05,
     sequences: int = 128,
-    ablation: Literal["zero", "uniform", "own", "mean"] = "zero",
+    ablation: Literal["zero", "uniform", "own", "mean", "resample"] = "zero",
     trials: Switch = True,
     step: int | None = None,
     circuit: Path | None = None,

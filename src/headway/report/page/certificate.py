@@ -20,6 +20,7 @@ from headway.report.page.html import (
     whole,
 )
 from headway.report.page.likeness import likeness
+from headway.report.page.mlps import mlps
 from headway.report.page.verdicts import Verdict, untestable, verdicts
 
 MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
@@ -57,6 +58,7 @@ def evidence(findings: Findings) -> str:
         + "<h3>Is every path needed?</h3>"
         + _necessity(discovery, several)
         + f"<p>{_backups(discovery, several)}</p>"
+        + mlps(discovery.certificate.mlps)
         + "<h3>Would another search find it again?</h3>"
         + _trials(discovery, several)
         + every_circuit(findings.circuits, several)

@@ -1,0 +1,96 @@
+"""MLPs as nodes: which of them a circuit needs, beside its heads.
+
+A circuit says what every head does and leaves the MLPs as they are. Here an MLP's output is
+replaced by what the intact model's MLP writes at the same position on average, or in another
+sequence (resample ablation; Chan et al. 2022). An MLP may serve what is carried or what heads look
+for. So, like a path, it is missed in two ways: with every head replaced by its mechanism, and with
+every head as it is.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from headway.circuits.ablation import Bench
+from headway.circuits.certificate import MLP, MLPs
+from headway.circuits.mechanism import Circuit
+from headway.models import Transformer
+from headway.models.hooks import Edit, HookPoint
+
+SEQUENCES = 64
+"""On how many sequences MLPs are judged at most."""
+
+
+@torch.no_grad()
+def mlps_of(bench: Bench, circuit: Circuit, threshold: float) -> MLPs | None:
+    """Asks which MLPs a circuit needs.
+
+    They are put to their means one after the other, the least missed first, as long as both losses
+    stay below the threshold; again, until none can go.
+
+    Args:
+        bench: with sequences that the search for the circuit did not see.
+        circuit: a mechanism for every head.
+        threshold: the loss to stay below.
+
+    Returns:
+        What was found; None if the model is no `Transformer` or has no MLPs.
+    """
+    model = bench.model
+    if not isinstance(model, Transformer) or model.config.attn_only:
+        return None
+    judged = _Judged(bench, circuit, model)
+    each = [
+        MLP(n, *judged.losses({n: judged.means[n]}), *judged.losses({n: judged.elsewhere[n]}))
+        for n in range(model.n_layers)
+    ]
+    gone: dict[int, Tensor] = {}
+    rest, worst = sorted(each, key=lambda mlp: mlp.worst), max(judged.losses({}))
+    while True:
+        left = []
+        for mlp in rest:
+            trial = {**gone, mlp.layer: judged.means[mlp.layer]}
+            loss = max(judged.losses(trial))
+            if loss < threshold:
+                gone, worst = trial, loss
+            else:
+                left.append(mlp)
+        if len(left) == len(rest):
+            break
+        rest = left
+    needed = tuple(sorted(mlp.layer for mlp in rest))
+    return MLPs(tuple(each), needed, worst, len(judged.inputs))
+
+
+class _Judged:
+    """A model on some sequences, with its circuit's tap and with what its MLPs write there."""
+
+    def __init__(self, bench: Bench, circuit: Circuit, model: Transformer):
+        self.model = model
+        part = bench.batch.part(slice(SEQUENCES))
+        self.bench = Bench(model, bench.task, part, bench.patterns.rows)
+        self.inputs, self.tap = part.inputs, self.bench.tap(circuit)
+        _, seen = model.run_with_cache(self.inputs, lambda name: name.endswith("hook_mlp_out"))
+        written = [seen["mlp_out", layer] for layer in range(model.n_layers)]
+        self.elsewhere = [w.roll(1, 0) for w in written]
+        self.means = [w.mean(0, keepdim=True).expand_as(w) for w in written]
+
+    def losses(self, put: Mapping[int, Tensor]) -> tuple[float, float]:
+        """The losses with the outputs of some layers' MLPs given: with the circuit, and free."""
+        with self.model.hooks(_edits(put)):
+            forced, free = (self.model(self.inputs, tap) for tap in (self.tap, None))
+        return self._loss(forced), self._loss(free)
+
+    def _loss(self, said: Tensor) -> float:
+        return self.bench.judged(said, slice(None)).mean().item()
+
+
+def _edits(put: Mapping[int, Tensor]) -> Iterable[tuple[str, Edit]]:
+    """Edits that put something in the place of MLPs' outputs, as far as they are computed."""
+    for layer, value in put.items():
+
+        def instead(written: Tensor, _: HookPoint, value: Tensor = value) -> Tensor:
+            return value[:, -written.shape[1] :]
+
+        yield f"blocks.{layer}.hook_mlp_out", instead
