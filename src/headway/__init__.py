@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Tokens,
         Vectors,
         check_task,
+        general_relations,
         previous_token,
         sinusoid,
     )
@@ -85,7 +86,7 @@ OFFERED = {
     "headway.sweeps": ("depend",),
     "headway.tasks": (
         *("IGNORE_INDEX", "NO_KEY", "Batch", "Edges", "Task", "Tokens", "Vectors"),
-        *("check_task", "previous_token", "sinusoid"),
+        *("check_task", "general_relations", "previous_token", "sinusoid"),
         *("Associations", "Bigrams", "Composition", "Conditional", "Hops", "Labelled", "Recall"),
         "Retrieval",
     ),

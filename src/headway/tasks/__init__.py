@@ -7,6 +7,7 @@ from headway.tasks.checking import Finding, check_task
 from headway.tasks.codes import sinusoid
 from headway.tasks.composition import Composition
 from headway.tasks.conditional import Conditional
+from headway.tasks.general import general_relations
 from headway.tasks.hops import Hops
 from headway.tasks.labelled import Labelled
 from headway.tasks.recall import Recall
@@ -35,6 +36,7 @@ __all__ = [
     "Tokens",
     "Vectors",
     "check_task",
+    "general_relations",
     "previous_token",
     "sinusoid",
     "task_from_json",

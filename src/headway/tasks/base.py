@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.fields import check
+from headway.tasks.general import general_relations
 from headway.tasks.registry import register
 from headway.tasks.relations import Edges, between_roles, own_position, previous_token
 from headway.tasks.targets import Targets, Tokens, Vectors
@@ -90,8 +91,11 @@ class Task(ABC):
         """Every relation along which attention is measured, by name; some may be paths of circuits.
 
         Unless a task names others: from every role to every role of its chain, and to those of
-        other chains; and `previous token`.
+        other chains; and `previous token`. Without roles those of `general_relations`.
         """
+        if not self.roles:
+            tokens = self.vocabulary is not None
+            return general_relations(batch.inputs, tokens, self.looks_ahead)
         previous = {"previous token": previous_token(batch.inputs, "measured")}
         return between_roles(batch.roles, self.roles) | previous
 

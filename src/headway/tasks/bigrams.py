@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import Annotated, Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from annotated_types import Ge, Le
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -17,7 +18,7 @@ from headway.errors import require
 from headway.fields import AtLeastOne, Positive, Share
 from headway.tasks.base import Batch, Task
 from headway.tasks.corpus import PLAYS, SYNTHETIC, Chain, chain_of, synthetic
-from headway.tasks.relations import NO_KEY, Edges, previous_token
+from headway.tasks.relations import NO_KEY, Edges, own_position, previous_token
 from headway.tasks.targets import IGNORE_INDEX, Tokens
 
 OWN, ALL, LATEST = "own token", "induction (all)", "induction (latest)"
@@ -227,18 +228,13 @@ class Bigrams(Task):
         to `induction (all)`, the tokens that followed it, or `induction (latest)`, the last one.
         """
         tokens = batch.inputs
-        repeats = self._repeats(tokens)
-        rows, places = _packed(repeats.any(2)), _packed(repeats)
-        keys = torch.where(places == NO_KEY, NO_KEY, places + 1)
-        keys = keys.gather(1, rows.clamp(min=0)[..., None].expand(-1, -1, keys.shape[2]))
-        keys = keys.masked_fill(rows[..., None] == NO_KEY, NO_KEY)
-        here = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-        latest = keys.amax(2, keepdim=True) if keys.shape[2] else keys
+        followed = Edges.where(F.pad(self._repeats(tokens)[..., :-1], (1, 0)))
+        keys = followed.keys
         return {
-            PREVIOUS: previous_token(batch.inputs),
-            ALL: Edges(rows, keys),
-            LATEST: Edges(rows, latest),
-            OWN: Edges(here, here[..., None], "stay"),
+            PREVIOUS: previous_token(tokens),
+            ALL: followed,
+            LATEST: Edges(followed.queries, keys.amax(2, keepdim=True) if keys.shape[2] else keys),
+            OWN: own_position(tokens),
         }
 
     def _repeats(self, tokens: Int[Tensor, "batch position"]) -> Bool[Tensor, "batch query key"]:
@@ -281,10 +277,3 @@ def tables_of(task: Bigrams, device: torch.device) -> Tables:
         for numbers in (chain.unigrams, chain.unigrams.cumsum(0), rows)
     )
     return Tables(unigrams, first, rows, unigrams.topk(task.n_triggers).indices)
-
-
-def _packed(mask: Bool[Tensor, "*row place"]) -> Int[Tensor, "*row found"]:
-    """The places where a mask holds, in every row from the left, then `NO_KEY`."""
-    most = int(mask.sum(-1).max()) if mask.numel() else 0
-    order = (~mask).to(torch.int8).argsort(dim=-1, stable=True)[..., :most]
-    return order.masked_fill(~mask.gather(-1, order), NO_KEY)

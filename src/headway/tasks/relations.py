@@ -32,6 +32,17 @@ class Edges:
     keys: Int[Tensor, "batch row key"]
     use: Literal["path", "stay", "measured"] = "path"
 
+    @classmethod
+    def where(
+        cls,
+        mask: Bool[Tensor, "batch query key"],
+        use: Literal["path", "stay", "measured"] = "path",
+    ) -> "Edges":
+        """Every query reads all the keys at which a mask holds; a query without any has no row."""
+        queries, keys = packed(mask.any(2)), packed(mask)
+        keys = keys.gather(1, queries.clamp(min=0)[..., None].expand(-1, -1, keys.shape[2]))
+        return cls(queries, keys.masked_fill(queries[..., None] == NO_KEY, NO_KEY), use)
+
     @cached_property
     def there(self) -> Bool[Tensor, "batch row key"]:
         """Which rows and keys there are; the others are `NO_KEY`."""
@@ -53,6 +64,13 @@ def _span(positions: Int[Tensor, "*shape"]) -> tuple[int, int]:
     if last == NO_KEY:
         return 0, 0
     return int(torch.where(positions == NO_KEY, last, positions).min()), last
+
+
+def packed(mask: Bool[Tensor, "*row place"]) -> Int[Tensor, "*row found"]:
+    """The places where a mask holds, in every row from the left, then `NO_KEY`."""
+    most = int(mask.sum(-1).max()) if mask.numel() else 0
+    order = (~mask).to(torch.int8).argsort(dim=-1, stable=True)[..., :most]
+    return order.masked_fill(~mask.gather(-1, order), NO_KEY)
 
 
 def previous_token(tokens: Tensor, use: Literal["path", "measured"] = "path") -> Edges:

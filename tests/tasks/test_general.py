@@ -1,0 +1,108 @@
+"""Relations that any sequence has, and mechanisms found by them where nobody named roles."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from headway import IGNORE_INDEX, NO_KEY, Batch, Edges, Task, discover, general_relations
+
+
+def read(edges, row):
+    """Which keys every query of a sequence reads."""
+    return {
+        int(query): {int(key) for key in keys if key != NO_KEY}
+        for query, keys in zip(edges.queries[row], edges.keys[row], strict=True)
+        if query != NO_KEY
+    }
+
+
+def test_every_relation_of_a_short_sequence():
+    tokens = torch.tensor([[3, 1, 3, 1, 3], [0, 1, 2, 3, 4]])
+    found = general_relations(tokens, classes={"odd": [1, 3]})
+    assert read(found["previous token"], 0) == {1: {0}, 2: {1}, 3: {2}, 4: {3}}
+    assert read(found["3 back"], 1) == {3: {0}, 4: {1}}
+    assert read(found["first position"], 0) == {1: {0}, 2: {0}, 3: {0}, 4: {0}}
+    assert read(found["same token"], 0) == {2: {0}, 3: {1}, 4: {0, 2}}
+    assert read(found["after same token"], 0) == {2: {1}, 3: {2}, 4: {1, 3}}
+    assert read(found["after latest same token"], 0) == {2: {1}, 3: {2}, 4: {3}}
+    assert read(found["odd"], 1) == {2: {1}, 3: {1}, 4: {1, 3}}
+    assert read(found["same token"], 1) == {}
+    assert read(found["own position"], 0) == {n: {n} for n in range(5)}
+    assert {name for name, edges in found.items() if edges.use == "stay"} == {"own position"}
+
+
+def test_positions_may_read_ahead():
+    tokens = torch.tensor([[2, 0, 2]])
+    found = general_relations(tokens, ahead=True)
+    assert read(found["same token"], 0) == {0: {2}, 2: {0}}
+    assert read(found["after same token"], 0) == {2: {1}}
+
+
+def test_vectors_have_places_alone():
+    found = general_relations(torch.zeros(2, 4, 3), of_tokens=False)
+    assert set(found) == {"previous token", "2 back", "3 back", "first position", "own position"}
+
+
+def test_edges_where_a_mask_holds_are_the_mask():
+    mask = torch.rand(3, 6, 7, generator=torch.Generator().manual_seed(0)) < 0.2
+    edges = Edges.where(mask)
+    again = torch.zeros_like(mask)
+    for row in range(3):
+        for query, keys in read(edges, row).items():
+            again[row, query, list(keys)] = True
+    assert torch.equal(again, mask)
+
+
+@dataclass(frozen=True)
+class Latest(Task, registered=False):
+    """Random tokens; asks at each of the last places for what followed its token the last time."""
+
+    n_tokens: int = 5
+    places: int = 20
+
+    @property
+    def vocabulary(self):
+        return self.n_tokens
+
+    def draw(self, count, generator):
+        return (torch.randint(self.n_tokens, (count, self.places), generator=generator),)
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        after = general_relations(tokens)["after latest same token"]
+        answers = torch.full_like(tokens, IGNORE_INDEX)
+        rows, at = (after.queries != NO_KEY).nonzero(as_tuple=True)
+        answers[rows, after.queries[rows, at]] = tokens[rows, after.keys[rows, at, 0]]
+        return Batch(tokens, answers[:, -8:, None])
+
+
+class Induction(torch.nn.Module):
+    """Somebody's module: a head that brings the token before, one that matches it, two idle."""
+
+    def forward(self, tokens):
+        here, length = F.one_hot(tokens, 5).float(), tokens.shape[1]
+        at = torch.arange(length)
+        future = torch.where(at[:, None] < at, -torch.inf, 0.0)
+        behind = 40.0 * (at[:, None] - 1 == at) + future
+        flat = future.expand(len(tokens), 1, -1, -1)
+        first = torch.cat([behind.expand_as(flat), flat], 1).softmax(-1)
+        before = first[:, 0] @ here
+        before[:, 0] = 0
+        same = 60.0 * here @ before.transpose(1, 2) + 4.0 * at
+        second = torch.cat([same[:, None] + flat, flat], 1).softmax(-1)
+        return 12.0 * (second[:, 0] @ here)[:, -8:]
+
+
+def test_the_induction_circuit_is_found_where_nobody_named_a_relation():
+    found = discover(Induction(), Latest(), trials=False, ablation="mean")
+    assert found.faithful
+    paths = {str(path) for path in found.circuit.paths}
+    assert paths == {"L0.H0 previous token", "L1.H0 after latest same token"}
+
+
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_short_sequences_have_what_fits(places):
+    found = general_relations(torch.zeros(2, places, dtype=torch.long))
+    assert all(int(edges.queries.max()) < places for edges in found.values() if edges.keys.numel())
