@@ -9,7 +9,7 @@ HARNESS := .venv-harness
 HARNESS_READY := $(HARNESS)/ready
 SEED ?= 1
 
-.PHONY: demo test fuzz test-slow test-lens test-harness notebooks bench lint format clean
+.PHONY: demo test package fuzz test-slow test-lens test-harness notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -35,6 +35,10 @@ test-harness: $(HARNESS_READY)  ## the tests against lm-evaluation-harness and r
 
 notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what they show
 	OMP_NUM_THREADS=1 $(BIN)/python docs/notebooks/execute.py
+
+package: $(READY)  ## wheel and source distribution, in dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
 
 bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens among them
 	$(LENS)/bin/python benchmarks/training_step.py
@@ -67,4 +71,4 @@ $(HARNESS_READY): pyproject.toml constraints.txt constraints-harness.txt
 	touch $(HARNESS_READY)
 
 clean:
-	rm -rf $(VENV) $(LENS) $(HARNESS) .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist $(VENV) $(LENS) $(HARNESS) .pytest_cache .ruff_cache .hypothesis

@@ -33,6 +33,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how to run the browser tests, if there was no browser to run them."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    without = sum("there is no browser" in str(report.longrepr) for report in skipped)
+    if without:
+        terminalreporter.write_line(
+            f"{without} tests of pages were skipped, as there is no browser:"
+            " apt-get install chromium, or playwright install chromium"
+        )
+
+
 @pytest.fixture(scope="session")
 def tiny() -> RunConfig:
     """A run of a second or less that learns nothing much."""
