@@ -7,8 +7,7 @@ from pathlib import Path
 
 from headway import terminal
 from headway.circuits import discover, emergence, every_circuit
-from headway.report import write_report
-from headway.report.figures import save_figures
+from headway.report import figures_if_possible, write_report
 from headway.training import Run, RunConfig, train
 
 MOST = 5_000
@@ -36,7 +35,7 @@ def demo(config: RunConfig, folder: Path | None = None) -> Run:
     every = every_circuit(run, most=MOST, workers=run.config.threads)
     terminal.say("drawing the report …")
     page = write_report(run)
-    save_figures(run)
+    figures_if_possible(run)
     seconds = time.perf_counter() - started
     terminal.print_summary(run, found, timeline, every, page, seconds, peak_memory())
     return run

@@ -1,6 +1,24 @@
 """The report: one page for looking, and figures for papers, both made from a run's folder."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 from headway.report.findings import Findings
 from headway.report.page.render import render, write_report
+from headway.training import Run
 
-__all__ = ["Findings", "render", "write_report"]
+__all__ = ["Findings", "figures_if_possible", "render", "write_report"]
+
+
+def figures_if_possible(run: Run) -> Path | None:
+    """Draws a run's figures for papers; the folder that they are in, or None without matplotlib.
+
+    Raises:
+        HeadwayError: if a file of the run's folder is corrupted or the disk does not take them.
+    """
+    if find_spec("matplotlib") is None:
+        return None
+    from headway.report.figures import save_figures
+
+    save_figures(run)
+    return run.folder / "figures"

@@ -1,6 +1,5 @@
 """Verbs that take a run apart, date it and show it."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -186,7 +185,7 @@ def _report_of(run: "Run", out: Path | None) -> None:
         HeadwayError: if it is to be written elsewhere, or its folder cannot be read or written.
     """
     from headway import terminal
-    from headway.report import write_report
+    from headway.report import figures_if_possible, write_report
 
     if out is not None:
         raise HeadwayError(
@@ -194,10 +193,8 @@ def _report_of(run: "Run", out: Path | None) -> None:
             f" in its folder, {run.folder}"
         )
     print(f"report   {write_report(run)}")
-    if find_spec("matplotlib") is None:
+    figures = figures_if_possible(run)
+    if figures is None:
         terminal.say("without figures for papers: they need pip install 'headway[plot]'")
     else:
-        from headway.report.figures import save_figures
-
-        save_figures(run)
-        print(f"figures  {run.folder / 'figures'}")
+        print(f"figures  {figures}")
