@@ -14,11 +14,10 @@ from headway.training.curriculum import Deepening, Implicit, Mixture
 DEEP: dict[str, Any] = {
     "steps": 20_000,
     "weight_decay": 0.05,
-    "cooldown_steps": 2_400,
     "cooldown_below": 0.4,
     "patience": 1_000,
 }
-"""How `fast` trains from five hops on, at the flow minimum, but for its curriculum."""
+"""How `fast` trains from four hops on, at the flow minimum, but for its curriculum."""
 
 
 def fast(
@@ -40,8 +39,8 @@ def fast(
         depth: D, attention hops to the answer.
         seed: of weights and data.
         spare: layers beyond the flow minimum, or below if negative; None means none, or up to
-            D + 2 with a mixture. From five hops on, a model without any begins with a shallower
-            problem (`curriculum.Deepening`), as it stays on a plateau otherwise.
+            D + 2 with a mixture. From four hops on, a model without any begins with a shallower
+            problem (`curriculum.Deepening`), as it often stays on a plateau otherwise.
         mixture: whether batches are of all depths in turn, a curriculum beside the implicit one.
             It teaches models to pass symbols on by one fact a layer, for which the fewest layers
             do not do.
@@ -50,10 +49,11 @@ def fast(
     least = closed_form(depth)
     if spare is None:
         spare = depth + 2 - least if mixture else 0
-    deep = depth > 4 and spare == 0 and not mixture
+    deep = depth > Deepening.start and spare == 0 and not mixture
     training = _fast_training(depth, mixture)
     if deep:
-        training = replace(training, curriculum=Deepening(), **DEEP)
+        cool = 500 * depth - 100
+        training = replace(training, curriculum=Deepening(), cooldown_steps=cool, **DEEP)
     return RunConfig(
         task=Retrieval(depth=depth, position_code="pair", position_base=12.0 if deep else None),
         model=TransformerConfig(
@@ -77,7 +77,7 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
     more hops, the longer it takes until attention is so sharp that what every head gets slightly
     wrong does not add up.
     """
-    steps = 10_000 if depth == 4 else 400 + 1_200 * depth
+    steps = 400 + 1_200 * depth
     if depth <= 3:
         decay, cooldown = 0.05, min(1_700, steps)
     elif depth == 4:
@@ -98,7 +98,7 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
         cooldown_steps=cooldown,
         cooldown_below=0.62,
         stop_below=0.008,
-        patience=min(150 * depth, 450),
+        patience=150 * depth,
         eval_every=50,
         eval_examples=512,
         checkpoint_every=25,
