@@ -9,7 +9,7 @@ HARNESS := .venv-harness
 HARNESS_READY := $(HARNESS)/ready
 SEED ?= 1
 
-.PHONY: demo test package fuzz test-slow test-lens test-harness notebooks bench lint format clean
+.PHONY: demo test docs package fuzz test-slow test-lens test-harness notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -39,6 +39,9 @@ notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what the
 package: $(READY)  ## wheel and source distribution, in dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+
+docs: $(READY)  ## the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens among them
 	$(LENS)/bin/python benchmarks/training_step.py
@@ -71,4 +74,4 @@ $(HARNESS_READY): pyproject.toml constraints.txt constraints-harness.txt
 	touch $(HARNESS_READY)
 
 clean:
-	rm -rf dist $(VENV) $(LENS) $(HARNESS) .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist site $(VENV) $(LENS) $(HARNESS) .pytest_cache .ruff_cache .hypothesis

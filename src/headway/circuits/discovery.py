@@ -41,7 +41,7 @@ class Discovery:
         threshold: the loss that the circuit was to stay below.
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
         certificate: the evidence, on sequences that the search did not see.
-        attention: mean attention along every relation, [layer][head], by relation.
+        attention: mean attention along every relation, [layer, head], by relation.
         standing: the task's roles in the order in which they stand in a sequence, each with the
             pieces it starts with by the task's flow (none if nobody knows that).
         candidates: how many candidate circuits were judged in searches and certificate (but for the

@@ -34,7 +34,7 @@ IDLE_BUDGETS = (0.8, 0.0)
 lost; tried in order."""
 
 Attention = dict[str, list[list[float]]]
-"""Mean attention along relations, [layer][head], by relation."""
+"""Mean attention along relations, [layer, head], by relation."""
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ def search(
 
 @torch.no_grad()
 def relation_attention(model: Tappable, task: Task, batch: Batch) -> Attention:
-    """Mean attention along every relation of the task, [layer][head], by relation."""
+    """Mean attention along every relation of the task, [layer, head], by relation."""
     patterns = attention_patterns(model, batch.inputs)
     return {
         name: attention_along(patterns, edges).tolist() for name, edges in task.edges(batch).items()

@@ -22,7 +22,7 @@ def draw_khop(
         table: accuracies of all seeds, by k and layers.
         least: the layers that k takes.
         run: whose partial losses are drawn against the step.
-        attention: of its heads along find^j, [layer][head], by j, where most hops are asked.
+        attention: of its heads along find^j, [layer, head], by j, where most hops are asked.
     """
     figure = Figure(figsize=(9.2, 2.9), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.15, 1.15))

@@ -69,7 +69,7 @@ def weakest_layer(run: Run, hops: int) -> float:
 
 @torch.no_grad()
 def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
-    """Mean attention along find^j, [layer][head], by j, in sequences that ask for so many hops."""
+    """Mean attention along find^j, [layer, head], by j, in sequences that ask for so many hops."""
     task = task_of(run.config, Hops)
     several = held_out(task, 64 * task.n_depths, run.config.seed, run.device, "attention")
     asked = several.inputs[:, 0] - task.n_symbols == task.asked.index(hops)

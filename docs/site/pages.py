@@ -1,0 +1,114 @@
+"""Pages of the site that are made when it is built: the verbs' help, the API, the notebooks.
+
+mkdocs calls `on_files` before it reads the pages (`hooks` in mkdocs.yml).
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent.parent
+ROOMS = {
+    "tasks": "Tasks",
+    "models": "Models",
+    "training": "Training",
+    "circuits": "Circuits",
+    "theory": "Theory",
+    "sweeps": "Sweeps",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are made."""
+    for name, text in made(ROOT).items():
+        if (known := files.get_file_from_path(name)) is not None:
+            files.remove(known)
+        files.append(File.generated(config, name, content=text))
+    for notebook in list(files):
+        if notebook.src_uri.endswith(".ipynb"):
+            files.remove(notebook)
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Leads links to notebooks to their pages; of links out of docs/ only the text stays."""
+    outside = r"(?:\.\./)+(?:src|tests|results|benchmarks)[^)]*"
+    markdown = re.sub(rf"\[([^\]]*)\]\({outside}\)", r"\1", markdown)
+    return re.sub(r"\]\(([^):]*)\.ipynb\)", r"](\1.md)", markdown)
+
+
+def made(root: Path) -> dict[str, str]:
+    """The made pages by their place in docs/."""
+    notebooks = sorted((root / "docs/notebooks").glob("*.ipynb"))
+    pages = {f"notebooks/{path.stem}.md": of_notebook(path) for path in notebooks}
+    return pages | {"reference/verbs.md": verbs(root), "reference/api.md": api(root)}
+
+
+def verbs(root: Path) -> str:
+    """Every verb's own help."""
+    alone = {**os.environ, "COLUMNS": "76", "NO_COLOR": "1", "PYTHONPATH": str(root / "src")}
+
+    def told(*words: str) -> str:
+        command = [sys.executable, "-m", "headway", *words, "--help"]
+        done = subprocess.run(command, env=alone, text=True, capture_output=True, check=True)
+        return f"```text\n{done.stdout.strip()}\n```\n"
+
+    whole = told()
+    found = re.findall(r"^ {2}([a-z]+) ", whole, re.MULTILINE)
+    names = [name for name in dict.fromkeys(found) if name != "headway"]
+    parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", whole]
+    return "\n".join([*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)])
+
+
+def api(root: Path) -> str:
+    """Every public name, room by room."""
+    parts = ["# Python API\n\nWhat `from headway import …` offers is in these rooms, too.\n"]
+    for room, title in ROOMS.items():
+        parts.append(f"## {title}: `headway.{room}`\n")
+        parts += [f"::: headway.{room}.{name}\n" for name in offered(root, room)]
+    rest = [
+        f"::: headway.{name}\n" for name in ("paths.Path", "paths.Relation", "errors.HeadwayError")
+    ]
+    return "\n".join([*parts, "## Paths and errors\n", *rest])
+
+
+def offered(root: Path, room: str) -> list[str]:
+    """The names in a room's `__all__`."""
+    tree = ast.parse((root / f"src/headway/{room}/__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    raise ValueError(f"headway.{room} has no __all__")
+
+
+def of_notebook(path: Path) -> str:
+    """A notebook as a page: its text, its code, and what it showed when it was run."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return "\n\n".join(part for cell in notebook["cells"] for part in _of_cell(cell)) + "\n"
+
+
+def _of_cell(cell: dict[str, Any]) -> list[str]:
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return [source]
+    parts = [f"```python\n{source}\n```"] if source.strip() else []
+    return parts + [_of_output(output) for output in cell.get("outputs", [])]
+
+
+def _of_output(output: dict[str, Any]) -> str:
+    if output["output_type"] == "stream":
+        return f"```text\n{''.join(output['text']).rstrip()}\n```"
+    data = output.get("data", {})
+    if "text/html" in data:
+        return f'<div class="shown" markdown="0">{"".join(data["text/html"])}</div>'
+    if "image/png" in data:
+        return f"![what the cell shows](data:image/png;base64,{''.join(data['image/png']).strip()})"
+    return f"```text\n{''.join(data.get('text/plain', ''))}\n```"

@@ -1,0 +1,55 @@
+"""The site of the documentation: it builds without a warning, and every page can be reached."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headway
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site as `make docs` builds it; any warning, such as a dead link, ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_page_is_reached_from_the_first(site):
+    pages = {p.relative_to(site).as_posix() for p in site.rglob("*.html")} - {"404.html"}
+    reached, left = set(), {"index.html"}
+    while left:
+        page = left.pop()
+        reached.add(page)
+        for link in re.findall(r'href="([^"#:]+\.html)', (site / page).read_text()):
+            target = (site / page).parent.joinpath(link).resolve()
+            left |= {target.relative_to(site.resolve()).as_posix()} - reached
+    assert reached == pages
+    written = {p.relative_to(ROOT / "docs").with_suffix(".html") for p in ROOT.glob("docs/*.md")}
+    assert {path.as_posix() for path in written} <= pages
+
+
+def test_the_reference_has_every_public_name_and_every_verb(site):
+    text = (site / "reference/api.html").read_text()
+    for name in headway.__all__:
+        assert f'id="{headway.HOMES[name]}.{name}"' in text, name
+    verbs = (site / "reference/verbs.html").read_text()
+    for verb in ("demo", "train", "circuit", "certify", "heads"):
+        assert f'id="headway-{verb}"' in verbs
+
+
+def test_pages_load_nothing_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        loaded = re.findall(
+            r'<(?:script|img|link)[^>]*(?:src|href)="(https?:[^"]*)', page.read_text()
+        )
+        assert not loaded, (page, loaded)
