@@ -112,9 +112,9 @@ class Cell(NamedTuple):
 
     def config(self, seed: int, setting: dict[str, Any]) -> RunConfig:
         """A run of it, in the setting of a scale."""
-        base = fast(self.depth, seed, self.spare, self.mixture)
-        decay = {"training.weight_decay": DECAY[self.depth]}
-        return changed(base, setting | decay | CHANGES.get(self.change, {}))
+        base = fast(self.depth, seed, spare=1, mixture=self.mixture)  # at the full depth, then
+        own = {"model.n_layers": self.layers, "training.weight_decay": DECAY[self.depth]}
+        return changed(base, setting | own | CHANGES.get(self.change, {}))
 
 
 def cells(scale: str) -> list[Cell]:
