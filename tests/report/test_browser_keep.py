@@ -96,6 +96,7 @@ def copied(visit, learnt):
     """Copies a table, by its label, at the fourth checkpoint: its rows."""
     seen = visit(learnt, permissions=["clipboard-read", "clipboard-write"])
     seen.go_to(3)
+    seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
 
     def copy(label):
         table = seen.page.locator(".tabled").filter(

@@ -23,7 +23,8 @@ def mlps(found: MLPs | None) -> str:
         " model's own writes there on average, or in another sequence; with every head replaced,"
         f" and with every head as it is (free). Over {whole(found.sequences)} sequences."
     )
-    head = ("layer", "at its mean", "free", "from another sequence", "free", "needed")
+    mean, other = "at its mean", "from another sequence"
+    head = ("layer", mean, f"{mean}, free", other, f"{other}, free", "needed")
     return (
         "<h3>Which MLPs does it need?</h3>"
         + table(head, rows, "losses with one MLP replaced")

@@ -55,8 +55,9 @@ def how_to_reproduce(findings: Findings) -> str:
     config_json = escape(json.dumps(to_dict(config), indent=1, ensure_ascii=False))
     html = (
         f"{ELSEWHERE if elsewhere else HERE}<ul>{commands}</ul>"
-        f'<div class="columns">{tables}</div>'
-        f"<h3>environment</h3>{sessions or '<p>Not recorded.</p>'}"
+        f'<details><summary>every field</summary><div class="columns">{tables}</div></details>'
+        "<details><summary>environment</summary>"
+        f"{sessions or '<p>Not recorded.</p>'}</details>"
         f"<details><summary>config.json</summary><pre tabindex='0'>{config_json}</pre></details>"
     )
     number = 6 if findings.dependence is None else 7
