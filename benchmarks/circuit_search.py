@@ -1,6 +1,6 @@
 """Search and certificate of a run's circuit against a slow reference, in turn on this machine.
 
-    python benchmarks/circuit_search.py RUN [RUN …] [--sequences 128] [--file results/NAME.json]
+    python benchmarks/circuit_search.py RUN [RUN …] [--rounds 3] [--file results/NAME.json]
 
 The reference is the obvious way (tests/circuits/reference.py): the same search without a draft, the
 same trials and the same certificate, every candidate on its own in a whole forward pass over all
@@ -10,6 +10,7 @@ sequences, with as many threads as there are cores.
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -31,7 +32,7 @@ class SlowSample(studies.Sample):
 
     def __init__(self, *about):
         super().__init__(*about)
-        self.all = self.few = slow(self.all)
+        self.all = self.few = SlowBench(self.all)
 
     def search(self, threshold: float) -> Circuit:
         tried: list[tuple[float, int, Circuit]] = []
@@ -45,15 +46,11 @@ class SlowSample(studies.Sample):
         return min(tried)[2]
 
 
-def slow(bench: Bench | SlowBench) -> SlowBench:
-    return bench if isinstance(bench, SlowBench) else SlowBench(bench)
-
-
-def reference(run: Run, sequences: int) -> tuple[Discovery, float]:
+def reference(run: Run, sequences: int, threads: int) -> tuple[Discovery, float]:
     """Discovers with everything slow."""
-    slowly = {"Sample": SlowSample, "Bench": lambda *about: slow(Bench(*about))}
+    slowly = {"Sample": SlowSample, "Bench": lambda *about: SlowBench(Bench(*about))}
     patched = patch.object(evidence, "Bench", slowly["Bench"])
-    cores = patch.object(workers, "_one_core", lambda: torch.set_num_threads(os.cpu_count() or 1))
+    cores = patch.object(workers, "_one_core", lambda: torch.set_num_threads(threads))
     with patch.multiple(studies, **slowly), patched, cores:
         started = time.perf_counter()
         seed, model = run.config.seed, run.transformer()
@@ -65,6 +62,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--sequences", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the reference")
     parser.add_argument("--file", type=Path)
     parser.add_argument("--no-reference", action="store_true")
     args = parser.parse_args()
@@ -74,7 +73,7 @@ def main():
         run = Run.open(folder)
         quick = [
             discover(run.transformer(), run.task, seed=run.config.seed, sequences=args.sequences)
-            for _ in range(3)
+            for _ in range(args.rounds)
         ]
         found = quick[0]
         row = {
@@ -99,11 +98,11 @@ def main():
         }
         print(json.dumps({k: v for k, v in row.items() if k != "circuit"}), flush=True)
         if not args.no_reference:
-            other, seconds = reference(run, args.sequences)
+            other, seconds = reference(run, args.sequences, args.threads)
             row |= {
                 "reference_seconds": seconds,
                 "reference_forward_passes": other.forwards,
-                "ratio": seconds / row["seconds"][1],
+                "ratio": seconds / statistics.median(row["seconds"]),
                 "reference_paths_jaccard": studies.jaccard(
                     other.circuit.paths, found.circuit.paths
                 ),
