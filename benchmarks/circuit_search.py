@@ -30,13 +30,14 @@ from reference import SlowBench
 class SlowSample(studies.Sample):
     """A sample that is searched without a draft, one candidate at a time."""
 
-    def __init__(self, *about):
-        super().__init__(*about)
-        self.all = self.few = SlowBench(self.all)
+    def __init__(self, bench: Bench, count: int, settings: studies.Settings):
+        super().__init__(bench, count, settings)
+        batch = bench.batch.part(slice(count))
+        self.bench = self.all = self.few = SlowBench(Bench(bench.model, bench.task, batch))
 
     def search(self, threshold: float) -> Circuit:
         tried: list[tuple[float, int, Circuit]] = []
-        paths, stays = (searched(self.all.patterns, use) for use in ("path", "stay"))
+        paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
         for relations in (paths, [*paths, *stays]):
             how = (self.attention, relations, threshold, self.settings.candidate_attention)
             circuit = search(self.all, *how)
@@ -48,7 +49,7 @@ class SlowSample(studies.Sample):
 
 def reference(run: Run, sequences: int, threads: int) -> tuple[Discovery, float]:
     """Discovers with everything slow."""
-    slowly = {"Sample": SlowSample, "Bench": lambda *about: SlowBench(Bench(*about))}
+    slowly = {"Sample": SlowSample, "Bench": lambda *about, **_: SlowBench(Bench(*about))}
     patched = patch.object(evidence, "Bench", slowly["Bench"])
     cores = patch.object(workers, "_one_core", lambda: torch.set_num_threads(threads))
     with patch.multiple(studies, **slowly), patched, cores:

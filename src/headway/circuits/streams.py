@@ -159,8 +159,7 @@ class Streams:
             carried = self._attend(layer, segment, scored, mechanisms, own, below, part)
             x += block.attn.written(carried, scored)
         replaced = [head for head in range(self.model.n_heads) if head not in scored]
-        if replaced:
-            context = torch.stack([torch.cat([v.normed for v in vs], 1) for vs in below])
+        context = side_by_side([[v.normed for v in vs] for vs in below]) if replaced else x
         for head in replaced:
             weight, bias = (maps[head] for maps in self._moves[layer])
             rows = [
@@ -230,3 +229,17 @@ class Streams:
                     )
                     pattern[u, :, i] = edited
         return torch.einsum("ushqk,uskhd->usqhd", pattern, values)
+
+
+def side_by_side(
+    streams: Sequence[Sequence[Float[Tensor, "sequence _ d_model"]]],
+) -> Float[Tensor, "unit sequence key d_model"]:
+    """The streams of each unit's segments as one, for all units; each is copied once."""
+    if len(streams) == 1:
+        return torch.cat(list(streams[0]), 1)[None]
+    size, _, width = streams[0][0].shape
+    keys = sum(one.shape[1] for one in streams[0])
+    found = streams[0][0].new_empty(len(streams), size, keys, width)
+    for unit, segments in zip(found, streams, strict=True):
+        torch.cat(list(segments), 1, out=unit)
+    return found
