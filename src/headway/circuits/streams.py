@@ -208,12 +208,8 @@ class Streams:
             keys, values = attn.keys_values(torch.stack([v.normed for v in group]))
             for one, k, v in zip(group, keys, values, strict=True):
                 one.keys_values = k, v
-        keys, values = (
-            torch.stack(
-                [torch.cat([v.keys_values[i] for v in vs if v.keys_values], 1) for vs in below]
-            )
-            for i in (0, 1)
-        )
+        known = [[v.keys_values for v in vs if v.keys_values] for vs in below]
+        keys, values = (side_by_side([[kv[i] for kv in kvs] for kvs in known]) for i in (0, 1))
         if len(heads) < attn.n_heads:
             keys, values = keys[:, :, :, list(heads)], values[:, :, :, list(heads)]
         queries = attn.queries(torch.stack([v.normed for v in own]))[..., list(heads), :]
@@ -232,14 +228,14 @@ class Streams:
 
 
 def side_by_side(
-    streams: Sequence[Sequence[Float[Tensor, "sequence _ d_model"]]],
-) -> Float[Tensor, "unit sequence key d_model"]:
-    """The streams of each unit's segments as one, for all units; each is copied once."""
-    if len(streams) == 1:
-        return torch.cat(list(streams[0]), 1)[None]
-    size, _, width = streams[0][0].shape
-    keys = sum(one.shape[1] for one in streams[0])
-    found = streams[0][0].new_empty(len(streams), size, keys, width)
-    for unit, segments in zip(found, streams, strict=True):
+    things: Sequence[Sequence[Float[Tensor, "sequence _ *width"]]],
+) -> Float[Tensor, "unit sequence key *width"]:
+    """What each unit's segments have as one, for all units; each is copied once."""
+    if len(things) == 1:
+        return torch.cat(list(things[0]), 1)[None]
+    size, _, *width = things[0][0].shape
+    keys = sum(one.shape[1] for one in things[0])
+    found = things[0][0].new_empty(len(things), size, keys, *width)
+    for unit, segments in zip(found, things, strict=True):
         torch.cat(list(segments), 1, out=unit)
     return found
