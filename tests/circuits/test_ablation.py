@@ -20,11 +20,10 @@ from headway.circuits import (
     attention_along,
     streams,
 )
-from headway.circuits.ablation import First
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, attention_patterns, compiled
+from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.tasks import Conditional, Retrieval
-from headway.training import generator_for, held_out
+from headway.training import generator_for
 
 
 @pytest.fixture(params=[True, False], ids=["causal", "unmasked"])
@@ -206,25 +205,6 @@ def test_a_limit_only_saves_work(shape, data):
     for loss, below in zip(whole, bench.losses(several, limit), strict=True):
         assert below == (pytest.approx(loss, rel=1e-4) if loss < limit else math.inf)
     assert bench.losses(several) == pytest.approx(whole, rel=1e-4)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_first_sequences_of_a_bench_are_a_bench(shared):
-    known = compiled(2)
-    batch = held_out(known.task, 12, 0, "cpu", "circuit")
-    candidates = [{}, {(0, 0): Uniform()}, {(1, 0): Paths(frozenset({"s0←s2"}))}]
-    whole = Bench(known.model, known.task, batch, shared=shared, ends=[5, 9, 40])
-    assert [part.stop for part in whole.parts] == [5, 9, 12]
-    for count in (5, 9):
-        alone = Bench(known.model, known.task, batch.part(slice(count)), shared=shared)
-        expected = alone.losses(candidates)
-        assert First(whole, count).losses(candidates) == pytest.approx(expected, rel=1e-4)
-        below = First(whole, count).losses(candidates, max(expected))
-        assert sum(loss == math.inf for loss in below) == 1
-    before = whole.forwards, whole.candidates
-    First(whole, 9).losses(candidates)
-    assert (whole.forwards, whole.candidates) == before
-    assert whole.candidates == 3
 
 
 def test_what_candidates_share_is_computed_once(bench):

@@ -8,7 +8,7 @@ compares differ in a head or two, so most of what they compute is the same:
 
 So the residual stream is cut into `units`, and every unit is computed once, all that are missing in
 a layer in one batch. Only units that can reach the read-out are asked for. A head that is replaced
-needs no scores and no softmax: paths are gathers, uniform is a running mean.
+needs no scores and no softmax: its pattern is known, and one product with it is all.
 """
 
 from collections import defaultdict
