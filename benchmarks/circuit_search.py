@@ -84,6 +84,7 @@ def main():
         find = partial(discover, model, run.task, seed=seed, sequences=size)
         quick = [timed(find) for _ in range(args.rounds)]
         found, _ = quick[0]
+        evidence_alone, spent = timed(partial(find, circuit=found.circuit))
         row = {
             "run": folder.name,
             "layers": run.config.transformer.n_layers,
@@ -93,6 +94,8 @@ def main():
             "processor_seconds": sorted(spent for _, spent in quick),
             "candidates": found.candidates,
             "forward_passes": round(found.forwards, 1),
+            "evidence_processor_seconds": spent,
+            "evidence_forward_passes": round(evidence_alone.forwards, 1),
             "useful_heads": len(found.circuit.useful_heads),
             "paths": len(found.circuit.paths),
             "intact": found.intact_loss,
