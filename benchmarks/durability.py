@@ -32,8 +32,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from headway.training import fast, train
-config = fast(1)
-training = replace(config.training, steps=1000, batch_size=4, train_examples=None, eval_every=1,
+config, steps = fast(1), int(sys.argv[2])
+training = replace(config.training, steps=steps, batch_size=4, train_examples=None, eval_every=1,
                    eval_examples=4, checkpoint_every=1, save_every=1000, warmup_steps=0,
                    cooldown_steps=0, cooldown_below=0.0, stop_below=0.0, patience=0)
 model = replace(config.model, n_layers=1, d_model=8)
@@ -46,12 +46,13 @@ from headway.report import Findings
 from headway.training import Run
 def opened():
     run = Run.open(sys.argv[1])
-    assert len(run.checkpoint_steps()) == 1001 and len(run.metrics()) == 1000
+    steps = int(sys.argv[2])
+    assert len(run.checkpoint_steps()) == steps + 1 and len(run.metrics()) == steps
     run.status
     Findings.of(run)
 opened()
 took = []
-for _ in range(int(sys.argv[2])):
+for _ in range(int(sys.argv[3])):
     start = time.process_time()
     opened()
     took.append(time.process_time() - start)
@@ -103,8 +104,10 @@ def flushing(place: Path, steps: int, rounds: int) -> dict[str, Any]:
     return told("a step with flushes against one without", ratios, 1.01)
 
 
-def opening(place: Path, against: Path, rounds: int, repeats: int) -> dict[str, Any]:
-    """Opening a folder with 1,000 checkpoints, here and there."""
+def opening(
+    place: Path, against: Path, checkpoints: int, rounds: int, repeats: int
+) -> dict[str, Any]:
+    """Opening a folder with many checkpoints, here and there."""
     ours = Path(headway.__file__).parents[1]
     sources = {"here": ours, "there": against.absolute()}
 
@@ -115,13 +118,14 @@ def opening(place: Path, against: Path, rounds: int, repeats: int) -> dict[str, 
         return done.stdout
 
     for name in sources:
-        python(name, MAKE, place / name)
+        python(name, MAKE, place / name, checkpoints)
     took: dict[str, list[float]] = {name: [] for name in sources}
     for number in range(rounds):
         for name in sorted(sources, reverse=number % 2 == 0):
-            took[name].append(float(python(name, OPEN, place / name, repeats)))
+            took[name].append(float(python(name, OPEN, place / name, checkpoints, repeats)))
     middle = {name: 1e3 * statistics.median(times) for name, times in took.items()}
-    print(f"opening 1,000 checkpoints: {middle['here']:.1f} ms, there {middle['there']:.1f} ms")
+    here, there = middle["here"], middle["there"]
+    print(f"opening {checkpoints:,} checkpoints: {here:.1f} ms, there {there:.1f} ms")
     ratios = [a / b for a, b in zip(took["here"], took["there"], strict=True)]
     return told("opening a folder against the other checkout", ratios, 1.0)
 
@@ -131,14 +135,16 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("."), help="on the disk to write to")
     parser.add_argument("--against", type=Path, help="the sources of another checkout")
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--checkpoints", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    sizes = options.checkpoints, options.rounds, options.repeats
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         found = [flushing(Path(name), options.steps, options.rounds)]
         if options.against is not None:
-            found += [opening(Path(name), options.against, options.rounds, options.repeats)]
+            found += [opening(Path(name), options.against, *sizes)]
     if options.out is not None:
         about = describe_environment("cpu", 1)
         options.out.write_text(json.dumps({"environment": about, "costs": found}, indent=1) + "\n")

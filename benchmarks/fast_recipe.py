@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import statistics
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,9 +150,10 @@ def main() -> None:
     ]
     options.folder.mkdir(parents=True, exist_ok=True)
     results = []
-    with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
-        for pending in [pool.apply_async(examine, job) for job in jobs]:
-            results.append(pending.get())
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.workers, mp_context=spawn) as pool:
+        for pending in [pool.submit(examine, *job) for job in jobs]:
+            results.append(pending.result())
             print(line(results[-1]), flush=True)
     solved = [r for r in results if r["solved"]]
     print(f"MSE < {SOLVED}: {len(solved)} of {len(results)} seeds")

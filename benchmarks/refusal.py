@@ -82,6 +82,7 @@ def seconds_of(command: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description="How soon what is too large is refused.")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--lines", nargs="+", default=LINES, help="command lines to refuse")
     parser.add_argument("--programs", action="store_true", help="also as programs of their own")
     options = parser.parse_args()
     out = options.out.absolute() if options.out is not None else None
@@ -89,7 +90,7 @@ def main() -> None:
     inside(["train", "fast", "depth=-1"])
     exec(LOAD, {})
     found = []
-    for line in LINES:
+    for line in options.lines:
         told = {"line": line, **inside(line.split())}
         if options.programs:
             told["program"] = seconds_of([sys.executable, "-m", "headway", *line.split()])

@@ -226,6 +226,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--repeats", type=int, help="of every step in a round")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     results = []
@@ -241,7 +242,7 @@ def main() -> None:
                 f" {model.act_fn}, batch {batch_size}, {threads} thread(s),"
                 f" median of {options.rounds} rounds"
             )
-            repeats = 2 if shape == "paper" else 8
+            repeats = options.repeats or (2 if shape == "paper" else 8)
             figures = compare(Contenders(config), options.rounds, repeats)
             environment = describe_environment(options.device, threads)
             results.append({"shape": shape, "environment": environment, **figures})

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from headway.circuits import Identity, KnockOut, Uniform
+from headway.circuits import Bench, Identity, KnockOut, Uniform
 
 
 def pattern_of(bench, head, mechanism, own, intact):
@@ -56,38 +56,38 @@ def pattern_of(bench, head, mechanism, own, intact):
     return pattern
 
 
-class SlowBench:
+class SlowBench(Bench):
     """A bench that computes every candidate on its own, from the first layer to the last.
 
-    Patterns are made once and kept, so that the time of a search is that of forward passes.
+    Nothing is shared, remembered or dropped early. Patterns are made once and kept, so that the
+    time of a search is that of forward passes.
     """
 
-    def __init__(self, bench):
-        self.bench, self.model, self.batch = bench, bench.model, bench.batch
-        self.task, self.patterns, self.heads = bench.task, bench.patterns, bench.heads
-        self.sequences, self.hops = bench.sequences, bench.hops
-        self.candidates, self.given_up = 0, False
+    def __init__(self, bench: Bench):
+        super().__init__(bench.model, bench.task, bench.batch, bench.patterns.rows, shared=False)
+        self.parts = [slice(0, self.sequences)]
+        self._forwards = 0
 
     @torch.no_grad()
-    def errors(self, candidates):
-        return torch.stack([self.error(candidate) for candidate in candidates])
+    def outputs(self, candidates, part):
+        self._forwards += len(candidates)
+        n_read = self.batch.targets.shape[1]
+        said = [self.model(self.batch.inputs, self.tap(one))[:, -n_read:] for one in candidates]
+        return torch.stack(said)[:, part]
 
     def error(self, candidate):
         self.candidates += 1
-        predicted = self.model(self.batch.inputs, self.bench.tap(candidate))
-        wrong = predicted.unflatten(-1, self.batch.targets.shape[2:]) - self.batch.targets
+        (said,) = self.outputs([candidate], slice(None))
+        wrong = said.unflatten(-1, self.batch.targets.shape[2:]) - self.batch.targets
         return wrong.square().mean((1, 3))
+
+    def errors(self, candidates):
+        return torch.stack([self.error(candidate) for candidate in candidates])
 
     def losses(self, candidates, limit=math.inf):
         losses = [self.error(candidate).mean().item() for candidate in candidates]
         return [loss if loss < limit or limit == math.inf else math.inf for loss in losses]
 
-    def loss(self, candidate=None):
-        return self.losses([candidate or {}])[0]
-
-    def partial(self, candidate=None):
-        return self.errors([candidate or {}])[0].mean(0)
-
     @property
     def forwards(self):
-        return self.candidates
+        return self._forwards

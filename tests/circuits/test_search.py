@@ -6,6 +6,7 @@ import pytest
 from reference import SlowBench
 
 from headway.circuits import Bench, Circuit, Identity, Paths, Uniform
+from headway.circuits.ablation import First
 from headway.circuits.search import longest, relation_attention, search, searched
 from headway.models import compiled, planted
 from headway.training import held_out
@@ -33,6 +34,24 @@ def test_the_quick_search_finds_what_the_slow_one_finds_in_a_trained_model(solve
     found = search(bench, attention, paths, 0.05)
     assert search(SlowBench(bench), attention, paths, 0.05) == found
     assert found.paths
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_first_sequences_of_a_bench_are_a_bench(shared):
+    known = compiled(1)
+    batch = held_out(known.task, 12, 0, "cpu", "circuit")
+    candidates = [{}, {(0, 0): Uniform()}, {(1, 0): Identity()}]
+    whole = Bench(known.model, known.task, batch, shared=shared, ends=[5, 9, 40])
+    assert [part.stop for part in whole.parts] == [5, 9, 12]
+    for count in (5, 9):
+        alone = Bench(known.model, known.task, batch.part(slice(count)), shared=shared)
+        expected = alone.losses(candidates)
+        assert First(whole, count).losses(candidates) == pytest.approx(expected, rel=1e-4)
+        below = First(whole, count).losses(candidates, min(expected[1:]) / 2)
+        assert below == [pytest.approx(expected[0], rel=1e-4), math.inf, math.inf]
+    before = whole.forwards
+    First(whole, 9).losses(candidates)
+    assert (whole.forwards, whole.candidates) == (before, 3)
 
 
 IDLE = (Uniform(), Identity(), Paths(frozenset()))

@@ -1,6 +1,7 @@
 """Ablation: the losses of a model under mechanisms put in the place of its heads."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from itertools import pairwise
@@ -22,8 +23,8 @@ from headway.training.losses import require_answers
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
-LOOKS = (0.125, 0.25, 0.5, 1.0)
-"""The parts of the sequences after which it is asked which candidates are already too bad."""
+FIRST_LOOK = 0.125
+"""The part of the sequences after which it is asked which candidates are already too bad."""
 
 LEAST = 8
 """Fewer sequences than this are not worth a look of their own."""
@@ -48,7 +49,8 @@ class Bench:
         task: what it was trained on.
         hops: those of the task that count.
         columns: which of the task's hops they are.
-        parts: the sequences, part by part, as candidates are computed.
+        parts: the sequences, part by part, as candidates are computed. After each part it is asked
+            which candidates are already too bad.
         batch: the sequences.
         patterns: the patterns of mechanisms on them.
         candidates: how many candidates were judged so far. One at a time, each would be a forward
@@ -63,6 +65,7 @@ class Bench:
         batch: Batch,
         rows: str = "zero",
         shared: bool | None = None,
+        ends: Sequence[int] | None = None,
     ):
         """Takes a model to the bench.
 
@@ -73,6 +76,8 @@ class Bench:
             rows: what stands in rows without a path (`patterns.ABLATIONS`).
             shared: whether candidates share what they have in common, which takes a `Transformer`;
                 None means if it is one. The losses are the same either way.
+            ends: where parts of the sequences end, beside the last; None means that there is one
+                early look.
 
         Raises:
             HeadwayError: if the model does not read the task's sequences or answer its queries.
@@ -86,11 +91,13 @@ class Bench:
         self.patterns = Patterns(model, batch, edges, rows)
         shares = isinstance(model, Transformer) if shared is None else shared
         self._computing = (Streams if shares else Forwards)(model, batch, self.patterns)
-        self._known: dict[frozenset[tuple[Head, Mechanism]], tuple[float, bool]] = {}
+        self._sums: dict[frozenset[tuple[Head, Mechanism]], list[float]] = defaultdict(list)
         self.candidates, self.given_up = 0, False
-        looks = sorted({math.ceil(look * self.sequences) for look in LOOKS})
-        ends = [end for end in looks if end >= LEAST or end == self.sequences]
-        self.parts = [slice(start, end) for start, end in pairwise([0, *ends])]
+        if ends is None:
+            first = math.ceil(FIRST_LOOK * self.sequences)
+            ends = [first] if first >= LEAST else []
+        stops = sorted({end for end in (*ends, self.sequences) if end <= self.sequences})
+        self.parts = [slice(start, end) for start, end in pairwise([0, *stops])]
 
     @property
     def heads(self) -> list[Head]:
@@ -137,13 +144,16 @@ class Bench:
         return errors[..., self.columns]
 
     @torch.no_grad()
-    def outputs(self, candidate: Replaced, part: slice) -> Float[Tensor, "sequence query output"]:
-        """What the model puts out at the queries of one of the `parts`, with these heads replaced.
+    def outputs(
+        self, candidates: Sequence[Replaced], part: slice
+    ) -> Float[Tensor, "candidate sequence query output"]:
+        """What the model puts out at the queries of one of the `parts`, for every candidate.
 
         Raises:
             HeadwayError: as `errors`.
         """
-        return self._outputs([self._checked(candidate)], part)[0]
+        chosen = [self._checked(candidate) for candidate in candidates]
+        return torch.cat([self._outputs(group, part) for group in self._groups(chosen, part)])
 
     def _outputs(self, chosen: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tensor:
         if self.given_up:
@@ -151,36 +161,42 @@ class Bench:
         return self._computing.outputs(chosen, part)
 
     @torch.no_grad()
-    def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
+    def losses(
+        self,
+        candidates: Sequence[Replaced],
+        limit: float = math.inf,
+        sequences: int | None = None,
+    ) -> list[float]:
         """The loss of every candidate; infinity where it is known not to be below the limit.
 
         Errors only add up. So a candidate whose errors in the first few sequences alone
-        are more than the limit allows for all of them need not be followed further.
+        are more than the limit allows for all of them need not be followed further. What was
+        computed of a candidate is not computed again.
+
+        Args:
+            candidates: mechanisms for all heads, or for some.
+            limit: the loss to stay below.
+            sequences: so many, from the first, are asked about (one of the `parts` ends there);
+                None means all.
         """
-        found: dict[frozenset[tuple[Head, Mechanism]], float] = {}
+        count = self.sequences if sequences is None else sequences
+        parts = [part for part in self.parts if part.stop <= count]
         chosen = [self._checked(candidate) for candidate in candidates]
         names = [frozenset(candidate.items()) for candidate in chosen]
         open_ = dict(zip(names, chosen, strict=True))
-        for name in list(open_):
-            loss, whole = self._known.get(name, (-math.inf, False))
-            if whole or loss >= limit:
-                found[name] = loss if loss < limit or limit == math.inf else math.inf
-                del open_[name]
-        self.candidates += len(open_)
-        total = dict.fromkeys(open_, 0.0)
-        for part in self.parts:
-            rest = list(open_)
-            for group in self._groups(rest, part):
-                found_here = self._errors([open_[name] for name in group], part)
-                for name, error in zip(group, found_here.mean(-1).sum(-1).tolist(), strict=True):
-                    total[name] += error / self.sequences
-                    seen_whole = part.stop == self.sequences
-                    self._known[name] = total[name], seen_whole
-                    if not total[name] < limit:
-                        found[name] = total[name] if limit == math.inf else math.inf
-                        del open_[name]
-        found |= {name: total[name] for name in open_}
-        return [found[name] for name in names]
+        self.candidates += sum(name not in self._sums for name in open_)
+        for i, part in enumerate(parts):
+            asked = [name for name in open_ if len(self._sums[name]) <= i]
+            for group in self._groups(asked, part):
+                found = self._errors([open_[name] for name in group], part).mean(-1).sum(-1)
+                for name, error in zip(group, found.tolist(), strict=True):
+                    self._sums[name].append(error)
+            if limit < math.inf:
+                open_ = {
+                    n: c for n, c in open_.items() if sum(self._sums[n][: i + 1]) < limit * count
+                }
+        known = {name: sum(self._sums[name][: len(parts)]) / count for name in open_}
+        return [known.get(name, math.inf) for name in names]
 
     def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
         """As many at once as may be kept."""
@@ -213,6 +229,26 @@ class Bench:
             for name in getattr(mechanism, "relations", ()):
                 self.patterns.relation(name)
         return chosen
+
+
+class First:
+    """The first sequences of a bench, as a bench of their own for a search (`search.Judge`).
+
+    Args:
+        bench: with all sequences.
+        sequences: how many; one of the bench's `parts` ends there.
+    """
+
+    def __init__(self, bench: Bench, sequences: int):
+        self.bench, self.sequences, self.heads = bench, sequences, bench.heads
+
+    def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
+        """The loss of every candidate, or infinity if it is not below the limit."""
+        return self.bench.losses(candidates, limit, self.sequences)
+
+    def loss(self, candidate: Replaced | None = None) -> float:
+        """The loss of one candidate."""
+        return self.losses([candidate or {}])[0]
 
 
 def heads_of(model: Tappable) -> list[Head]:

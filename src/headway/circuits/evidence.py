@@ -28,7 +28,7 @@ def evidence_for(
     attention: Attention,
     threshold: float,
 ) -> Certificate:
-    """Measures a circuit, but for `necessity` and `trials`, which are left empty.
+    """Measures a circuit, but for `trials`, which are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
@@ -47,7 +47,7 @@ def evidence_for(
         interval=bootstrap(replaced.mean(1)),
         intact_interval=bootstrap(intact.mean(1)),
         variants=variants(bench, circuit),
-        necessity=[],
+        necessity=necessity(bench, circuit, attention),
         droppable=droppable(bench, circuit, pairs, threshold),
         pairs=len(pairs),
         backups=backups(bench, circuit, attention, threshold),

@@ -81,9 +81,8 @@ class Judge:
         return int(own.sum()), int(by_chance.sum())
 
     def _pair(self, bench: Bench, part: slice) -> tuple[Tensor, Tensor]:
-        intact = bench.outputs({}, part)
-        both = (self.circuit, ablated(bench))
-        own, by = (agreeing(bench, bench.outputs(m, part), intact, part).cpu() for m in both)
+        intact, *both = bench.outputs([{}, self.circuit, ablated(bench)], part)
+        own, by = (agreeing(bench, said, intact, part).cpu() for said in both)
         return own, by
 
 
@@ -100,7 +99,7 @@ def require_choice(bench: Bench) -> None:
         )
     spread = Spread(bench)
     for part in bench.parts:
-        spread.add(bench.outputs({}, part), part)
+        spread.add(bench.outputs([{}], part)[0], part)
     if spread.total is None:
         raise HeadwayError(
             "model: its outputs are the same for all sequences, so any circuit that is constant"

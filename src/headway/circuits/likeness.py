@@ -31,10 +31,10 @@ def likenesses(bench: Bench, circuit: Circuit) -> Likenesses:
     altered = [{}, circuit.mechanisms, circuit.complement, ablated(bench), *handover]
     tallies, spread = [Tally(bench) for _ in altered], Spread(bench)
     for part in bench.parts:
-        intact = bench.outputs({}, part)
-        spread.add(intact, part)
-        for candidate, tally in zip(altered, tallies, strict=True):
-            tally.add(bench.outputs(candidate, part), intact, part)
+        said = bench.outputs(altered, part)
+        spread.add(said[0], part)
+        for outputs, tally in zip(said, tallies, strict=True):
+            tally.add(outputs, said[0], part)
     own, whole, rest, without, *hands = tallies
     circuits, complement, nothing = (
         t.likeness(own, without, spread) for t in (whole, rest, without)

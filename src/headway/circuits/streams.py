@@ -8,7 +8,7 @@ compares differ in a head or two, so most of what they compute is the same:
 
 So the residual stream is cut into `units`, and every unit is computed once, all that are missing in
 a layer in one batch. Only units that can reach the read-out are asked for. A head that is replaced
-needs no scores and no softmax: paths are gathers, uniform is a running mean.
+needs no scores and no softmax: its pattern is known, and one product with it is all.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.mechanism import Identity, KnockOut, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import KnockOut, Mechanism, Paths
 from headway.circuits.patterns import Patterns
 from headway.circuits.units import Candidate, Unit, Units
 from headway.errors import HeadwayError
@@ -29,8 +29,12 @@ from headway.tasks import Batch
 MOST_ROWS = 16_384
 """Stream vectors computed in one go at most."""
 
-MOST_VECTORS = 500_000
-"""Stream vectors kept for later candidates; beyond that all are forgotten."""
+MOST_VECTORS = 300_000
+"""Stream vectors kept for later candidates; beyond that those are forgotten that were not asked
+for longest."""
+
+Span = tuple[int, int]
+"""From and up to which sequence a part goes."""
 
 
 class Values:
@@ -45,6 +49,11 @@ class Values:
         """The stream as the next layer's attention reads it."""
         assert self.z is not None
         return self.z
+
+    @property
+    def size(self) -> int:
+        """How many stream vectors it has."""
+        return self.x.shape[:-1].numel()
 
 
 class Streams:
@@ -64,11 +73,12 @@ class Streams:
             kind = type(model).__name__
             raise HeadwayError(f"model = {kind} is not allowed: only a Transformer shares streams")
         self.model, self.inputs, self.patterns = model, batch.inputs, patterns
-        self.causal, self.n_layers = model.config.causal, model.config.n_layers
+        self.n_layers = model.config.n_layers
         self.units = Units(model, self.inputs.shape[1], patterns)
         with torch.no_grad():
             self._moves = [block.attn.moves() for block in model.layers]
-        self._known: dict[tuple[int, int], dict[int, Values]] = defaultdict(dict)
+        self._known: dict[tuple[Span, int], Values] = {}
+        self._rows: dict[tuple[Mechanism, int, int, int, tuple[int, ...], Span], Tensor] = {}
         self.computed = self._held = 0
 
     def outputs(
@@ -76,34 +86,34 @@ class Streams:
     ) -> Float[Tensor, "candidate sequence read output"]:
         """What the model puts out at the queries of a part of the sequences."""
         wanted = [self.units.final_unit(candidate) for candidate in candidates]
-        known = self._known[part.start, part.stop]
-        if self._held > MOST_VECTORS:
-            self._known.clear()
-            self._held, known = 0, self._known[part.start, part.stop]
+        span, known = (part.start, part.stop), self._known
+        while self._held > MOST_VECTORS:
+            self._held -= known.pop(next(iter(known))).size
         missing: dict[int, list[int]] = defaultdict(list)
         stack, seen = list(dict.fromkeys(wanted)), set(wanted)
         while stack:
             unit = stack.pop()
-            if unit in known:
+            if (span, unit) in known:
+                known[span, unit] = known.pop((span, unit))  # the last to be forgotten
                 continue
             missing[self.units.known[unit].layer].append(unit)
             below = set(self.units.known[unit].below.values()) - seen
             seen |= below
             stack += below
         for layer in sorted(missing):
-            self._compute(layer, missing[layer], known, part)
+            self._compute(layer, missing[layer], part)
         n_read = self.model.n_read
         return self.model.read(
-            torch.cat([known[unit].x[:, -n_read:] for unit in wanted])
+            torch.cat([known[span, unit].x[:, -n_read:] for unit in wanted])
         ).unflatten(0, (len(wanted), -1))
 
-    def _compute(self, layer: int, units: list[int], known: dict[int, Values], part: slice) -> None:
+    def _compute(self, layer: int, units: list[int], part: slice) -> None:
         """Computes the missing units before a layer, those of one shape in one batch."""
-        groups: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
-        for unit in units:
-            kinds = tuple(self._kind(mechanism) for mechanism in self.units.known[unit].key)
-            groups[self.units.known[unit].segment, kinds].append(unit)
-        for (segment, kinds), members in groups.items():
+        groups: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
+        for number in units:
+            unit = self.units.known[number]
+            groups[unit.segment, tuple(sorted(unit.below)), self._scored(unit)].append(number)
+        for (segment, seen, scored), members in groups.items():
             start, end = self.units.segments[segment]
             together = max(1, MOST_ROWS // ((end - start) * (part.stop - part.start)))
             for i in range(0, len(members), together):
@@ -111,62 +121,78 @@ class Streams:
                 if layer == 0:
                     x = self.model.embedded(self.inputs[part])[None, :, start:end]
                 else:
-                    x = self._layer(layer - 1, segment, kinds, block, known, part)
+                    x = self._layer(layer - 1, segment, seen, scored, block, part)
                     self.computed += x.shape[:-1].numel()
                 z = self.model.layers[layer].ln1(x) if layer < self.n_layers else None
-                self._held += x.shape[:-1].numel()
-                for j, unit in enumerate(block):
-                    known[unit] = Values(x[j], None if z is None else z[j])
+                for j, number in enumerate(block):
+                    values = Values(x[j], None if z is None else z[j])
+                    self._known[(part.start, part.stop), number] = values
+                    self._held += values.size
 
-    def _kind(self, mechanism: Mechanism | None) -> str:
-        """How a head is computed: with scores, as a running mean, as a gather or as a matrix."""
-        if mechanism is None or isinstance(mechanism, KnockOut):
-            return "scores"
-        if isinstance(mechanism, Uniform):
-            return "mean"
-        fill = "zero" if isinstance(mechanism, Identity) else self.patterns.fill(mechanism)
-        return {"zero": "gather", "own": "scores"}.get(fill, "matrix")
+    def _scored(self, unit: Unit) -> tuple[int, ...]:
+        """The heads whose own attention is asked for, perhaps with parts of it replaced."""
+        own = [
+            mechanism is None
+            or isinstance(mechanism, KnockOut)
+            or (isinstance(mechanism, Paths) and self.patterns.fill(mechanism) == "own")
+            for mechanism in unit.key
+        ]
+        return tuple(head for head, is_own in enumerate(own) if is_own)
 
     def _layer(
         self,
         layer: int,
         segment: int,
-        kinds: tuple[str, ...],
+        seen: tuple[int, ...],
+        scored: tuple[int, ...],
         members: list[int],
-        known: dict[int, Values],
         part: slice,
     ) -> Float[Tensor, "unit sequence row d_model"]:
-        """One layer at one segment, for units whose heads are computed alike."""
-        block = self.model.layers[layer]
-        units = [self.units.known[unit] for unit in members]
-        below = [[known[unit.below[g]] for g in sorted(unit.below)] for unit in units]
-        own = [known[unit.below[segment]] for unit in units]
-        x = torch.stack([values.x for values in own]) + block.attn.out.bias
-        scored = [head for head, kind in enumerate(kinds) if kind == "scores"]
+        """One layer at one segment, for units that look at the same segments."""
+        block, span = self.model.layers[layer], (part.start, part.stop)
+        units = [self.units.known[number] for number in members]
+        below = [[self._known[span, unit.below[g]] for g in seen] for unit in units]
+        own = [self._known[span, unit.below[segment]] for unit in units]
+        x = torch.stack([values.x for values in own]).add_(block.attn.out.bias)
         if scored:
             mechanisms = [[unit.key[head] for head in scored] for unit in units]
             carried = self._attend(layer, segment, scored, mechanisms, own, below, part)
             x += block.attn.written(carried, scored)
-        for head, kind in enumerate(kinds):
-            if kind == "scores":
-                continue
-            mechanisms = [unit.key[head] for unit in units]
+        replaced = [head for head in range(self.model.n_heads) if head not in scored]
+        context = side_by_side([[v.normed for v in vs] for vs in below]) if replaced else x
+        for head in replaced:
             weight, bias = (maps[head] for maps in self._moves[layer])
-            if kind == "mean":
-                x += F.linear(self._mean(segment, own, below), weight, bias)
-                continue
-            if kind == "gather":
-                mixed, total = self._gather(segment, mechanisms, units, known, part)
-            else:
-                mixed, total = self._matrix(layer, head, segment, mechanisms, below, part)
-            x += F.linear(mixed, weight) + total[..., None] * bias
+            rows = [
+                self._pattern(unit.key[head], (layer, head), segment, seen, part) for unit in units
+            ]
+            pattern = torch.stack(rows) if any(one is not rows[0] for one in rows) else rows[0]
+            x += F.linear(pattern @ context, weight)
+            x += pattern.sum(-1, keepdim=True) * bias
         return block.finish(x.flatten(0, 1)).view_as(x)
+
+    def _pattern(
+        self,
+        mechanism: Mechanism | None,
+        head: tuple[int, int],
+        segment: int,
+        seen: tuple[int, ...],
+        part: slice,
+    ) -> Float[Tensor, "sequence row key"]:
+        """The rows of a mechanism's pattern at a segment, at the keys of the segments it sees."""
+        assert mechanism is not None
+        name = mechanism, *head, segment, seen, (part.start, part.stop)
+        if name not in self._rows:
+            start, end = self.units.segments[segment]
+            rows = self.patterns.dense(mechanism, head)[part, start:end]
+            keys = [rows[..., slice(*self.units.segments[g])] for g in seen]
+            self._rows[name] = torch.cat(keys, -1)
+        return self._rows[name]
 
     def _attend(
         self,
         layer: int,
         segment: int,
-        heads: list[int],
+        heads: tuple[int, ...],
         mechanisms: list[list[Mechanism | None]],
         own: list[Values],
         below: list[list[Values]],
@@ -182,15 +208,11 @@ class Streams:
             keys, values = attn.keys_values(torch.stack([v.normed for v in group]))
             for one, k, v in zip(group, keys, values, strict=True):
                 one.keys_values = k, v
-        keys, values = (
-            torch.stack(
-                [torch.cat([v.keys_values[i] for v in vs if v.keys_values], 1) for vs in below]
-            )
-            for i in (0, 1)
-        )
+        known = [[v.keys_values for v in vs if v.keys_values] for vs in below]
+        keys, values = (side_by_side([[kv[i] for kv in kvs] for kvs in known]) for i in (0, 1))
         if len(heads) < attn.n_heads:
-            keys, values = keys[:, :, :, heads], values[:, :, :, heads]
-        queries = attn.queries(torch.stack([v.normed for v in own]))[..., heads, :]
+            keys, values = keys[:, :, :, list(heads)], values[:, :, :, list(heads)]
+        queries = attn.queries(torch.stack([v.normed for v in own]))[..., list(heads), :]
         start, end = self.units.segments[segment]
         scores = torch.einsum("usqhd,uskhd->ushqk", queries, keys)
         mask = self.model.mask
@@ -204,87 +226,16 @@ class Streams:
                     pattern[u, :, i] = edited
         return torch.einsum("ushqk,uskhd->usqhd", pattern, values)
 
-    def _mean(
-        self, segment: int, own: list[Values], below: list[list[Values]]
-    ) -> Float[Tensor, "unit sequence row d_model"]:
-        """The mean of all that every position sees."""
-        start, end = self.units.segments[segment]
-        z = torch.stack([values.normed for values in own])
-        if not self.causal:
-            total = torch.stack([sum_of([v.normed.sum(1) for v in vs]) for vs in below])
-            return (total / self.units.bounds[-1])[:, :, None].expand_as(z)
-        total = z.cumsum(2)
-        if start:
-            before = [sum_of([v.normed.sum(1) for v in vs[:-1]]) for vs in below]
-            total = total + torch.stack(before)[:, :, None]
-        counts = torch.arange(start + 1, end + 1, device=z.device, dtype=z.dtype)
-        return total / counts[:, None]
 
-    def _gather(
-        self,
-        segment: int,
-        mechanisms: Sequence[Mechanism | None],
-        units: list[Unit],
-        known: dict[int, Values],
-        part: slice,
-    ) -> tuple[Tensor, Tensor]:
-        """What stands where paths lead, [unit, sequence, row, d_model], and every row's weight."""
-        start = self.units.bounds[segment]
-        shape = known[units[0].below[segment]].normed.shape
-        empty = self.patterns.zeros
-        mixed, total = empty(len(units), *shape), empty(len(units), *shape[:2])
-        alike: dict[Mechanism | None, list[int]] = defaultdict(list)
-        for u, mechanism in enumerate(mechanisms):
-            alike[mechanism].append(u)
-        for mechanism, members in alike.items():
-            if isinstance(mechanism, Identity):
-                mixed[members] = self._stacked(segment, members, units, known)
-                total[members] = 1
-                continue
-            assert isinstance(mechanism, Paths)
-            these = torch.tensor(members, device=mixed.device)[:, None, None]
-            here = [n for n in mechanism.relations if self.units.segment_of[n] == segment]
-            for name in here:
-                rows, keys, weight = self.patterns.rows_of(mechanism, name, part)
-                size = torch.arange(len(rows), device=rows.device)[:, None]
-                for seen in self.units.key_segments[name]:
-                    first, after = self.units.segments[seen]
-                    inside = ((keys >= first) & (keys < after)).to(weight.dtype) * weight
-                    z = self._stacked(seen, members, units, known)
-                    at = (keys - first).clamp(0, after - first - 1)
-                    found = (z[:, size[..., None], at] * inside[..., None]).sum(3)
-                    mixed.index_put_((these, size, rows - start), found, accumulate=True)
-                    share = inside.sum(2).expand(len(members), -1, -1)
-                    total.index_put_((these, size, rows - start), share, accumulate=True)
-        return mixed, total
-
-    def _stacked(
-        self, segment: int, members: list[int], units: list[Unit], known: dict[int, Values]
-    ) -> Float[Tensor, "unit sequence row d_model"]:
-        """What some units look at in a segment."""
-        return torch.stack([known[units[u].below[segment]].normed for u in members])
-
-    def _matrix(
-        self,
-        layer: int,
-        head: int,
-        segment: int,
-        mechanisms: Sequence[Mechanism | None],
-        below: list[list[Values]],
-        part: slice,
-    ) -> tuple[Tensor, Tensor]:
-        """A whole pattern put in the head's place: what it mixes, and every row's weight."""
-        start, end = self.units.segments[segment]
-        context = torch.stack([torch.cat([v.normed for v in vs], 1) for vs in below])
-        rows = [
-            self.patterns.dense(m, (layer, head))[part, start:end, : context.shape[2]]
-            for m in mechanisms
-            if m is not None
-        ]
-        pattern = torch.stack(rows)
-        return pattern @ context, pattern.sum(-1)
-
-
-def sum_of(tensors: Sequence[Tensor]) -> Tensor:
-    """The sum of some tensors of one shape."""
-    return torch.stack(list(tensors)).sum(0) if len(tensors) > 1 else tensors[0]
+def side_by_side(
+    things: Sequence[Sequence[Float[Tensor, "sequence _ *width"]]],
+) -> Float[Tensor, "unit sequence key *width"]:
+    """What each unit's segments have as one, for all units; each is copied once."""
+    if len(things) == 1:
+        return torch.cat(list(things[0]), 1)[None]
+    size, _, *width = things[0][0].shape
+    keys = sum(one.shape[1] for one in things[0])
+    found = things[0][0].new_empty(len(things), size, keys, *width)
+    for unit, segments in zip(found, things, strict=True):
+        torch.cat(list(segments), 1, out=unit)
+    return found

@@ -4,16 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headway.circuits.ablation import Bench, heads_of
+from headway.circuits.ablation import Bench, First, heads_of
 from headway.circuits.certificate import Certificate, Trial
 from headway.circuits.comparison import jaccard
-from headway.circuits.evidence import evidence_for, necessity
+from headway.circuits.evidence import evidence_for
 from headway.circuits.mechanism import Circuit, KnockOut, name_of
 from headway.circuits.search import Attention, relation_attention, search, searched, simplify
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
 from headway.models import Tappable
-from headway.tasks import Batch, Task
+from headway.tasks import Task
 from headway.training.data import held_out
 
 DRAFT = 16
@@ -67,30 +67,32 @@ def study(
 ) -> Studied:
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
 
-    def sample(name: str, part: float = 1.0) -> Sample:
-        count = math.ceil(part * settings.sequences)
-        return Sample(model, task, held_out(task, count, seed, device, name), settings)
+    whole, half = settings.sequences, math.ceil(0.5 * settings.sequences)
 
-    here = sample("circuit")
+    def sample(name: str, count: int) -> Sample:
+        batch = held_out(task, count, seed, device, name)
+        bench = Bench(model, task, batch, settings.ablation, ends=(DRAFT, half))
+        return Sample(bench, count, settings)
+
+    here = sample("circuit", whole)
     own = here.require_learnt()
     again = settings.trials and circuit is None
-    half = here.part(math.ceil(0.5 * settings.sequences)) if again else here
-    others = {name: sample(name, 0.5) for name in OTHER_SAMPLES} if again else {}
-    batch = held_out(task, settings.sequences, seed, device, "certificate")
-    fresh, cutting = (Bench(model, task, batch, settings.ablation) for _ in range(2))
+    first = here.part(half) if again else here
+    others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
+    batch = held_out(task, whole, seed, device, "certificate")
+    fresh = Bench(model, task, batch, settings.ablation)
     if circuit is not None:
         require_fits(circuit, model)
         fresh.loss(circuit)  # a path that there is not is refused here
 
-    benches = [fresh, cutting, *(b for s in {here, half, *others.values()} for b in (s.few, s.all))]
+    benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
     with Workers(settings.workers, device, benches) as work:
         searching = work.start(lambda: circuit or here.search(settings.threshold))
         elsewhere = {name: work.start(s.search, settings.threshold) for name, s in others.items()}
         chosen = searching.result()
-        cut = work.start(necessity, cutting, chosen, here.attention)
-        evidence = work.start(evidence_for, fresh, chosen, here.attention, settings.threshold)
         at = [own + (settings.threshold - own) * part for part in OTHER_THRESHOLDS] if again else []
-        otherwise = work.start(lambda: [half.search(threshold) for threshold in at])
+        evidence = work.start(evidence_for, fresh, chosen, here.attention, settings.threshold)
+        otherwise = work.start(lambda: [first.search(threshold) for threshold in at])
 
         def trial(name: str, threshold: float, found: Circuit) -> Trial:
             return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
@@ -98,35 +100,34 @@ def study(
         there = zip(at, otherwise.result(), strict=True)
         trials = [trial("circuit", threshold, found) for threshold, found in there]
         trials += [trial(n, settings.threshold, f.result()) for n, f in elsewhere.items()]
-        certificate = replace(evidence.result(), necessity=cut.result(), trials=trials)
+        certificate = replace(evidence.result(), trials=trials)
     return Studied(
         chosen,
         certificate,
         here.attention,
         candidates=sum(b.candidates for b in benches),
-        forwards=round(sum(b.forwards * b.sequences for b in benches) / settings.sequences, 6),
+        forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
     )
 
 
 class Sample:
-    """Sequences to search on, all of them and the first few."""
+    """The first sequences of a bench to search on: so many, and of these the first few."""
 
-    def __init__(self, model: Tappable, task: Task, batch: Batch, settings: Settings):
-        self.settings = settings
-        self.all = Bench(model, task, batch, settings.ablation)
-        self.few = Bench(model, task, batch.part(slice(DRAFT)), settings.ablation)
-        self.attention = relation_attention(model, task, batch)
+    def __init__(self, bench: Bench, count: int, settings: Settings):
+        self.bench, self.settings = bench, settings
+        self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
+        batch = bench.batch.part(slice(count))
+        self.attention = relation_attention(bench.model, bench.task, batch)
 
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""
-        bench = self.all
-        return Sample(bench.model, bench.task, bench.batch.part(slice(count)), self.settings)
+        return type(self)(self.bench, count, self.settings)
 
     def require_learnt(self) -> float:
         """The model's own loss; raises unless it is below the threshold."""
-        partial, threshold = self.all.partial(), self.settings.threshold
+        partial, threshold = self.bench.partial(), self.settings.threshold
         if not partial.mean() < threshold:
-            names = self.all.hops
+            names = self.bench.hops
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
             raise HeadwayError(
                 f"there is no circuit to find at threshold {threshold:g}: the model's own loss is"
@@ -143,7 +144,7 @@ class Sample:
         """
         limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
-        paths, stays = (searched(self.all.patterns, use) for use in ("path", "stay"))
+        paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
         for relations in (paths, [*paths, *stays]):
             how = (self.attention, relations)
