@@ -42,13 +42,13 @@ def row(name: str, found: Discovery, zero: Discovery) -> dict[str, Any]:
     }
 
 
-def main(argv: list[str] | None = None) -> None:
+def main() -> None:
     """Searches and prints."""
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--sequences", type=int, default=128)
     parser.add_argument("--out", type=Path)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     torch.set_num_threads(1)
     rows: list[dict[str, Any]] = []
     for folder in args.runs:

@@ -85,6 +85,13 @@ def test_no_benchmark_is_left_out():
     assert all(f'bench("{name}"' in text for name in scripts - NO_PROGRAMS)
 
 
+def test_ablations(bench, solved, tmp_path):
+    out = tmp_path / "ablations.json"
+    told = bench("ablations", solved.folder, "--sequences", 16, "--out", out)
+    assert "resample  faithful" in told
+    assert [row["jaccard"] for row in json.loads(out.read_text())][0] == 1
+
+
 def test_circuit_search(bench, solved, tmp_path):
     file, sizes = tmp_path / "found.json", ("--sequences", 8, "--rounds", 1, "--threads", 1)
     said = bench("circuit_search", solved.folder, *sizes, "--file", file)
