@@ -1,0 +1,113 @@
+"""Every method of the arena. One is a function from a subject and a budget of passes to an answer.
+
+Edges are attention paths here: a head along a relation. To cut one is to make the head attend
+evenly there. Methods of the literature are written after their papers, for such edges.
+"""
+
+import random
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from headway.arena.acdc import acdc
+from headway.arena.pruning import edge_pruning
+from headway.arena.subject import Answer, Subject
+from headway.circuits import discover
+
+Method = Callable[[Subject, int], Answer]
+"""Given a subject and how many passes may be made."""
+
+STEPS = 5
+"""Points that gradients are integrated over, as in Hanna et al."""
+
+
+def headway(subject: Subject, budget: int) -> Answer:
+    """The search of this package as it is. In the circuit or not, then by how necessary.
+
+    Its passes are those of search and evidence; it takes what it takes.
+    """
+    case, sequences = subject.case, len(subject.batch.inputs)
+    found = discover(case.model, case.task, sequences=sequences, trials=False, workers=1)
+    chosen = frozenset(found.circuit.paths)
+    paths = dict.fromkeys(subject.paths, 0.0)
+    for one in found.certificate.necessity:
+        if one.path in paths:
+            paths[one.path] = 1 + one.worst / (1 + one.worst)
+    return Answer(subject.best_of(paths), paths, chosen, found.forwards)
+
+
+def eap(subject: Subject, budget: int) -> Answer:
+    """Edge attribution patching (Syed et al. 2023, arXiv 2310.10348).
+
+    What cutting an edge does, to first order: the derivative by the pattern, times the pattern less
+    the ablated one, summed along the relation.
+    """
+    keep = subject.whole()
+    return _attributed(subject, subject.gradients(subject.margin(lambda at: keep[at]), keep))
+
+
+def eap_ig(subject: Subject, budget: int) -> Answer:
+    """The same with integrated gradients (Hanna et al. 2024, arXiv 2403.17806).
+
+    Derivatives are averaged on the way from all attention ablated to all kept.
+    """
+    steps = max(1, min(STEPS, budget // 2))
+    sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
+    for step in range(1, steps + 1):
+        keep = [(one.detach() * step / steps).requires_grad_() for one in subject.whole()]
+        slopes = subject.gradients(subject.loss(lambda at, keep=keep: keep[at]), keep)
+        sums = [one + slope / steps for one, slope in zip(sums, slopes, strict=True)]
+    return _attributed(subject, sums)
+
+
+def _attributed(subject: Subject, slopes: list[Tensor]) -> Answer:
+    """Scores from derivatives by the shares that are kept, layer by layer."""
+    values = torch.stack(slopes).permute(2, 0, 1, 3, 4)  # [sequence, layer, head, query, key]
+    heads = values.sum((0, 3, 4)).flatten().abs().tolist()
+    paths = {path: abs(value) for path, value in subject.along(values).items()}
+    return Answer(dict(zip(subject.heads, heads, strict=True)), paths)
+
+
+def head_ablation(subject: Subject, budget: int) -> Answer:
+    """Every head ablated alone. A path counts by its head's loss and its share of attention."""
+    shares, own = attention(subject, budget).paths, subject.loss().item()
+    heads = {}
+    for layer, head in subject.heads:
+        keep = torch.ones(subject.model.n_heads, 1, 1, 1)
+        keep[head] = 0
+        whole = torch.ones_like(keep)
+        with torch.no_grad():
+            loss = subject.loss(lambda at, keep=keep, here=layer: keep if at == here else whole)
+        heads[layer, head] = loss.item() - own
+    return Answer(heads, {path: heads[path.at] * share for path, share in shares.items()})
+
+
+def attention(subject: Subject, budget: int) -> Answer:
+    """Attention alone: along a relation where it applies; of a head, how far it is from even."""
+    patterns = subject.attention()
+    rows = subject.cells.amax(-1).sum((1, 2)).clamp(min=1).tolist()
+    count = dict(zip(subject.relations, rows, strict=True))
+    paths = {path: one / count[path.relation] for path, one in subject.along(patterns).items()}
+    apart = (patterns - subject.even[:, None]).abs().sum(-1).mean((0, 3)).flatten().tolist()
+    return Answer(dict(zip(subject.heads, apart, strict=True)), paths)
+
+
+def chance(subject: Subject, budget: int) -> Answer:
+    """Random scores: what no method may be worse than."""
+    rng = random.Random(subject.case.name)
+    paths = {path: rng.random() for path in subject.paths}
+    return Answer({head: rng.random() for head in subject.heads}, paths)
+
+
+METHODS: dict[str, Method] = {
+    "headway": headway,
+    "EAP": eap,
+    "EAP-IG": eap_ig,
+    "ACDC": acdc,
+    "edge pruning": edge_pruning,
+    "head ablation": head_ablation,
+    "attention": attention,
+    "random": chance,
+}
+"""All methods by name. To add one, write a function as above and enter it here."""
