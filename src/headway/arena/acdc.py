@@ -22,7 +22,7 @@ def acdc(subject: Subject, budget: int) -> Answer:
     anew. The loss is the task's, where the paper takes the divergence from the model.
     """
     covered = subject.cells.sum(0)
-    counts = {head: covered + (covered == 0) for head in subject.heads}
+    counts = dict.fromkeys(subject.heads, covered + (covered == 0))
     keep = subject.whole()
     number = {name: i for i, name in enumerate(subject.relations)}
 

@@ -53,10 +53,9 @@ class Family:
     missing: str | None = None
 
 
+CONSTRUCTIONS = {"doubling": range(1, 6), "sequential": range(3, 6), "passing": range(2, 6)}
 COMPILED = {
-    f"{how} D={depth}": (depth, how)
-    for how, depths in (("doubling", range(1, 6)), ("sequential", range(3, 6)), ("passing", range(2, 6)))
-    for depth in depths
+    f"{how} D={depth}": (depth, how) for how, depths in CONSTRUCTIONS.items() for depth in depths
 }
 """The compiled models that differ: at D = 1 all constructions are one, at D = 2 two of them."""
 

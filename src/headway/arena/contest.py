@@ -1,4 +1,4 @@
-"""The contest: every method on every model, a line of JSON each, so that it goes on after a kill."""
+"""The contest: every method on every model, a line of JSON each; it goes on after a kill."""
 
 import json
 import os
@@ -68,16 +68,8 @@ def contest(
     Raises:
         HeadwayError: if there is no such family or method, or a number is out of range.
     """
+    require_contest(chosen, methods, budget, first, workers)
     known = families()
-    for name in chosen:
-        require(name in known, "family", name, f"one of {', '.join(known)}")
-        missing = known[name].missing
-        require(missing is None, "family", name, f"one that is installed; {missing}")
-    for name in methods:
-        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
-    require(budget >= 1, "budget", budget, "a whole number of at least 1")
-    require(workers >= 1, "workers", workers, "a whole number of at least 1")
-    require(first is None or first >= 1, "first", first, "a whole number of at least 1")
     with clear_io_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)
     asked = tuple(methods or METHODS)
@@ -100,6 +92,26 @@ def contest(
         for row in read(folder)
         if row["budget"] == budget and row["model"] in models and row["method"] in (None, *asked)
     ]
+
+
+def require_contest(
+    chosen: Sequence[str], methods: Sequence[str], budget: int, first: int | None, workers: int
+) -> None:
+    """Makes sure that a contest can be held (see `contest`).
+
+    Raises:
+        HeadwayError: if not.
+    """
+    known = families()
+    for name in chosen:
+        require(name in known, "family", name, f"one of {', '.join(known)}")
+        missing = known[name].missing
+        require(missing is None, "family", name, f"one that is installed; {missing}")
+    for name in methods:
+        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
+    require(budget >= 1, "budget", budget, "a whole number of at least 1")
+    require(workers >= 1, "workers", workers, "a whole number of at least 1")
+    require(first is None or first >= 1, "first", first, "a whole number of at least 1")
 
 
 def read(folder: FilePath) -> list[Row]:

@@ -1,7 +1,7 @@
 """Every method of the arena. One is a function from a subject and a budget of passes to an answer.
 
-Edges are attention paths here: a head along a relation. To cut one is to make the head attend
-evenly there. Methods of the literature are written after their papers, for such edges.
+Edges are attention paths here: a head along a relation. To cut one is to set the head's attention
+to zero there. Methods of the literature are written after their papers, for such edges.
 """
 
 import random
@@ -41,7 +41,7 @@ def eap(subject: Subject, budget: int) -> Answer:
     """Edge attribution patching (Syed et al. 2023, arXiv 2310.10348).
 
     What cutting an edge does, to first order: the derivative by the pattern, times the pattern less
-    the ablated one, summed along the relation.
+    the ablated one, which is zero, summed along the relation.
     """
     keep = subject.whole()
     return _attributed(subject, subject.gradients(subject.margin(lambda at: keep[at]), keep))
@@ -56,7 +56,7 @@ def eap_ig(subject: Subject, budget: int) -> Answer:
     sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
     for step in range(1, steps + 1):
         keep = [(one.detach() * step / steps).requires_grad_() for one in subject.whole()]
-        slopes = subject.gradients(subject.loss(lambda at, keep=keep: keep[at]), keep)
+        slopes = subject.gradients(subject.margin(lambda at, keep=keep: keep[at]), keep)
         sums = [one + slope / steps for one, slope in zip(sums, slopes, strict=True)]
     return _attributed(subject, sums)
 
@@ -74,12 +74,10 @@ def head_ablation(subject: Subject, budget: int) -> Answer:
     shares, own = attention(subject, budget).paths, subject.loss().item()
     heads = {}
     for layer, head in subject.heads:
-        keep = torch.ones(subject.model.n_heads, 1, 1, 1)
-        keep[head] = 0
-        whole = torch.ones_like(keep)
+        keep = torch.ones(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)
+        keep[layer, head] = 0
         with torch.no_grad():
-            loss = subject.loss(lambda at, keep=keep, here=layer: keep if at == here else whole)
-        heads[layer, head] = loss.item() - own
+            heads[layer, head] = subject.loss(lambda at, keep=keep: keep[at]).item() - own
     return Answer(heads, {path: heads[path.at] * share for path, share in shares.items()})
 
 
@@ -89,7 +87,9 @@ def attention(subject: Subject, budget: int) -> Answer:
     rows = subject.cells.amax(-1).sum((1, 2)).clamp(min=1).tolist()
     count = dict(zip(subject.relations, rows, strict=True))
     paths = {path: one / count[path.relation] for path, one in subject.along(patterns).items()}
-    apart = (patterns - subject.even[:, None]).abs().sum(-1).mean((0, 3)).flatten().tolist()
+    visible = subject.bench.patterns.visible.float()
+    even = (visible / visible.sum(-1, keepdim=True))[:, None]
+    apart = (patterns - even).abs().sum(-1).mean((0, 3)).flatten().tolist()
     return Answer(dict(zip(subject.heads, apart, strict=True)), paths)
 
 

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from headway.arena.subject import Answer, Subject
 
-STEPS, BATCH, RATE = 400, 16, 0.1
-PENALTY = 1.0
+STEPS, BATCH, RATE = 300, 16, 0.1
+PENALTY = 3.0
 """What keeping every edge costs, in parts of what ablating everything costs."""
 
 TEMPERATURE, LOW, HIGH = 2 / 3, -0.1, 1.1

@@ -15,7 +15,7 @@ from headway.paths import Path
 T = TypeVar("T")
 
 DIGITS = 3
-"""Scores that are the same to so many digits are ties; the path of the smaller relation is first."""
+"""Scores alike to so many digits are ties; the path of the smaller relation is first."""
 
 
 @dataclass(frozen=True)

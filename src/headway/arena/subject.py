@@ -46,8 +46,8 @@ class Answer:
 class Subject:
     """A model on the sequences that methods see.
 
-    An ablated head attends evenly to all that it may see. A share k of its attention a is kept by
-    attending as k · a + (1 - k) · even.
+    Attention that is ablated is zero. (Even attention in its place was tried on planted models that
+    are not in the arena; most methods do better with zero.)
 
     Attributes:
         case: the model, its task and its circuit, at which no method may look.
@@ -85,12 +85,6 @@ class Subject:
         counts = self.cells.sum((1, 2, 3)) / len(self.batch.inputs)
         return dict(zip(self.relations, counts.tolist(), strict=True))
 
-    @cached_property
-    def even(self) -> Tensor:
-        """The ablated patterns, [layer, query, key]."""
-        visible = self.bench.patterns.visible.float()
-        return visible / visible.sum(-1, keepdim=True)
-
     @torch.no_grad()
     def attention(self) -> Tensor:
         """Every head's attention, [sequence, layer, head, query, key]. One pass."""
@@ -114,10 +108,7 @@ class Subject:
         inputs = self.batch.inputs[part]
 
         def tap(layer: int, pattern: Tensor) -> Tensor:
-            if keep is None:
-                return pattern
-            even = self.even[layer]
-            return even + keep(layer).movedim(0, 1) * (pattern - even)
+            return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
 
         self.passes += len(inputs) / len(self.batch.inputs)
         return self.model(inputs, tap)[:, -self.task.n_read :]

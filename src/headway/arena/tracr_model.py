@@ -70,22 +70,26 @@ class TracrModule(nn.Module):
     def _linear(self, x: Tensor, where: str) -> Tensor:
         return x @ self.weights[f"{where}/w"] + self.weights[f"{where}/b"]
 
+    def _by_head(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
     def stream(self, tokens: Tensor) -> Tensor:
         """What stands at every position after the last layer, [sequence, position, direction]."""
         places = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.weights["token_embed/embeddings"][tokens]
         x = x + self.weights["pos_embed/embeddings"][places]
-        hidden = (tokens == self.pad)[:, None, None]
+        padding = (tokens == self.pad)[:, None, None]
         for layer in range(self.n_layers):
             at = f"transformer/layer_{layer}"
             query, key, value = (
-                self._linear(x, f"{at}/attn/{name}").unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+                self._by_head(self._linear(x, f"{at}/attn/{name}"))
                 for name in ("query", "key", "value")
             )
             scores = query @ key.mT / math.sqrt(self.key_size)
-            pattern = torch.softmax(scores.masked_fill(hidden, -1e30), dim=-1)
+            pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
             x = x + self._linear((pattern @ value).transpose(1, 2).flatten(2), f"{at}/attn/linear")
-            x = x + self._linear(torch.relu(self._linear(x, f"{at}/mlp/linear_1")), f"{at}/mlp/linear_2")
+            hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
+            x = x + self._linear(hidden, f"{at}/mlp/linear_2")
         return x
 
     def forward(self, tokens: Tensor) -> Tensor:

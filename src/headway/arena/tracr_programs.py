@@ -90,9 +90,7 @@ def _shipped() -> list[Program]:
     for name, style in SHIPPED.items():
         case = cases[name]
         tokens = tuple(sorted(case["vocab"]))
-        found.append(
-            Program(name, "shipped", case["program"], tokens, case["max_seq_len"], style)
-        )
+        found.append(Program(name, "shipped", case["program"], tokens, case["max_seq_len"], style))
     return found
 
 
@@ -155,6 +153,8 @@ def _ours() -> list[Program]:
     half = both(lambda i, n: (i + n // 2) % n if n else 0, indices, length)
     following = both(lambda i, n: (i + 1) % n if n else 0, indices, length)
     reverse = lib.make_reverse(tokens)
+    pair = both(lambda x, y: f"{x}{y}", before, tokens)
+    counts = [lib.make_count(tokens, token) for token in "ab"]
     return [
         of("shift_twice", shift(1, shift(1, tokens)), four, 6),
         of("shift_three_times", shift(1, shift(1, shift(1, tokens))), four, 7),
@@ -169,10 +169,10 @@ def _ours() -> list[Program]:
         of("ends_meet", same(first, last), "ab", 6),
         of("mirrored", same(reverse, tokens), "ab", 6),
         of("palindrome", share(same(reverse, tokens)), "ab", 6),
-        of("bigram_count", (lambda x: width(select(x, x, equal)))(both(lambda x, y: f"{x}{y}", before, tokens)), "ab", 6),
+        of("bigram_count", width(select(pair, pair, equal)), "ab", 6),
         of("same_count", width(select(hist, hist, equal)), four, 6),
         of("token_at_count", at(hist - 1, tokens), four, 6),
-        of("more_a_than_b", both(lambda x, y: x > y, lib.make_count(tokens, "a"), lib.make_count(tokens, "b")), "abc", 6),
+        of("more_a_than_b", both(lambda x, y: x > y, *counts), "abc", 6),
         of("distinct", width(select(earlier, earlier, lambda k, q: k == 0)), "abc", 6),
         of("share_like_first", share(same(tokens, first), earlier=True), "abc", 6),
         of("share_repeating", share(same(tokens, before)), "abc", 6),
@@ -198,7 +198,7 @@ def unique(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any
 
 def repeated(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
     """Some tokens, no two alike, over and over."""
-    once = rng.sample(tokens, k=rng.randint(2, length - 2))if length - 2 <= len(tokens) else []
+    once = rng.sample(tokens, k=rng.randint(2, length - 2)) if length - 2 <= len(tokens) else []
     return (once * length)[: rng.randint(len(once) + 1, length)]
 
 
@@ -206,8 +206,9 @@ def balanced(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[A
     """Brackets: independent ones, or half of the time pairs that close in any order."""
     if rng.random() < 0.5:
         return any_tokens(rng, tokens, length)
-    opens = "".join(one for one in "([{" if one in tokens)
-    pairs = rng.choices([(one, {"(": ")", "[": "]", "{": "}"}[one]) for one in opens], k=length // 2)
+    closing = {"(": ")", "[": "]", "{": "}"}
+    brackets = [(one, other) for one, other in closing.items() if one in tokens]
+    pairs = rng.choices(brackets, k=length // 2)
     said: list[Any] = []
     waiting: list[Any] = []
     for one, other in pairs[: rng.randint(1, len(pairs))]:

@@ -64,8 +64,7 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
         Path.of(*head, name)
         for head, along in candidate_paths(bench.heads, attention, names, least).items()
         for name in along
-        if head[0] < model.n_layers - 1
-        or bench.patterns.relation(name).query_span[1] >= first_read
+        if head[0] < model.n_layers - 1 or bench.patterns.relation(name).query_span[1] >= first_read
     ]
     idle = {head: Uniform() for head in bench.heads}
     free = [THRESHOLD] * model.n_layers

@@ -27,11 +27,12 @@ def arena(
         out: the folder.
     """
     from headway import terminal
-    from headway.arena.contest import contest
+    from headway.arena.contest import contest, require_contest
     from headway.arena.families import families as known
     from headway.arena.table import markdown
     from headway.training.files import write_text
 
+    require_contest(families, methods, budget, first, workers)
     for name, family in known().items():
         if family.missing is not None and not families:
             terminal.say(f"without the family {name}: {family.missing}")
