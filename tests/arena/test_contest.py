@@ -69,7 +69,7 @@ def test_a_model_that_needs_no_attention_is_no_case(tmp_path, monkeypatch):
             one.data.zero_()
         return Case(case.name, case.model, case.task, case.required)
 
-    known = {"idle": module.families()["compiled"].__class__("", ["doubling D=1"], idle)}
+    known = {"idle": module.families()["compiled"].__class__("", lambda: ["doubling D=1"], idle)}
     monkeypatch.setattr("headway.arena.families.families", lambda: known)
     with pytest.raises(LeftOutError, match="it does not solve its task"):
         case_of("idle", "doubling D=1", tmp_path)

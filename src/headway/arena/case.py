@@ -41,14 +41,14 @@ class Family:
 
     Attributes:
         about: what decides their circuits.
-        names: of the models.
+        names: of the models, when they are asked for.
         build: makes one by its name, and may keep what took long in a folder. It raises
             `LeftOutError` if the model cannot be a case.
         missing: what it takes that is not installed, and how to get it; None if nothing.
     """
 
     about: str
-    names: Sequence[str]
+    names: Callable[[], Sequence[str]]
     build: Callable[[str, FilePath], Case]
     missing: str | None = None
 

@@ -73,7 +73,7 @@ def contest(
     with clear_io_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)
     asked = tuple(methods or METHODS)
-    which = {name: known[name].names[:first] for name in chosen or known}
+    which = {name: known[name].names()[:first] for name in chosen or known}
     there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
     jobs = [
         Job(family, model, left, budget, folder)

@@ -22,19 +22,23 @@ from headway.training.data import held_out
 
 
 def families() -> dict[str, Family]:
-    """All families. Tracr's programs are known only where Tracr is installed."""
-    names: list[str] = []
-    if has_tracr():
-        from headway.arena.tracr_programs import programs
-
-        names = list(programs())
+    """All families."""
     missing = None if has_tracr() else HOW
     return {
-        "tracr": Family("compiled by Tracr: its selectors", names, build_tracr, missing),
-        "trained": Family("trained: the one minimal circuit", list(TRAINED), build_trained),
-        "compiled": Family("built by hand", list(COMPILED), build_compiled),
-        "planted": Family("built at random", list(PLANTED), build_planted),
+        "tracr": Family("compiled by Tracr: its selectors", tracr_names, build_tracr, missing),
+        "trained": Family("trained: the one minimal circuit", lambda: [*TRAINED], build_trained),
+        "compiled": Family("built by hand", lambda: [*COMPILED], build_compiled),
+        "planted": Family("built at random", lambda: [*PLANTED], build_planted),
     }
+
+
+def tracr_names() -> list[str]:
+    """The programs that Tracr is given; none where it is not installed."""
+    if not has_tracr():
+        return []
+    from headway.arena.tracr_programs import programs
+
+    return list(programs())
 
 
 def case_of(family: str, name: str, folder: FilePath) -> Case:
@@ -47,7 +51,8 @@ def case_of(family: str, name: str, folder: FilePath) -> Case:
     """
     known = families()
     require(family in known, "family", family, f"one of {', '.join(known)}")
-    require(name in known[family].names, "model", name, f"one of {', '.join(known[family].names)}")
+    names = known[family].names()
+    require(name in names, "model", name, f"one of {', '.join(names)}")
     case = known[family].build(name, folder)
     bench = Bench(case.model, case.task, held_out(case.task, 128, 0, "cpu", "case"))
     intact, nothing = bench.losses([{}, ablated(bench)])
