@@ -7,7 +7,8 @@ from headway.arena.case import Case
 from headway.arena.methods import METHODS, eap
 from headway.arena.scoring import score
 from headway.arena.subject import Subject
-from headway.models import Transformer, TransformerConfig, induction
+from headway.circuits import discover
+from headway.models import Transformer, TransformerConfig, induction, planted
 from headway.paths import Path
 from headway.tasks import Retrieval
 
@@ -38,6 +39,13 @@ def test_the_induction_circuit_is_found(name):
     assert result.paths.precision == 1
     assert result.true_faithfulness == pytest.approx(1, abs=0.01)
     assert result.faithfulness == result.true_faithfulness
+
+
+def test_the_search_is_that_of_discover():
+    known = planted(7)
+    subject = Subject(Case("planted", known.model, known.task, known.required), 32)
+    found = discover(known.model, known.task, sequences=32, trials=False)
+    assert METHODS["headway"](subject, 1).chosen == set(found.circuit.paths)
 
 
 def test_attribution_is_the_derivative_by_what_is_kept():

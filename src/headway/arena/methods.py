@@ -13,7 +13,12 @@ from torch import Tensor
 from headway.arena.acdc import acdc
 from headway.arena.pruning import edge_pruning
 from headway.arena.subject import Answer, Subject
-from headway.circuits import discover
+from headway.circuits import THRESHOLD, Bench
+from headway.circuits.evidence import necessity
+from headway.circuits.given import device_of
+from headway.circuits.search import CANDIDATE_ATTENTION
+from headway.circuits.study import Sample, Settings
+from headway.training.data import held_out
 
 Method = Callable[[Subject, int], Answer]
 """Given a subject and how many passes may be made."""
@@ -23,18 +28,24 @@ STEPS = 5
 
 
 def headway(subject: Subject, budget: int) -> Answer:
-    """The search of this package as it is. In the circuit or not, then by how necessary.
+    """The search of this package as `discover` makes it. In the circuit or not, then by necessity.
 
-    Its passes are those of search and evidence; it takes what it takes.
+    How necessary a path is, is measured on as many other sequences. The search takes the passes
+    that it takes.
     """
-    case, sequences = subject.case, len(subject.batch.inputs)
-    found = discover(case.model, case.task, sequences=sequences, trials=False, workers=1)
-    chosen = frozenset(found.circuit.paths)
+    model, task, batch = subject.model, subject.task, subject.batch
+    count = len(batch.inputs)
+    settings = Settings(THRESHOLD, count, "zero", CANDIDATE_ATTENTION, trials=False, workers=1)
+    sample = Sample(model, task, batch, settings)
+    sample.require_learnt()
+    circuit = sample.search(THRESHOLD)
+    fresh = Bench(model, task, held_out(task, count, 0, device_of(model), "certificate"))
     paths = dict.fromkeys(subject.paths, 0.0)
-    for one in found.certificate.necessity:
+    for one in necessity(fresh, circuit, sample.attention):
         if one.path in paths:
             paths[one.path] = 1 + one.worst / (1 + one.worst)
-    return Answer(subject.best_of(paths), paths, chosen, found.forwards)
+    passes = sum(b.forwards * b.sequences for b in (sample.few, sample.all, fresh)) / count
+    return Answer(subject.best_of(paths), paths, frozenset(circuit.paths), passes)
 
 
 def eap(subject: Subject, budget: int) -> Answer:

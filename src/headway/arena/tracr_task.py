@@ -87,11 +87,8 @@ class RaspTask(Task, registered=False):
         return self.its.program(list(said))
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        rows = batch.inputs.tolist()
-        return {
-            name: edges_of([self._guesses(self.read(row))[name] for row in rows], batch.inputs)
-            for name in self.names
-        }
+        guesses = [self._guesses(self.read(row)) for row in batch.inputs.tolist()]
+        return {name: edges_of([one[name] for one in guesses], batch.inputs) for name in self.names}
 
     @cached_property
     def names(self) -> list[str]:
@@ -126,7 +123,7 @@ class RaspTask(Task, registered=False):
         n = len(said)
         for name, keys in dictionary(said, self.its.tokens):
             found[name] = [[], *(sorted(keys(q)) for q in range(1, n + 1))]
-        found["all and BOS"] = [[*range(n + 1)]] * (n + 1)
+        found["all and BOS"] = [[0], *[[*range(n + 1)]] * n]
         found["BOS"] = [[0]] * (n + 1)
         return found
 
