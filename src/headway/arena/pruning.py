@@ -5,7 +5,7 @@ from torch import Tensor
 
 from headway.arena.subject import Answer, Subject
 
-STEPS, BATCH, RATE = 300, 16, 0.1
+STEPS, BATCH, RATE = 150, 16, 0.1
 PENALTY = 3.0
 """What keeping every edge costs, in parts of what ablating everything costs."""
 
