@@ -9,6 +9,7 @@ both are loaded when a program is compiled, and never before.
 import logging
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -158,9 +159,10 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
         compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)
         craft = compiling.craft_graph_to_model.craft_graph_to_model(graph, sources)
-        assembled = compiling.craft_model_to_transformer.craft_model_to_transformer(
-            craft, graph, sink, length, bos, pad
-        )
+        with _nothing_drawn():
+            assembled = compiling.craft_model_to_transformer.craft_model_to_transformer(
+                craft, graph, sink, length, bos, pad
+            )
     except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise HeadwayError(f"Tracr refuses the program {program.name}: {reason}") from None
@@ -177,6 +179,18 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         module.scale, module.nothing = LOGITS, True
     heads = tuple(_heads(graph, craft, rasp))
     return Compiled(program, assembled, module.eval(), heads, tuple(inputs), values)
+
+
+@contextmanager
+def _nothing_drawn() -> Iterator[None]:
+    """Begins with zeros: Tracr draws weights, which takes most of its time, and clears them."""
+    drawn = import_module("haiku").initializers.VarianceScaling
+    before = drawn.__call__
+    drawn.__call__ = lambda self, shape, dtype: np.zeros(shape, dtype)
+    try:
+        yield
+    finally:
+        drawn.__call__ = before
 
 
 def _heads(graph: Any, craft: Any, rasp: Any) -> Iterator[Attends]:

@@ -21,7 +21,7 @@ from headway.training.files import is_there
 
 TRAINED = {
     f"trained D={depth} seed {seed}": (depth, seed)
-    for depth, count in ((1, 16), (3, 8))
+    for depth, count in ((1, 20), (3, 5))
     for seed in range(5000, 5000 + count)
 }
 """Depth and seed of every model that is trained, by seeds that nothing else has used."""
