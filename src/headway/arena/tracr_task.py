@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -88,7 +88,11 @@ class RaspTask(Task, registered=False):
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
         guesses = [self._guesses(self.read(row)) for row in batch.inputs.tolist()]
-        return {name: edges_of([one[name] for one in guesses], batch.inputs) for name in self.names}
+        own = [[[place] for place in range(len(one["BOS"]))] for one in guesses]
+        return {
+            **{name: edges_of([one[name] for one in guesses], batch.inputs) for name in self.names},
+            "own position": edges_of(own, batch.inputs, "stay"),
+        }
 
     @cached_property
     def names(self) -> list[str]:
@@ -174,7 +178,7 @@ def dictionary(said: list[Any], tokens: tuple[Any, ...]) -> Iterator[tuple[str, 
         yield f"token {one}", those(lambda q, k, one=one: token(k) == one)
 
 
-def edges_of(rows: list[Rows], inputs: Tensor) -> Edges:
+def edges_of(rows: list[Rows], inputs: Tensor, use: Literal["path", "stay"] = "path") -> Edges:
     """A relation's edges: every position is a query where it has keys."""
     count, length = inputs.shape
     most = max(len(keys) for one in rows for keys in one) or 1
@@ -185,4 +189,4 @@ def edges_of(rows: list[Rows], inputs: Tensor) -> Edges:
             if attended:
                 queries[i, q] = q
                 keys[i, q, : len(attended)] = torch.tensor(attended)
-    return Edges(queries.to(inputs.device), keys.to(inputs.device))
+    return Edges(queries.to(inputs.device), keys.to(inputs.device), use)
