@@ -7,9 +7,11 @@ LENS := .venv-lens
 LENS_READY := $(LENS)/ready
 HARNESS := .venv-harness
 HARNESS_READY := $(HARNESS)/ready
+ARENA := .venv-arena
+ARENA_READY := $(ARENA)/ready
 SEED ?= 1
 
-.PHONY: demo test docs package fuzz test-slow test-lens test-harness notebooks bench lint format clean
+.PHONY: demo test docs package fuzz test-slow test-lens test-harness test-arena arena notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -32,6 +34,12 @@ test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environmen
 
 test-harness: $(HARNESS_READY)  ## the tests against lm-evaluation-harness and reasoning-gym, likewise
 	OMP_NUM_THREADS=1 $(HARNESS)/bin/pytest tests/language/test_harnesses.py
+
+arena: $(ARENA_READY)  ## every method on every model with a known circuit, in an environment with Tracr
+	OMP_NUM_THREADS=1 $(ARENA)/bin/headway arena --workers 2
+
+test-arena: $(ARENA_READY)  ## the tests of the arena, those against Tracr among them
+	OMP_NUM_THREADS=1 $(ARENA)/bin/pytest tests/arena
 
 notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what they show
 	OMP_NUM_THREADS=1 $(BIN)/python docs/notebooks/execute.py
@@ -64,6 +72,11 @@ $(LENS_READY): pyproject.toml constraints.txt constraints-lens.txt
 	$(LENS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-lens.txt -e '.[lens,dev]'
 	touch $(LENS_READY)
 
+$(ARENA_READY): pyproject.toml constraints.txt constraints-arena.txt
+	$(PYTHON) -m venv $(ARENA)
+	$(ARENA)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-arena.txt -e '.[tracr,dev]'
+	touch $(ARENA_READY)
+
 # The harnesses take other versions of some packages than those that are pinned for the rest.
 OTHERS = awk -F== 'NR == FNR { own[$$1]; print; next } !($$1 in own)'
 
@@ -74,4 +87,4 @@ $(HARNESS_READY): pyproject.toml constraints.txt constraints-harness.txt
 	touch $(HARNESS_READY)
 
 clean:
-	rm -rf dist site $(VENV) $(LENS) $(HARNESS) .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist site $(VENV) $(LENS) $(HARNESS) $(ARENA) .pytest_cache .ruff_cache .hypothesis

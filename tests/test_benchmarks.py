@@ -89,7 +89,7 @@ def test_ablations(bench, solved, tmp_path):
     out = tmp_path / "ablations.json"
     told = bench("ablations", solved.folder, "--sequences", 16, "--out", out)
     assert "resample  faithful" in told
-    assert [row["jaccard"] for row in json.loads(out.read_text())][0] == 1
+    assert next(row["jaccard"] for row in json.loads(out.read_text())) == 1
 
 
 def test_circuit_search(bench, solved, tmp_path):

@@ -24,7 +24,7 @@ ROOMS = [
     {"training"},
     {"circuits", "bases"},
     {"changes"},
-    {"sweeps", "language", "report"},
+    {"sweeps", "language", "report", "arena"},
     {
         *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
         *("output",),

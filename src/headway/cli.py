@@ -23,6 +23,7 @@ usage: headway VERB …
   certify [FILE] RUN   on how many of all sequences do circuit and model agree,
                        at least? with a guarantee
   truth                score the search on models whose circuit is known
+  arena                the same for other methods, too, on more models
   emergence RUN        date every path of the circuit
   depend RUN [RUN …]   train again with each path of the circuit clamped: what
                        depends on what?
@@ -55,6 +56,7 @@ a file of yours although it lies beside the run that names it."""
 ROOMS = {
     "learning": ("demo", "train", "runs", "sweep"),
     "circuits": ("circuit", "truth", "emergence", "report"),
+    "arena": ("arena",),
     "certifying": ("certify",),
     "dependence": ("depend",),
     "showing": ("serve",),

@@ -3,6 +3,7 @@
 Runs, circuits and timelines say themselves what there is to say: `print(found)`.
 """
 
+from headway.terminal.arena import print_arena, print_row
 from headway.terminal.base import require_file
 from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import print_comparison
@@ -28,6 +29,7 @@ __all__ = [
     "exhausting",
     "following",
     "following_heads",
+    "print_arena",
     "print_bounds",
     "print_cells",
     "print_comparison",
@@ -40,6 +42,7 @@ __all__ = [
     "print_flow",
     "print_heads",
     "print_hops",
+    "print_row",
     "print_run",
     "print_runs",
     "print_score",

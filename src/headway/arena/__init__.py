@@ -1,0 +1,1 @@
+"""The arena: methods that look for circuits, on models whose circuits are known."""

@@ -1,0 +1,214 @@
+"""Programs compiled by Tracr, as plain PyTorch modules, with the selector of every head.
+
+Tracr (Lindner et al. 2023, arXiv 2301.05062) compiles programs in RASP into transformers. Its
+models are read as they are: one-hot streams, attention, ReLU, no layer norm. Its graph of the
+program says which head computes which selector. Needs the package `tracr-pypi`, which needs JAX;
+both are loaded when a program is compiled, and never before.
+"""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headway.errors import HeadwayError
+
+HOW = "pip install tracr-pypi==1.0.0 (it brings JAX), or run: make arena"
+"""How to get Tracr."""
+
+LOGITS = 20.0
+"""Nats between an answer and the others: one-hot outputs times this are logits."""
+
+
+def has_tracr() -> bool:
+    """Whether Tracr is installed."""
+    return find_spec("tracr") is not None
+
+
+def tracr(module: str) -> Any:
+    """A module of Tracr.
+
+    Raises:
+        HeadwayError: if it is not installed.
+    """
+    if not has_tracr():
+        raise HeadwayError(f"the family tracr needs Tracr: {HOW}")
+    logging.getLogger("absl").setLevel(logging.ERROR)  # advice on how to write RASP
+    return import_module(f"tracr.{module}")
+
+
+class TracrModule(nn.Module):
+    """A compiled model. Reads tokens [sequence, position]: BOS first, padding last.
+
+    Attributes:
+        weights: Tracr's, by their names there; `unembed` picks the output's directions.
+        pad: the token that is never attended to; Tracr itself takes sequences without padding.
+        scale: of the output.
+        nothing: whether there is an output for no value at all.
+    """
+
+    def __init__(self, params: Any, n_heads: int, key_size: int, unembed: np.ndarray, pad: int):
+        super().__init__()
+        self.n_heads, self.key_size, self.pad = n_heads, key_size, pad
+        weights = {"unembed": torch.tensor(unembed, dtype=torch.float32)}
+        for where, named in params.items():
+            for name, value in named.items():
+                weights[f"{where}.{name}".replace(".", "/")] = torch.tensor(np.asarray(value))
+        self.n_layers = sum(name.endswith("attn/query/w") for name in weights)
+        self.weights = nn.ParameterDict(
+            {name: nn.Parameter(value, requires_grad=False) for name, value in weights.items()}
+        )
+        self.scale, self.nothing = 1.0, False
+
+    def _linear(self, x: Tensor, where: str) -> Tensor:
+        return x @ self.weights[f"{where}/w"] + self.weights[f"{where}/b"]
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+    def stream(self, tokens: Tensor) -> Tensor:
+        """What stands at every position after the last layer, [sequence, position, direction]."""
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.weights["token_embed/embeddings"][tokens]
+        x = x + self.weights["pos_embed/embeddings"][places]
+        padding = (tokens == self.pad)[:, None, None]
+        for layer in range(self.n_layers):
+            at = f"transformer/layer_{layer}"
+            query, key, value = (
+                self._by_head(self._linear(x, f"{at}/attn/{name}"))
+                for name in ("query", "key", "value")
+            )
+            scores = query @ key.mT / math.sqrt(self.key_size)
+            pattern = torch.softmax(scores.masked_fill(padding, -1e30), dim=-1)
+            x = x + self._linear((pattern @ value).transpose(1, 2).flatten(2), f"{at}/attn/linear")
+            hidden = torch.relu(self._linear(x, f"{at}/mlp/linear_1"))
+            x = x + self._linear(hidden, f"{at}/mlp/linear_2")
+        return x
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits of every value and, last, of none at all; or one number, scaled.
+
+        RASP's None is a stream without any value, so it is the answer below one half.
+        """
+        said = self.stream(tokens) @ self.weights["unembed"]
+        if self.nothing:
+            said = torch.cat([said, torch.full_like(said[..., :1], 0.5)], dim=-1)
+        return said * self.scale
+
+
+@dataclass(frozen=True)
+class Attends:
+    """A head that the compiler uses.
+
+    Attributes:
+        layer: of it.
+        head: its number in the layer.
+        selector: of RASP, that it attends by.
+        counts: whether it counts what is selected (`SelectorWidth`); then it attends to BOS, too.
+    """
+
+    layer: int
+    head: int
+    selector: Any
+    counts: bool
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program and what the compiler made of it.
+
+    Attributes:
+        assembled: Tracr's own model.
+        module: the same in PyTorch.
+        heads: every head that the compiler uses; all others have no weights.
+        tokens: by number.
+        values: that are put out, by number; None if the output is a number.
+    """
+
+    program: Any
+    assembled: Any
+    module: TracrModule
+    heads: tuple[Attends, ...]
+    tokens: tuple[Any, ...]
+    values: tuple[Any, ...] | None
+
+
+def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Compiled:
+    """Compiles as `compile_rasp_to_model` does, and keeps the graph.
+
+    Raises:
+        HeadwayError: if Tracr refuses the program or is not installed.
+    """
+    compiling, rasp = tracr("compiler.compiling"), tracr("rasp.rasp")
+    bos, pad = compiling.COMPILER_BOS, compiling.COMPILER_PAD
+    try:
+        refused = compiling.validating.static_validate(program)
+        if refused:
+            raise NotImplementedError("; ".join(one.reason for one in refused))
+        extracted = compiling.rasp_to_graph.extract_rasp_graph(program)
+        graph, sources, sink = extracted.graph, extracted.sources, extracted.sink
+        compiling.basis_inference.infer_bases(graph, sink, set(vocabulary), length)
+        bos_dir = compiling.bases.BasisDirection(rasp.tokens.label, bos)
+        compiling.expr_to_craft_graph.add_craft_components_to_rasp_graph(graph, bos_dir=bos_dir)
+        craft = compiling.craft_graph_to_model.craft_graph_to_model(graph, sources)
+        with _nothing_drawn():
+            assembled = compiling.craft_model_to_transformer.craft_model_to_transformer(
+                craft, graph, sink, length, bos, pad
+            )
+    except (NotImplementedError, ValueError, TypeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise HeadwayError(f"Tracr refuses the program {program.name}: {reason}") from None
+    inputs = assembled.input_encoder.encoding_map
+    basis = [str(direction) for direction in sink["OUTPUT_BASIS"]]
+    unembed = np.zeros((len(assembled.residual_labels), len(basis)))
+    for column, direction in enumerate(basis):
+        unembed[assembled.residual_labels.index(direction), column] = 1
+    config = assembled.model_config
+    module = TracrModule(assembled.params, config.num_heads, config.key_size, unembed, inputs[pad])
+    values = None
+    if rasp.is_categorical(program):
+        values = tuple(direction.value for direction in sink["OUTPUT_BASIS"])
+        module.scale, module.nothing = LOGITS, True
+    heads = tuple(_heads(graph, craft, rasp))
+    return Compiled(program, assembled, module.eval(), heads, tuple(inputs), values)
+
+
+@contextmanager
+def _nothing_drawn() -> Iterator[None]:
+    """Begins with zeros: Tracr draws weights, which takes most of its time, and clears them."""
+    drawn = import_module("haiku").initializers.VarianceScaling
+    before = drawn.__call__
+    drawn.__call__ = lambda self, shape, dtype: np.zeros(shape, dtype)
+    try:
+        yield
+    finally:
+        drawn.__call__ = before
+
+
+def _heads(graph: Any, craft: Any, rasp: Any) -> Iterator[Attends]:
+    """Every head's selector: blocks of the graph, found again where the compiler put them."""
+    transformers = tracr("craft.transformers")
+    whose: dict[int, Any] = {}
+    for node in graph.nodes.values():
+        block = node.get("MODEL_BLOCK")
+        if isinstance(node["EXPR"], rasp.SelectorWidth):
+            whose[id(block.blocks[0])] = node["EXPR"]
+        elif isinstance(node["EXPR"], rasp.Aggregate):
+            whose[id(block)] = node["EXPR"]
+    half = -1  # even: attention, odd: MLP, as `assemble` numbers them
+    for block in craft.blocks:
+        is_mlp = isinstance(block, transformers.MLP)
+        half += 1 if (half + 1) % 2 == int(is_mlp) else 2
+        if not is_mlp:
+            for number, head in enumerate(block.as_multi().heads()):
+                made_of = whose[id(head)]
+                counts = isinstance(made_of, rasp.SelectorWidth)
+                yield Attends(half // 2, number, made_of.selector, counts)

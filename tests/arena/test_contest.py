@@ -1,0 +1,111 @@
+"""A contest goes on where it was; models that cannot be cases are left out with their reason."""
+
+import json
+
+import pytest
+
+from headway import cli
+from headway.arena import contest as module
+from headway.arena.case import COMPILED, Case, LeftOutError, build_compiled
+from headway.arena.contest import FILE, contest, read
+from headway.arena.families import case_of
+from headway.arena.table import lines, markdown
+from headway.arena.trained import only_circuit
+from headway.errors import HeadwayError
+from headway.models import compiled
+
+QUICK = ("attention", "random")
+
+
+def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatch):
+    rows = contest(tmp_path, ["compiled"], QUICK, first=2)
+    assert [(row["model"], row["method"]) for row in rows] == [
+        (model, method) for model in list(COMPILED)[:2] for method in QUICK
+    ]
+    path = tmp_path / FILE
+    *whole, last = path.read_text().splitlines()
+    path.write_text("\n".join([*whole, last[:40]]) + "\n")
+    jobs = []
+    monkeypatch.setattr(module, "compete", lambda job: jobs.append(job) or [json.loads(last)])
+    assert contest(tmp_path, ["compiled"], QUICK, first=2) == rows
+    assert [(job.model, job.methods) for job in jobs] == [(rows[-1]["model"], ("random",))]
+    assert len(read(tmp_path)) == 4
+    assert len(contest(tmp_path, ["compiled"], QUICK[:1], first=1)) == 1
+
+
+def test_other_budgets_are_other_contests(tmp_path):
+    contest(tmp_path, ["compiled"], ["attention"], budget=5, first=1)
+    contest(tmp_path, ["compiled"], ["attention"], budget=6, first=1)
+    assert [row["budget"] for row in read(tmp_path)] == [5, 6]
+
+
+def test_the_table_has_means_and_what_was_missed(tmp_path):
+    rows = contest(tmp_path, ["compiled"], ["headway", "random"], first=1)
+    better, worse = lines(rows)
+    assert (better.method, worse.method) == ("headway", "random")
+    assert better.values["paths AUROC"] == (1.0, 0.0, 1)
+    assert better.values["heads AUROC"] is None  # both heads are in the circuit
+    missed = {**rows[0], "exact": False, "missing": ["L0.H0 s2←s1"], "model": "lost"}
+    left = {"method": None, "model": "odd", "left_out": "no reason"}
+    page = markdown([*rows, missed, left])
+    assert "- *lost* (compiled): missing `L0.H0 s2←s1`;\n  too much: none" in page
+    assert "- *odd*: no reason" in page
+
+
+def test_a_model_that_cannot_be_a_case_is_left_out(tmp_path, monkeypatch):
+    def fails(family, name, folder):
+        raise LeftOutError("it has 2 minimal circuits")
+
+    monkeypatch.setattr(module, "case_of", fails)
+    (row,) = contest(tmp_path, ["planted"], QUICK, first=1)
+    assert (row["method"], row["left_out"]) == (None, "it has 2 minimal circuits")
+    assert contest(tmp_path, ["planted"], QUICK, first=1) == [row]  # and is not tried again
+
+
+def test_a_model_that_needs_no_attention_is_no_case(tmp_path, monkeypatch):
+    def idle(name, folder):
+        case = build_compiled(name, folder)
+        for one in case.model.parameters():
+            one.data.zero_()
+        return Case(case.name, case.model, case.task, case.required)
+
+    known = {"idle": module.families()["compiled"].__class__("", lambda: ["doubling D=1"], idle)}
+    monkeypatch.setattr("headway.arena.families.families", lambda: known)
+    with pytest.raises(LeftOutError, match="it does not solve its task"):
+        case_of("idle", "doubling D=1", tmp_path)
+    with pytest.raises(HeadwayError, match=r"model = 'x' is not allowed"):
+        case_of("idle", "x", tmp_path)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_exhaustion_finds_the_one_circuit_of_a_model_built_by_hand(depth):
+    known = compiled(depth)
+    assert only_circuit(known.model, known.task, 0) == known.required
+
+
+def test_exhaustion_refuses_a_model_that_has_not_learnt():
+    known = compiled(1)
+    for one in known.model.parameters():
+        one.data.zero_()
+    with pytest.raises(LeftOutError, match="it did not learn the task"):
+        only_circuit(known.model, known.task, 0)
+
+
+def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["arena", "--families", "planted", "--methods", "attention", "--first", "1"])
+    told = capsys.readouterr().out
+    assert "planted 4000" in told
+    assert "written to runs/arena/arena.md" in told
+    assert "## planted: 1 models" in (tmp_path / "runs/arena/arena.md").read_text()
+
+
+@pytest.mark.slow
+def test_workers_find_the_same(tmp_path):
+    one = contest(tmp_path / "one", ["compiled"], QUICK, first=3)
+    two = contest(tmp_path / "two", ["compiled"], QUICK, first=3, workers=2)
+
+    def known(rows):
+        return sorted((r["model"], r["method"], r["paths"]["auroc"]) for r in rows)
+
+    assert known(one) == known(two)
