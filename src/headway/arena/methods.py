@@ -17,7 +17,7 @@ from headway.circuits import THRESHOLD, Bench
 from headway.circuits.evidence import necessity
 from headway.circuits.given import device_of
 from headway.circuits.search import CANDIDATE_ATTENTION
-from headway.circuits.study import Sample, Settings
+from headway.circuits.study import DRAFT, Sample, Settings
 from headway.training.data import held_out
 
 Method = Callable[[Subject, int], Answer]
@@ -36,7 +36,8 @@ def headway(subject: Subject, budget: int) -> Answer:
     model, task, batch = subject.model, subject.task, subject.batch
     count = len(batch.inputs)
     settings = Settings(THRESHOLD, count, "zero", CANDIDATE_ATTENTION, trials=False, workers=1)
-    sample = Sample(model, task, batch, settings)
+    bench = Bench(model, task, batch, ends=(DRAFT,))
+    sample = Sample(bench, count, settings)
     sample.require_learnt()
     circuit = sample.search(THRESHOLD)
     fresh = Bench(model, task, held_out(task, count, 0, device_of(model), "certificate"))
@@ -44,7 +45,7 @@ def headway(subject: Subject, budget: int) -> Answer:
     for one in necessity(fresh, circuit, sample.attention):
         if one.path in paths:
             paths[one.path] = 1 + one.worst / (1 + one.worst)
-    passes = sum(b.forwards * b.sequences for b in (sample.few, sample.all, fresh)) / count
+    passes = bench.forwards + fresh.forwards
     return Answer(subject.best_of(paths), paths, frozenset(circuit.paths), passes)
 
 
