@@ -15,7 +15,7 @@ DEEP: dict[str, Any] = {
     "steps": 20_000,
     "weight_decay": 0.05,
     "cooldown_below": 0.4,
-    "patience": 1_000,
+    "patience": 600,
 }
 """How `fast` trains from four hops on, at the flow minimum, but for its curriculum."""
 
