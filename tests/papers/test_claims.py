@@ -4,12 +4,14 @@ import pytest
 
 from headway.errors import HeadwayError
 from headway.papers import result_files
-from headway.papers.claims import Claim, Rule, Verdict, claims, read
+from headway.papers.claims import Claim, Rule, Verdict, choosing_below, claims, read
 from headway.papers.experiments import EXPERIMENTS
+from headway.papers.groups import GROUPS, plan
 from headway.papers.reproduce import judged
 from headway.papers.setups import WAYS
-from headway.papers.table import markdown, ways_of_asking
+from headway.papers.table import SIDE_BY_SIDE, markdown, ways_of_asking
 from headway.papers.talk import MECHANISMS
+from headway.training.config import flat
 
 CLAIM = """
 [[claim]]
@@ -54,9 +56,21 @@ def test_a_scale_may_have_a_rule_of_its_own():
     adapted = claim('[claim.small]\nrule = "every < 0.05"\nwhy = "shorter runs"')
     assert adapted.rule("paper").text == adapted.rule("smoke").text == "every < 0.01"
     assert adapted.rule("small").text == "every < 0.05"
-    assert adapted.why == {"small": "shorter runs"}
+    assert adapted.rule("fresh") == adapted.rule("small")
+    assert adapted.note("small") == adapted.note("fresh") == "shorter runs"
+    assert not adapted.note("paper")
     assert Verdict(adapted, "small", {"a": 0.02}).said == "holds"
     assert Verdict(adapted, "paper", {"a": 0.02}).said == "does not hold"
+
+
+@pytest.mark.parametrize("scale", ["small", "fresh"])
+@pytest.mark.parametrize("value", [0.001, 0.5])
+def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scale, value):
+    differs = claim('[claim.small]\ndiffers = "another optimiser"')
+    assert Verdict(differs, scale, {"a": value}).said == "not comparable"
+    assert Verdict(differs, scale, {}).said == "not run"
+    assert Verdict(differs, "paper", {"a": value}).said in ("holds", "does not hold")
+    assert differs.note(scale) == "another optimiser"
 
 
 def test_a_verdict_tells_mean_spread_and_count():
@@ -93,6 +107,7 @@ def test_every_claim_is_of_a_figure_that_can_be_asked_for():
     assert {one.figure for one in found} == set(EXPERIMENTS) | set(MECHANISMS)
     for one in found:
         assert set(one.why) == set(one.rules) - {"paper"}
+        assert not set(one.why) & set(one.differs)
     assert [one.id for one in claims("fig3")] == ["shared-information", "at-most-triples"]
 
 
@@ -101,11 +116,11 @@ def test_every_claim_is_of_a_figure_that_can_be_asked_for():
 )
 def test_the_table_in_the_docs_is_that_of_the_results(document, there):
     root = Path(__file__).parents[2]
-    verdicts, known = judged(there, "small", root / "results")
+    rows, known = judged(there, SIDE_BY_SIDE, root / "results")
     assert known
     page = (root / "docs" / f"{document}.md").read_text(encoding="utf-8")
     table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
-    assert table == markdown(verdicts)
+    assert table == markdown(rows)
 
 
 def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
@@ -129,6 +144,35 @@ def test_a_way_of_asking_is_summed_up():
 
 def test_a_bar_in_a_claim_does_not_end_its_cell():
     for figure in ("factual-recall-dynamics", "khop-depth"):
-        verdicts = [Verdict(claim, "small", {}) for claim in claims(figure)]
-        for line in markdown(verdicts).splitlines()[2:]:
-            assert line.replace("\\|", "").count("|") == 7
+        rows = [{"small": Verdict(claim, "small", {})} for claim in claims(figure)]
+        for line in markdown(rows).splitlines()[2:]:
+            assert line.replace("\\|", "").count("|") == 6
+
+
+def test_what_is_not_comparable_tells_why_beside_the_number():
+    differs = claim('[claim.small]\ndiffers = "another optimiser"')
+    scales = {"small": {"a": 0.5}, "fresh": {"a": 0.4}, "paper": {}}
+    row = {scale: Verdict(differs, scale, values) for scale, values in scales.items()}
+    head, _, line = markdown([row]).splitlines()
+    assert head == "| figure | claim | paper | rule | small | fresh seeds | as printed |"
+    told = "**not comparable** 0.5 (n=1) (another optimiser) | **not comparable** 0.4 (n=1)"
+    assert line.endswith(f"| {told} | not run |")
+
+
+def seeds(configs) -> set[int]:
+    return {config.seed for config in configs.values()}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
+    small, fresh = plan(name, "small").runs, plan(name, "fresh").runs
+    chose = seeds(small) | seeds(plan(name, "smoke").runs)
+    assert max(chose) < choosing_below() <= min(seeds(fresh))
+    assert len(fresh) == len(small)
+    for (name_small, config), (name_fresh, renewed) in zip(
+        small.items(), fresh.items(), strict=True
+    ):
+        assert renewed.seed == config.seed + choosing_below()
+        assert name_fresh == name_small.replace(f"seed={config.seed}", f"seed={renewed.seed}")
+        others = {field for field, value in flat(renewed).items() if value != flat(config)[field]}
+        assert others == set(GROUPS[name].seeded)

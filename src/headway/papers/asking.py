@@ -26,6 +26,7 @@ def _models(n: int, sampled: int) -> dict[str, Asked]:
 
 ASKED: Mapping[str, Mapping[str, Asked]] = {
     "smoke": {},
+    "fresh": {},
     "small": _models(200, 50),
     "paper": _models(500, 500),
 }

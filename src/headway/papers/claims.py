@@ -8,11 +8,19 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
 
-SCALES = ("smoke", "small", "paper")
+SCALES = ("smoke", "small", "fresh", "paper")
+"""Seconds, to see that all works; minutes a run; these with seeds by which nothing was chosen; as
+printed."""
+
+
+def setting(scale: str) -> str:
+    """The scale whose settings and rules a scale has: `fresh` has those of `small`."""
+    return "small" if scale == "fresh" else scale
+
 
 STATISTICS: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
     "every": lambda values: values,
@@ -29,6 +37,8 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
 }
 NUMBER = r"-?\d+(?:\.\d+)?"
+
+Said = Literal["holds", "does not hold", "not comparable", "not run"]
 
 Measures = dict[str, dict[str, float]]
 """Numbers by what was measured, and by the run, or whatever else, that they are of."""
@@ -85,6 +95,7 @@ class Claim:
         measure: the name of the numbers that it is judged by.
         rules: by scale; where a scale has none of its own, the paper's words, under `paper`.
         why: by scale, why its rule differs.
+        differs: by scale, what makes its runs too different from the paper's for a verdict.
     """
 
     id: str
@@ -95,10 +106,16 @@ class Claim:
     measure: str
     rules: Mapping[str, Rule]
     why: Mapping[str, str]
+    differs: Mapping[str, str]
 
     def rule(self, scale: str) -> Rule:
         """The rule that a scale judges by."""
-        return self.rules.get(scale, self.rules["paper"])
+        return self.rules.get(setting(scale), self.rules["paper"])
+
+    def note(self, scale: str) -> str:
+        """Why a scale has a rule of its own, or what makes it not comparable; may be empty."""
+        own = setting(scale)
+        return self.differs.get(own, self.why.get(own, ""))
 
 
 @dataclass(frozen=True)
@@ -118,15 +135,14 @@ class Verdict:
     missing: str = ""
 
     @property
-    def holds(self) -> bool | None:
-        """Whether the claim holds; none if nothing was measured."""
+    def said(self) -> Said:
+        """`not run` if nothing was measured; else what its rule says, if it can be compared."""
         values = list(self.values.values())
-        return self.claim.rule(self.scale).judge(values) if values else None
-
-    @property
-    def said(self) -> str:
-        """`holds`, `does not hold` or `not run`."""
-        return {True: "holds", False: "does not hold", None: "not run"}[self.holds]
+        if not values:
+            return "not run"
+        if setting(self.scale) in self.claim.differs:
+            return "not comparable"
+        return "holds" if self.claim.rule(self.scale).judge(values) else "does not hold"
 
     @property
     def measured(self) -> str:
@@ -140,17 +156,32 @@ class Verdict:
         return f"{statistics.mean(values):.3g}{spread} (n={len(values)})"
 
 
+Judged = Mapping[str, Verdict]
+"""The verdicts on one claim, by scale."""
+
+
 def claims(figure: str | None = None) -> list[Claim]:
     """All claims in the order of the paper, then the talk's, or those of one figure."""
     return [claim for claim in _all() if figure in (None, claim.figure)]
 
 
+def choosing_below() -> int:
+    """Settings and rules were chosen by seeds below this; those of scale `fresh` begin here."""
+    return tomllib.loads(_text())["seeds"]["choosing_below"]
+
+
 @functools.cache
 def _all() -> tuple[Claim, ...]:
+    return tuple(read(_text()))
+
+
+@functools.cache
+def _text() -> str:
+    """Of all files of claims, the paper's first."""
     here = resources.files("headway.papers")
     talk = sorted((f for f in here.joinpath("talk").iterdir()), key=lambda file: file.name)
     files = [here.joinpath("claims.toml"), *(f for f in talk if f.name.endswith(".toml"))]
-    return tuple(read("".join(file.read_text(encoding="utf-8") for file in files)))
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def read(text: str) -> list[Claim]:
@@ -160,20 +191,25 @@ def read(text: str) -> list[Claim]:
         HeadwayError: if one lacks a field, has an unknown one or a rule that is none, or two have
             one name.
     """
-    found = []
-    for entry in tomllib.loads(text).get("claim", []):
-        name = entry.get("id")
-        scales: dict[str, Any] = {s: entry.pop(s) for s in SCALES[:-1] if s in entry}
-        try:
-            rules = {"paper": Rule.of(entry.pop("rule"))}
-            rules |= {scale: Rule.of(data["rule"]) for scale, data in scales.items()}
-            why = {scale: data["why"] for scale, data in scales.items()}
-            found.append(Claim(**entry, rules=rules, why=why))
-        except KeyError as error:
-            raise HeadwayError(f"claim {name!r}: it lacks the field {error}") from None
-        except TypeError as error:
-            raise HeadwayError(f"claim {name!r}: {error}") from None
+    found = [_claim(entry) for entry in tomllib.loads(text).get("claim", [])]
     names = [claim.id for claim in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     require(not twice, "claims: id", twice, "different for every claim")
     return found
+
+
+def _claim(entry: dict[str, Any]) -> Claim:
+    """One table; a scale's own holds `rule` and `why`, or `differs`."""
+    name = entry.get("id")
+    scales: dict[str, Any] = {s: entry.pop(s) for s in ("smoke", "small") if s in entry}
+    differs = {scale: data["differs"] for scale, data in scales.items() if "differs" in data}
+    own = {scale: data for scale, data in scales.items() if scale not in differs}
+    try:
+        rules = {"paper": Rule.of(entry.pop("rule"))}
+        rules |= {scale: Rule.of(data["rule"]) for scale, data in own.items()}
+        why = {scale: data["why"] for scale, data in own.items()}
+        return Claim(**entry, rules=rules, why=why, differs=differs)
+    except KeyError as error:
+        raise HeadwayError(f"claim {name!r}: it lacks the field {error}") from None
+    except TypeError as error:
+        raise HeadwayError(f"claim {name!r}: {error}") from None

@@ -9,6 +9,7 @@ from headway.errors import HeadwayError, require
 from headway.papers import setups, talk
 from headway.papers.claims import SCALES
 from headway.papers.setups import Configs
+from headway.papers.setups.group import fresh
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
@@ -68,7 +69,8 @@ def plan(group: str, scale: str) -> Plan:
         HeadwayError: if there is no such scale.
     """
     require(scale in SCALES, "scale", scale, "one of " + ", ".join(SCALES))
-    return Plan(f"{group}-{scale}", GROUPS[group].plan(scale))
+    one = GROUPS[group]
+    return Plan(f"{group}-{scale}", fresh(one) if scale == "fresh" else one.plan(scale))
 
 
 def cost(group: str, scale: str, folder: Path) -> Cost:

@@ -6,23 +6,28 @@ from typing import Any
 
 from headway.errors import require
 from headway.papers import asking
-from headway.papers.claims import Measures, Verdict, claims
+from headway.papers.claims import Judged, Measures, Verdict, claims
 from headway.papers.experiment import Experiment
 from headway.papers.groups import finished, left_out, plan
 from headway.papers.result_files import Result, read, require_writable
 
 
-def chosen(names: Sequence[str], known: Mapping[str, Experiment], what: str) -> list[Experiment]:
+def chosen(
+    names: Sequence[str], known: Mapping[str, Experiment], what: str, scale: str
+) -> list[Experiment]:
     """The experiments of some names, `all` among them.
 
     Args:
         names: at least one.
         known: all experiments that there are, by name.
         what: they are called.
+        scale: of their runs; what trains nothing has no fresh seeds.
 
     Raises:
         HeadwayError: if there is none of a name.
     """
+    if scale == "fresh":
+        known = {name: one for name, one in known.items() if one.groups}
     for name in names:
         require(name in known or name == "all", what, name, listed(known))
     if "all" in names:
@@ -97,18 +102,28 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
 
 def judged(
-    known: Mapping[str, Experiment], scale: str, results: Path
-) -> tuple[list[Verdict], dict[str, Result]]:
-    """The claims of experiments, judged by the results that there are, and these by figure.
+    known: Mapping[str, Experiment], scales: Sequence[str], results: Path
+) -> tuple[list[Judged], dict[str, Result]]:
+    """The claims of experiments, judged at scales by the results that there are.
+
+    What neither trains nor asks is the same at every scale but `smoke`.
+
+    Returns: every claim's verdicts; and the result of each experiment at the first of the scales
+        that has one.
 
     Raises:
         HeadwayError: if a result file is corrupted, or of another format.
     """
-    there, found = {}, []
+    there: dict[str, Result] = {}
+    rows = []
     for name, experiment in known.items():
-        result = read(name, scale, results)
-        if result is not None:
-            there[name] = result
-        measures = result.measures if result else {}
-        found += verdicts(experiment, scale, measures, result.missing if result else "")
-    return found, there
+        columns = []
+        for scale in scales:
+            seedless = not experiment.groups and not experiment.asks
+            result = read(name, "small" if seedless and scale != "smoke" else scale, results)
+            if result is not None:
+                there.setdefault(name, result)
+            found, missing = (result.measures, result.missing) if result else ({}, "")
+            columns.append(verdicts(experiment, scale, found, missing))
+        rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]
+    return rows, there

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import require
-from headway.papers.claims import Measures
+from headway.papers.claims import Measures, setting
 from headway.papers.experiment import Experiment
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -80,7 +80,7 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
         "missing": missing,
         "measures": found,
     }
-    if used := experiment.texts(scale):
+    if used := experiment.texts(setting(scale)):
         data["texts"] = used
     write_json(path, data)
     return path

@@ -4,26 +4,38 @@ import statistics
 from collections.abc import Sequence
 
 from headway.circuits.emergence import BIRTH
-from headway.papers.claims import Measures, Verdict
+from headway.papers.claims import Judged, Measures, Verdict
 from headway.papers.setups import WAYS
 
-MARKS = {True: "**holds**", False: "**does not hold**", None: "not run"}
+COLUMNS = {"small": "small", "fresh": "fresh seeds", "paper": "as printed", "smoke": "smoke"}
+"""What a scale is called above its verdicts."""
+
+SIDE_BY_SIDE = ("small", "fresh", "paper")
+"""The scales whose verdicts are shown beside each other."""
 
 
-def markdown(verdicts: Sequence[Verdict]) -> str:
-    """A line a claim: what the paper says, what was measured, by which rule it is judged."""
-    lines = [
-        "| figure | claim | paper | measured | rule | verdict |",
-        "|---|---|---|---|---|---|",
-    ]
-    for verdict in verdicts:
-        claim = verdict.claim
-        why = claim.why.get(verdict.scale)
-        rule = f"`{claim.rule(verdict.scale).text}`" + (f" ({why})" if why else "")
-        cells = (claim.figure, claim.claim, claim.paper, verdict.measured, rule)
-        escaped = [cell.replace("|", "\\|") for cell in (*cells, MARKS[verdict.holds])]
-        lines.append("| " + " | ".join(escaped) + " |")
+def markdown(rows: Sequence[Judged]) -> str:
+    """A line a claim: what the paper says, the rule, and a verdict and what was measured by scale.
+
+    Args:
+        rows: at least one, all of the same scales.
+    """
+    heads = ["figure", "claim", "paper", "rule", *(COLUMNS[scale] for scale in rows[0])]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for row in rows:
+        verdicts = list(row.values())
+        claim, rule = verdicts[0].claim, verdicts[0].claim.rule(verdicts[0].scale)
+        cells = [claim.figure, claim.claim, claim.paper, f"`{rule.text}`", *map(_cell, verdicts)]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(verdict: Verdict) -> str:
+    """The verdict, what was measured, and what makes it not comparable or the rule another."""
+    if not verdict.values:
+        return verdict.said
+    note = verdict.claim.note(verdict.scale) if verdict.scale != "fresh" else ""
+    return f"**{verdict.said}** {verdict.measured}" + (f" ({note})" if note else "")
 
 
 def ways_of_asking(found: Measures) -> str:

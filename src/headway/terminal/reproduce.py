@@ -1,17 +1,23 @@
 """Reproducing a paper on the terminal: what it will cost, and every claim with its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
-from headway.papers.claims import Verdict
+from headway.papers.claims import Judged, Said
 from headway.papers.groups import Cost
 from headway.papers.result_files import Result
+from headway.papers.table import COLUMNS
 from headway.terminal.base import console
 from headway.text import duration
 
-LOOKS = {True: "green", False: "red", None: "dim"}
+LOOKS: dict[Said, str] = {
+    "holds": "green",
+    "does not hold": "red",
+    "not comparable": "yellow",
+    "not run": "dim",
+}
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
@@ -47,38 +53,47 @@ def print_costs(costs: Sequence[Cost]) -> None:
         out.print(table)
 
 
-def print_verdicts(verdicts: Sequence[Verdict], results: dict[str, Result] | None = None) -> None:
-    """The table of claims.
+def print_verdicts(rows: Sequence[Judged], results: Mapping[str, Result] | None = None) -> None:
+    """How many claims hold, then all of them by figure.
 
     Args:
-        verdicts: in the order of the claims.
+        rows: in the order of the claims, all of the same scales.
         results: where verdicts come from, by figure; their date and machine are told.
     """
     out = console()
+    scales = list(rows[0]) if rows else []
+    width = 14 if out.width >= 80 or len(scales) < 3 else 10
     table = Table(box=None, pad_edge=False)
-    table.add_column("claim", ratio=1)
-    table.add_column("paper", width=14)
-    table.add_column("measured, rule", width=21)
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("claim, paper, rule", ratio=1)
+    for scale in scales:
+        table.add_column(COLUMNS[scale], width=width)
+    _add_counts(table, rows)
     figure = None
-    for verdict in verdicts:
-        claim = verdict.claim
+    for row in rows:
+        first = row[scales[0]]
+        claim = first.claim
         if claim.figure != figure:
             figure = claim.figure
-            result = (results or {}).get(figure)
             where = claim.section if "arXiv" in claim.section else f"section {claim.section}"
             table.add_row(Text(f"\n{figure}, {where}", style="bold"))
-            if result:
+            if results and (result := results.get(figure)):
                 table.add_row(Text(f"{result.date}, {result.machine}", style="dim"))
-        rule = (claim.rule(verdict.scale).text, "dim")
-        table.add_row(
-            claim.claim,
-            claim.paper,
-            Text.assemble(verdict.measured, "\n", rule),
-            Text(verdict.said, style=LOOKS[verdict.holds]),
-        )
-        if verdict.scale in claim.why:
-            table.add_row(Text(f"({claim.why[verdict.scale]})", style="dim"))
+        note = claim.note(first.scale)
+        told = f"\n{claim.paper}; {claim.rule(first.scale).text}" + (f" ({note})" if note else "")
+        cells = [
+            Text.assemble((verdict.said, LOOKS[verdict.said]), ("\n" + verdict.measured, "dim"))
+            for verdict in row.values()
+        ]
+        table.add_row(Text.assemble(claim.claim, (told, "dim")), *cells)
     out.print(table)
-    for missing in dict.fromkeys(verdict.missing for verdict in verdicts if verdict.missing):
+    every = [verdict for row in rows for verdict in row.values()]
+    for missing in dict.fromkeys(verdict.missing for verdict in every if verdict.missing):
         out.print(f"Not measured: {missing}", style="yellow")
+
+
+def _add_counts(table: Table, rows: Sequence[Judged]) -> None:
+    """A line for each verdict: how many claims have it, by scale."""
+    for said, look in LOOKS.items():
+        counts = [sum(row[scale].said == said for row in rows) for scale in (rows or [{}])[0]]
+        if any(counts):
+            table.add_row(Text(said, style=look), *(str(count or "–") for count in counts))

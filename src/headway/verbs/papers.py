@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     figures: Positional[tuple[str, ...]] = (),
-    scale: Literal["smoke", "small", "paper"] = "small",
+    scale: Literal["smoke", "small", "fresh", "paper"] = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
@@ -30,7 +30,8 @@ def reproduce(
     Args:
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
             depths, curricula, circuits, lengths, algorithms; or all.
-        scale: seconds, minutes a run on two cores, or as printed.
+        scale: seconds; minutes a run on two cores; the same on seeds by which no setting and no
+            rule was chosen; or as printed.
         folder: of all runs; none means runs/paper-SCALE.
         workers: runs side by side; none means as many as there are cores for.
         results: where to write the measures; none means results/ in the folder.
@@ -44,7 +45,7 @@ def reproduce(
 
 def mechanism(
     names: Positional[tuple[str, ...]] = (),
-    scale: Literal["smoke", "small", "paper"] = "small",
+    scale: Literal["smoke", "small", "fresh", "paper"] = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
@@ -58,7 +59,8 @@ def mechanism(
     Args:
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
             induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
-        scale: seconds, minutes a mechanism on two cores, or as the sources have it.
+        scale: seconds; minutes a mechanism on two cores; the same on seeds by which no setting and
+            no rule was chosen; or as the sources have it.
         folder: of all runs; none means runs/talk-SCALE.
         workers: runs side by side; none means as many as there are cores for.
         results: where to write the measures; none means results/ in the folder.
@@ -79,7 +81,7 @@ def mechanism(
 class Options:
     """How to run experiments; see `reproduce`."""
 
-    scale: Literal["smoke", "small", "paper"]
+    scale: Literal["smoke", "small", "fresh", "paper"]
     folder: Path | None
     workers: int | None
     results: Path | None
@@ -110,11 +112,12 @@ def _run(
     from headway.papers import groups, result_files
     from headway.papers import reproduce as paper
     from headway.papers.asking import answer, askable
+    from headway.papers.claims import setting
 
     if not names:
         raise HeadwayError(f"Missing from headway {verb}: {what.upper()}, {paper.listed(there)}")
-    experiments = paper.chosen(names, there, what)
     scale = options.scale
+    experiments = paper.chosen(names, there, what, scale)
     place = options.folder or Path("runs") / f"{document}-{scale}"
     engine = sweeps.LocalEngine(options.workers)
     needed = paper.groups_of(experiments)
@@ -146,9 +149,9 @@ def _run(
             for drawn in paper.draw(experiment, scale, place):
                 terminal.say(f"drawn in {drawn}")
             result_files.write(experiment, scale, found, missing, kept)
-            for text in experiment.texts(scale):
+            for text in experiment.texts(setting(scale)):
                 terminal.say(f"{experiment.name}: drawn from {text}")
-    terminal.print_verdicts(verdicts)
+    terminal.print_verdicts([{scale: verdict} for verdict in verdicts])
     if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")
     talk = " --document talk" if document == "talk" else ""
@@ -156,7 +159,7 @@ def _run(
 
 
 def claims(
-    scale: Literal["smoke", "small", "paper"] = "small",
+    scale: Literal["smoke", "small", "fresh", "paper"] | None = None,
     results: Path | None = None,
     file: Path | None = None,
     document: Literal["paper", "talk"] = "paper",
@@ -164,7 +167,7 @@ def claims(
     """Every claim of the paper, or the talk, with the verdict of the results measured last.
 
     Args:
-        scale: of the results.
+        scale: of the results; none means small, fresh seeds and as printed, side by side.
         results: where they lie; none means those that come with headway.
         file: where to write the table too, as Markdown.
         document: the paper, or the talk.
@@ -173,15 +176,16 @@ def claims(
     from headway.papers import reproduce as paper
     from headway.papers import result_files
     from headway.papers.experiments import EXPERIMENTS
-    from headway.papers.table import markdown
+    from headway.papers.table import SIDE_BY_SIDE, markdown
     from headway.papers.talk import MECHANISMS
     from headway.training.files import write_whole
 
     if file is not None:
         terminal.require_file(file, (".md",))
     there = EXPERIMENTS if document == "paper" else MECHANISMS
-    verdicts, known = paper.judged(there, scale, results or result_files.shipped_results())
-    terminal.print_verdicts(verdicts, known)
+    scales = SIDE_BY_SIDE if scale is None else (scale,)
+    rows, known = paper.judged(there, scales, results or result_files.shipped_results())
+    terminal.print_verdicts(rows, known)
     if file is not None:
-        write_whole(file, markdown(verdicts).encode())
+        write_whole(file, markdown(rows).encode())
         terminal.say(f"written to {file}")

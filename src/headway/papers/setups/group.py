@@ -1,12 +1,16 @@
-"""Runs that belong together, planned for each of three scales."""
+"""Runs that belong together, planned for each of three scales, and with fresh seeds."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from headway.changes import changed
 from headway.circuits.discovery import THRESHOLD
+from headway.papers.claims import choosing_below
 from headway.tasks import Retrieval
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
+from headway.training.config import flat
 
 Configs = dict[str, RunConfig]
 
@@ -21,6 +25,7 @@ class Group:
         plan: the config of every run by name, at a scale.
         taken_apart: whether their circuits are found and dated.
         threshold: the loss that circuits are to stay below, if so.
+        seeded: the fields of a config that are its seed, or one of its own.
     """
 
     name: str
@@ -28,6 +33,24 @@ class Group:
     plan: Callable[[str], Configs]
     taken_apart: bool = False
     threshold: float = THRESHOLD
+    seeded: tuple[str, ...] = ("seed",)
+
+
+def fresh(group: Group) -> Configs:
+    """The runs of scale `small`, with seeds by which no setting and no rule was chosen.
+
+    Their names tell the new seeds.
+    """
+    after = choosing_below()
+
+    def renewed(config: RunConfig) -> RunConfig:
+        fields = flat(config)
+        return changed(config, {name: fields[name] + after for name in group.seeded})
+
+    return {
+        re.sub(r"(?<=seed=)\d+", lambda found: str(int(found[0]) + after), name): renewed(config)
+        for name, config in group.plan("small").items()
+    }
 
 
 def crossed(

@@ -87,4 +87,11 @@ EXPERIMENTS = (
         drawings.curricula,
     ),
 )
-GROUPS = (Group("khop-curriculum", "k-fold composition, by what is asked", curricula),)
+GROUPS = (
+    Group(
+        "khop-curriculum",
+        "k-fold composition, by what is asked",
+        curricula,
+        seeded=("seed", "task.hidden"),
+    ),
+)
