@@ -8,11 +8,10 @@ import torch
 
 from headway.changes import changed
 from headway.models import Transformer, attention_patterns, compiled
-from headway.papers import phases, result_files
-from headway.papers.measures import algorithms as measures
-from headway.papers.measures.ways import LABELS, Way, alone, jumping, passing, way_of, without
-from headway.papers.setups import GROUPS
-from headway.papers.setups.algorithms import CHANGES, LONGER, MIXED, SEEDS, Cell, cells
+from headway.papers import result_files
+from headway.papers.paper import algorithms
+from headway.papers.paper.cells import CHANGES, LONGER, MIXED, SEEDS, Cell, cells, runs_of
+from headway.papers.paper.ways import LABELS, Way, alone, jumping, passing, way_of, without
 from headway.theory import closed_form
 from headway.training import train
 
@@ -130,7 +129,7 @@ def test_a_layer_alone_keeps_what_stands_at_a_position():
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
 def test_names_tell_the_cell(scale):
-    configs = GROUPS["algorithms"].plan(scale)
+    configs = runs_of(scale)
     assert len({Cell.of(name) for name in configs}) == len(cells(scale))
     for name, config in configs.items():
         cell = Cell.of(name)
@@ -141,7 +140,7 @@ def test_names_tell_the_cell(scale):
 
 
 def test_there_are_enough_runs_and_other_seeds_than_those_of_the_choice():
-    configs = GROUPS["algorithms"].plan("small")
+    configs = runs_of("small")
     assert len(configs) == 165
     assert min(SEEDS) >= 3000
     block = [cell for cell in cells("small") if not cell.change]
@@ -152,7 +151,7 @@ def test_there_are_enough_runs_and_other_seeds_than_those_of_the_choice():
 
 
 def test_a_change_changes_that_alone():
-    configs = GROUPS["algorithms"].plan("small")
+    configs = runs_of("small")
     for mixture in (False, True):
         base = configs[f"{Cell(3, 1, mixture)},seed=3000"]
         for cell in cells("small"):
@@ -172,8 +171,8 @@ def labelled(monkeypatch):
             name: SimpleNamespace(label=label, layers=range(layers), jumps=hops, passes=hops)
             for name, label in labels.items()
         }
-        monkeypatch.setattr(measures, "ways", lambda runs: found)
-        return measures.algorithms({})
+        monkeypatch.setattr(algorithms, "ways", lambda runs: found)
+        return algorithms.measured({})
 
     return measured
 
@@ -182,16 +181,16 @@ def test_labels_are_counted_and_shares_are_of_what_is_learnt(labelled):
     names = [f"D=3,spare=1,full,seed={seed}" for seed in range(4)]
     found = labelled(dict(zip(names, ("jumps", "jumps", "both", "neither"), strict=True)))
     counts = {"jumps": 2, "passes on": 0, "both": 1, "neither": 1}
-    assert measures.counts(found) == {Cell(3, 1, False): counts}
-    shares = phases.shares(counts)
+    assert algorithms.counts(found) == {Cell(3, 1, False): counts}
+    shares = algorithms.shares(counts)
     assert {name: round(share[0], 3) for name, share in shares.items()} == {
         "learnt": 0.75,
         "jumps": 0.667,
         "passes on": 0.0,
     }
     assert shares["jumps"][1:] == pytest.approx((0.2077, 0.9385), abs=1e-3)  # Wilson, 2 of 3
-    assert list(phases.shares({**dict.fromkeys(LABELS, 0), "neither": 3})) == ["learnt"]
-    assert phases.table(found).splitlines()[2] == (
+    assert list(algorithms.shares({**dict.fromkeys(LABELS, 0), "neither": 3})) == ["learnt"]
+    assert algorithms.table(found).splitlines()[2] == (
         "| D = 3, full depth | 4 | 3 of 4 | 2 (0.21 to 0.94) | 0 (0.00 to 0.56) | 1 | 0 | 3 × 3 |"
     )
     assert set(found["algorithm_jumps_cost"]) == {f"{name} x_2" for name in names}
@@ -205,7 +204,7 @@ def test_what_begins_by_passing_on_depends_on_passes_alone_for_its_second_hop():
         "algorithm_jumps_cost": {f"{n} x_2": j for n, (j, _) in zip(names, costs, strict=True)},
         "algorithm_passes_cost": {f"{n} x_2": p for n, (_, p) in zip(names, costs, strict=True)},
     }
-    assert phases.begins_by_passing(found) == names[:1]
+    assert algorithms.begins_by_passing(found) == names[:1]
 
 
 def test_claims_are_of_the_cells_that_they_speak_of(labelled):
@@ -244,8 +243,8 @@ def test_figures_have_the_block_and_the_changes_beside_the_base(labelled, monkey
         "D=3,spare=1,full,adam,seed=0": "neither",
     }
     found = labelled(labels)
-    monkeypatch.setattr(phases, "algorithms", lambda runs: found)
-    drawn = phases.draw({"algorithms": {}})
+    monkeypatch.setattr(algorithms, "measured", lambda runs: found)
+    drawn = algorithms.draw({"algorithms": {}})
     block, changes = drawn["algorithms"][1], drawn["algorithms-changes"][1]
 
     def rows(figure):
@@ -260,9 +259,9 @@ def test_figures_have_the_block_and_the_changes_beside_the_base(labelled, monkey
 
 
 def test_a_trained_run_is_read_on_sequences_of_its_own(tmp_path):
-    config = GROUPS["algorithms"].plan("smoke")["D=2,spare=0,full,seed=0"]
+    config = runs_of("smoke")["D=2,spare=0,full,seed=0"]
     run = train(changed(config, {"training.steps": 2}), tmp_path / "run")
-    found = measures.algorithms({"D=2,spare=0,full,seed=0": run})
+    found = algorithms.measured({"D=2,spare=0,full,seed=0": run})
     assert found["algorithm_label"] == {"D=2,spare=0,full,seed=0": LABELS.index("neither")}
 
 
@@ -271,4 +270,4 @@ def test_the_table_in_the_docs_is_that_of_the_results():
     result = result_files.read("algorithms", "small", root / "results")
     page = (root / "docs" / "algorithms.md").read_text(encoding="utf-8")
     told = page.partition("<!-- cells -->\n")[2].partition("<!-- end -->")[0]
-    assert told == ("" if result is None else phases.table(result.measures))
+    assert told == ("" if result is None else algorithms.table(result.measures))

@@ -1,15 +1,17 @@
 from pathlib import Path
 
 import pytest
+from known import CLAIMS, EXPERIMENTS, GROUPS
 
 from headway.errors import HeadwayError
-from headway.papers import result_files
-from headway.papers.claims import Claim, Rule, Verdict, choosing_below, claims, read
-from headway.papers.experiments import EXPERIMENTS
-from headway.papers.groups import GROUPS, plan
+from headway.papers import paper, result_files, talk
+from headway.papers.claims import FRESH, Claim, Rule, Verdict, claims_beside, read
+from headway.papers.groups import plan
+from headway.papers.paper import FIGURES
+from headway.papers.paper.curricula import WAYS
+from headway.papers.paper.curricula import table as ways_of_asking
 from headway.papers.reproduce import judged
-from headway.papers.setups import WAYS
-from headway.papers.table import SIDE_BY_SIDE, markdown, ways_of_asking
+from headway.papers.table import SIDE_BY_SIDE, markdown
 from headway.papers.talk import MECHANISMS
 from headway.training.config import flat
 
@@ -103,17 +105,32 @@ def test_a_claim_that_lacks_something_is_told(text, said):
 
 
 def test_every_claim_is_of_a_figure_that_can_be_asked_for():
-    found = claims()
-    assert {one.figure for one in found} == set(EXPERIMENTS) | set(MECHANISMS)
-    for one in found:
+    assert {one.figure for one in CLAIMS} == set(EXPERIMENTS)
+    assert len({one.id for one in CLAIMS}) == len(CLAIMS)
+    for one in CLAIMS:
         assert set(one.why) == set(one.rules) - {"paper"}
         assert not set(one.why) & set(one.differs)
-    assert [one.id for one in claims("fig3")] == ["shared-information", "at-most-triples"]
+    found = [one.id for one in EXPERIMENTS["fig3"].claims]
+    assert found == ["shared-information", "at-most-triples"]
 
 
-@pytest.mark.parametrize(
-    ("document", "there"), [("paper", EXPERIMENTS), ("mechanisms", MECHANISMS)]
-)
+def test_no_claim_is_left_out_by_the_name_of_its_figure():
+    for module in (*paper.MODULES, *talk.MODULES):
+        file = Path(str(module.__file__)).with_suffix(".toml")
+        told = {one.id for each in module.EXPERIMENTS for one in each.claims}
+        assert told == {one.id for one in read(file.read_text(encoding="utf-8"))}
+
+
+def test_claims_that_cannot_be_read_name_their_file(tmp_path):
+    module = tmp_path / "own.py"
+    with pytest.raises(HeadwayError, match=r"own\.toml"):
+        claims_beside(str(module), "own")
+    module.with_suffix(".toml").write_text("[[claim", encoding="utf-8")
+    with pytest.raises(HeadwayError, match=r"own\.toml: it is no TOML"):
+        claims_beside(str(module), "own")
+
+
+@pytest.mark.parametrize(("document", "there"), [("paper", FIGURES), ("mechanisms", MECHANISMS)])
 def test_the_table_in_the_docs_is_that_of_the_results(document, there):
     root = Path(__file__).parents[2]
     rows, known = judged(there, SIDE_BY_SIDE, root / "results")
@@ -144,7 +161,7 @@ def test_a_way_of_asking_is_summed_up():
 
 def test_a_bar_in_a_claim_does_not_end_its_cell():
     for figure in ("factual-recall-dynamics", "khop-depth"):
-        rows = [{"small": Verdict(claim, "small", {})} for claim in claims(figure)]
+        rows = [{"small": Verdict(claim, "small", {})} for claim in EXPERIMENTS[figure].claims]
         for line in markdown(rows).splitlines()[2:]:
             assert line.replace("\\|", "").count("|") == 6
 
@@ -165,14 +182,15 @@ def seeds(configs) -> set[int]:
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
-    small, fresh = plan(name, "small").runs, plan(name, "fresh").runs
-    chose = seeds(small) | seeds(plan(name, "smoke").runs)
-    assert max(chose) < choosing_below() <= min(seeds(fresh))
+    group = GROUPS[name]
+    small, fresh = plan(group, "small").runs, plan(group, "fresh").runs
+    chose = seeds(small) | seeds(plan(group, "smoke").runs)
+    assert max(chose) < FRESH <= min(seeds(fresh))
     assert len(fresh) == len(small)
     for (name_small, config), (name_fresh, renewed) in zip(
         small.items(), fresh.items(), strict=True
     ):
-        assert renewed.seed == config.seed + choosing_below()
+        assert renewed.seed == config.seed + FRESH
         assert name_fresh == name_small.replace(f"seed={config.seed}", f"seed={renewed.seed}")
         others = {field for field, value in flat(renewed).items() if value != flat(config)[field]}
-        assert others == set(GROUPS[name].seeded)
+        assert others == set(group.seeded)

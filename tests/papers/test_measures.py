@@ -3,8 +3,8 @@
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.papers.measures import printed as measures
-from headway.papers.measures import reading
+from headway.papers import reading
+from headway.papers.paper import information_flow, transformer_d, transformers_abc
 from headway.paths import Path
 
 PAIRS = {"s2←s1", "s4←s3", "s6←s5"}
@@ -28,20 +28,20 @@ def circuit(*layers: set[str]) -> Circuit:
     ],
 )
 def test_the_first_head_joins_every_pair_or_does_not(first, joins):
-    assert measures._first_joins_pairs(circuit(set(), first, {"s0←s2"}), 3) is joins
+    assert transformers_abc._first_joins_pairs(circuit(set(), first, {"s0←s2"}), 3) is joins
 
 
 def test_a_circuit_without_useful_heads_has_nothing_first_or_beyond():
     empty = circuit(set(), set())
-    assert measures._first_joins_pairs(empty, 3) is False
-    assert measures._beyond_first(empty) == []
+    assert transformers_abc._first_joins_pairs(empty, 3) is False
+    assert transformers_abc._beyond_first(empty) == []
 
 
 def test_beyond_the_first_head_layers_are_ranked():
     one = circuit(PAIRS, set(), {"s0←s2"}, {"s0←s4"})
     other = circuit(set(), PAIRS, {"s0←s2"}, set(), {"s0←s4"})
-    assert measures._beyond_first(one) == measures._beyond_first(other)
-    assert sorted(measures._beyond_first(one)) == [(1, "s0←s2"), (2, "s0←s4")]
+    assert transformers_abc._beyond_first(one) == transformers_abc._beyond_first(other)
+    assert sorted(transformers_abc._beyond_first(one)) == [(1, "s0←s2"), (2, "s0←s4")]
 
 
 CHAIN = circuit({"s2←s1", "s4←s3"}, {"s0←s2"}, {"s0←s4"})
@@ -63,16 +63,16 @@ def births(**steps: float | None) -> dict:
     ],
 )
 def test_induction_is_first_of_what_leads_from_pair_to_pair(born, first):
-    assert measures._induction_first(born) is first
+    assert transformer_d._induction_first(born) is first
 
 
 def test_the_query_looks_along_the_chain_in_order_or_not():
-    assert measures._looks_in_order(births(x1=200, x2=300)) is True
-    assert measures._looks_in_order(births(x1=300, x2=200)) is False
-    assert measures._looks_in_order(births(x1=300)) is None
+    assert transformer_d._looks_in_order(births(x1=200, x2=300)) is True
+    assert transformer_d._looks_in_order(births(x1=300, x2=200)) is False
+    assert transformer_d._looks_in_order(births(x1=300)) is None
     steps = {"L1.H0 s0←s2": 400.0, "L2.H0 s0←s3": 100.0, "L3.H0 s0←s4": 200.0}
     at_the_second_place = {Path.parse(path): step for path, step in steps.items()}
-    assert measures._looks_in_order(at_the_second_place) is True
+    assert transformer_d._looks_in_order(at_the_second_place) is True
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_query_looks_along_the_chain_in_order_or_not():
     [("s2←s1", False), ("s1←s2", False), ("s0←s1", True), ("s0←s2", True), ("s2←s3", True)],
 )
 def test_a_leap_leads_from_one_pair_to_another(relation, leaps):
-    assert measures._leaps(Path.of(0, 0, relation)) is leaps
+    assert transformer_d._leaps(Path.of(0, 0, relation)) is leaps
 
 
 def test_ranks_correlate():
@@ -89,10 +89,10 @@ def test_ranks_correlate():
 
 
 def test_theory_is_measured_exactly():
-    found = measures.theorem_1()
+    found = information_flow.theorem_1()
     assert len(found["minimum_minus_bound"]) == 128
     assert found["minimum_minus_bound"]["D=1, causal"] == 1.0  # 2 layers; the paper's bound is 1
     assert found["witness_heads_d3"] == {"D=3, 3 layers": 3.0}
-    shared = measures.shared_information()
+    shared = information_flow.shared_information()
     assert len(shared["neighbours_share"]) == 55
     assert max(shared["reach_growth"].values()) <= 3

@@ -1,10 +1,10 @@
 """The talk's mechanisms, from the command line."""
 
 import pytest
+from known import GROUPS
 
 from headway import cli
 from headway.papers import groups, result_files
-from headway.papers.claims import claims
 from headway.papers.talk import MECHANISMS
 from headway.papers.talk.induction import reading
 
@@ -27,7 +27,7 @@ def smoke(request, tmp_path_factory):
 
 def test_all_are_there():
     assert tuple(MECHANISMS) == NAMES
-    assert all(claims(name) for name in NAMES)
+    assert all(MECHANISMS[name].claims for name in NAMES)
 
 
 def test_everything_runs_is_drawn_and_measured(smoke):
@@ -37,7 +37,7 @@ def test_everything_runs_is_drawn_and_measured(smoke):
         result = result_files.read(name, "smoke", folder / "results")
         assert result is not None
         assert any(figure.startswith(name) for figure in figures), name
-        for claim in claims(name):
+        for claim in MECHANISMS[name].claims:
             assert claim.measure in result.measures, claim.id
 
 
@@ -51,11 +51,13 @@ def test_a_text_of_ones_own_is_used_and_told(tmp_path, monkeypatch):
     text = tmp_path / "own.txt"
     text.write_text("never odd or even, " * 50)
     monkeypatch.setenv("HEADWAY_CORPUS", str(text))
-    config = groups.plan("induction-one-layer", "small").runs["seed=0"]
+    config = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
     assert config.task.corpus == str(text)
-    assert groups.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == str(text)
+    assert groups.plan(GROUPS["induction-one-layer"], "smoke").runs["seed=0"].task.corpus == str(
+        text
+    )
     text.write_text("never odd or even; " * 50)
-    changed = groups.plan("induction-one-layer", "small").runs["seed=0"]
+    changed = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
     assert changed.task.sha256 != config.task.sha256
     assert MECHANISMS["noisy-recall"].texts("small") == ["text in own.txt"]
     assert not MECHANISMS["khop-depth"].texts("small")
@@ -78,9 +80,12 @@ def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, monkeypatch
     text.write_text("never odd or even, " * 50)
     cli.main([*given, "--dry-run"])
     with reading(str(text)):
-        config = groups.plan("induction-one-layer", "small").runs["seed=0"]
+        config = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
     assert config.task.corpus == str(text)
-    assert groups.plan("induction-one-layer", "smoke").runs["seed=0"].task.corpus == "synthetic"
+    assert (
+        groups.plan(GROUPS["induction-one-layer"], "smoke").runs["seed=0"].task.corpus
+        == "synthetic"
+    )
     with pytest.raises(SystemExit):
         cli.main([*given[:2], "--corpus", ""])
     assert "corpus = '' is not allowed" in capsys.readouterr().err

@@ -1,13 +1,12 @@
 import json
 
 import pytest
+from known import GROUPS
 
 from headway import cli
 from headway.errors import HeadwayError
-from headway.papers import groups, measures, reproduce, result_files
-from headway.papers.claims import claims
-from headway.papers.experiments import EXPERIMENTS
-from headway.papers.groups import GROUPS
+from headway.papers import groups, reproduce, result_files
+from headway.papers.paper import FIGURES
 from headway.training import FinalHop, Run, to_dict
 from headway.training.config import FORMAT
 
@@ -38,7 +37,7 @@ def contents(folder):
 
 
 def test_everything_runs_and_is_drawn(smoke):
-    for name in EXPERIMENTS:
+    for name in FIGURES:
         assert (smoke / "results" / "smoke" / f"{name}.json").exists()
     drawn = {path.name for path in (smoke / "figures").glob("*.svg")}
     assert {"theorem1.svg", "fig3.svg", "fig4.svg", "fig5-seed=1.svg", "fig6-seed=1.svg"} < drawn
@@ -49,7 +48,7 @@ def test_everything_runs_and_is_drawn(smoke):
 
 
 def test_every_claim_but_those_of_language_models_is_measured(smoke):
-    for claim in (claim for name in EXPERIMENTS for claim in claims(name)):
+    for claim in (claim for one in FIGURES.values() for claim in one.claims):
         result = result_files.read(claim.figure, "smoke", smoke / "results")
         if claim.figure == "fig2":
             assert "language models" in result.missing
@@ -66,7 +65,7 @@ def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
 
 def test_runs_of_another_scale_are_not_taken_for_done(smoke):
     with pytest.raises(HeadwayError, match="is there already with"):
-        groups.cost("abc", "small", smoke)
+        groups.cost(GROUPS["abc"], "small", smoke)
 
 
 def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
@@ -109,7 +108,7 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys):
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):
     """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
-    cost = {group: groups.cost(group, "paper", tmp_path) for group in GROUPS}
+    cost = {name: groups.cost(one, "paper", tmp_path) for name, one in GROUPS.items()}
     assert cost["ic"].operations + cost["non-ic"].operations == pytest.approx(125e15, rel=0.1)
     assert cost["abc"].operations / 3 == pytest.approx(1.2e15, rel=0.1)
     assert cost["d"].operations == pytest.approx(0.3e15, rel=0.1)
@@ -126,7 +125,7 @@ def test_the_paper_scale_is_as_printed():
 
 
 def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
-    fig6 = EXPERIMENTS["fig6"]
+    fig6 = FIGURES["fig6"]
     found, missing = reproduce.measured(fig6, "smoke", tmp_path)
     assert found == {}
     assert missing == "1 of 1 runs of d are not done"
@@ -187,7 +186,7 @@ def test_later_hops_cost_more_only_if_they_do(tmp_path):
         runs[folder.name] = Run.open(folder)
         hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (first, second, 0.9, 0.9), strict=True))
         runs[folder.name].append_metrics(evaluation(1, hops))
-    found = measures.by_layers(runs, {})
+    found = layers.by_layers(runs, {})
     assert found["ic_later_costs_more"] == {
         "x_1, x_2": pytest.approx(0.8 / 3),
         "x_2, x_3": pytest.approx(0.8 / 3),
@@ -196,7 +195,7 @@ def test_later_hops_cost_more_only_if_they_do(tmp_path):
     assert found["ic_rank_correlation"] == {"seed=0": pytest.approx(-1.0)}
     later = {"x_1": 0.9, "x_2": 0.1, "x_3": 0.9, "x_4": 0.9}
     runs["layers=2"].append_metrics(evaluation(200, later))
-    found = measures.by_layers(runs, {})
+    found = layers.by_layers(runs, {})
     assert found["ic_later_costs_more"]["x_1, x_2"] < 0
     assert found["ic_in_chain_order"]["layers=3"] == 1.0
 

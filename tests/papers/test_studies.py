@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+from known import GROUPS
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.papers.measures import reading, studies
-from headway.papers.setups import GROUPS, WAYS
+from headway.papers import reading
+from headway.papers.paper import circuits, curricula, depths, first_steps, lengths
+from headway.papers.paper.curricula import WAYS
 from headway.training import Run
 from headway.training.seeds import generator_for
 
@@ -44,13 +46,13 @@ def test_ways_of_asking_are_what_they_are_called():
         "by-layers": (last, [None] * 3, [None] * 3),
         "none": (last, [None] * 3, [None] * 3),
     }
-    for way, (answered, depths, hops) in expected.items():
+    for way, (answered, deep, hops) in expected.items():
         config = configs[f"{way},seed=0"]
         curriculum = config.training.curriculum
         assert curriculum.view(config.task).hops == answered, way
         taught = curriculum.taught(config.task)
         steps = (1, 300, 500)
-        assert [curriculum.depth_at(step, taught, 0) for step in steps] == depths, way
+        assert [curriculum.depth_at(step, taught, 0) for step in steps] == deep, way
         asked = [curriculum.hops_at(step, taught, 0) for step in steps]
         assert [one if one is None else list(one) for one in asked] == hops, way
     for way, answered in (("concatenated+mixture", every), ("mixture", last)):
@@ -73,7 +75,7 @@ def test_curricula_are_judged_by_the_answer(tmp_path):
         "none,seed=0": {100: {"x_3": 0.75}},
     }.items():
         runs[name] = written(tmp_path, "curricula", name, losses)
-    found = studies.curricula(runs)
+    found = curricula.measured(runs)
     assert found["curriculum_gap"] == {"seed=0": 0.3}
     assert found["curriculum_none"] == {"seed=0": 0.75}
     steps = {"gap x_1 seed=0": 75.0, "gap x_3 seed=0": pytest.approx(50 + 50 * 5 / 7)}
@@ -84,7 +86,7 @@ def test_what_a_mixture_learns_short_of_the_answer_is_told(tmp_path):
     name = "mixture,seed=0"
     run = written(tmp_path, "curricula", name, {100: {"x_3": 0.75}})
     run.save_checkpoint(0, run.new_model("cpu").state_dict())
-    found = studies.curricula({name: run})["curriculum_by_depth"]
+    found = curricula.measured({name: run})["curriculum_by_depth"]
     assert list(found) == [f"mixture D={depth} seed=0" for depth in (1, 2, 3)]
     draws = run.task.draw(512, generator_for("cpu", 0, "by depth"))
     for depth, loss in enumerate(found.values(), start=1):
@@ -101,7 +103,7 @@ def test_the_first_steps_are_kept_apart(tmp_path):
         "ic,seed=0": written(tmp_path, "first-steps", "ic,seed=0", {100: hops}),
         "non-ic,seed=0": written(tmp_path, "first-steps", "non-ic,seed=0", {100: {"x_2": 0.75}}),
     }
-    assert studies.first_steps(runs) == {
+    assert first_steps.measured(runs) == {
         "first_ic_loss": {"ic,seed=0": pytest.approx(0.03)},
         "first_non_ic_loss": {"non-ic,seed=0": 0.75},
     }
@@ -117,7 +119,7 @@ def test_layers_are_held_against_the_theory(tmp_path):
     runs = dict(
         [run(1, 1, 0), run(1, 2, 1), run(1, 6, 1, (100,)), run(2, 2, 1), run(2, 6, 2, (200,))]
     )
-    found = studies.depths_against_layers(runs)
+    found = depths.measured(runs)
     assert found["depths_beyond"] == {
         "depth=1,layers=1,seed=0": 0,
         "depth=1,layers=2,seed=0": 0,
@@ -135,7 +137,7 @@ def test_layers_are_held_against_the_theory(tmp_path):
 def test_more_hops_than_allowed_would_be_seen(tmp_path):
     name = "depth=2,layers=2,seed=0"
     runs = {name: written(tmp_path, "depths", name, {10: {"x_1": 0.01, "x_2": 0.01}})}
-    assert studies.depths_against_layers(runs)["depths_beyond"] == {name: 1}
+    assert depths.measured(runs)["depths_beyond"] == {name: 1}
 
 
 def test_growth_as_the_square_has_the_exponent_two(tmp_path):
@@ -145,7 +147,7 @@ def test_growth_as_the_square_has_the_exponent_two(tmp_path):
         halved = 2 * chains**2  # where the loss passes half of its plateau
         losses = {0: {"x_1": plateau}, 2 * halved: {"x_1": 0.0}}
         runs[name] = written(tmp_path, "lengths", name, losses)
-    found = studies.lengths(runs)
+    found = lengths.measured(runs)
     assert found["lengths_steps"]["chains=4,seed=1"] == pytest.approx(32)
     assert found["lengths_exponent"] == {"seed=1": pytest.approx(2)}
 
@@ -160,8 +162,8 @@ def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
     one = circuit({"s2←s1"}, set(), {"s0←s2"})
     same = circuit(set(), {"s2←s1"}, {"s0←s2"})
     other = circuit({"s0←s2"}, {"s2←s1"})
-    assert studies._own({"a": one, "b": same, "c": other}) == {"a": 0, "b": 0, "c": 1}
-    assert studies._own({"a": one}) == {}
+    assert circuits._own({"a": one, "b": same, "c": other}) == {"a": 0, "b": 0, "c": 1}
+    assert circuits._own({"a": one}) == {}
 
 
 def test_equal_numbers_share_their_rank():

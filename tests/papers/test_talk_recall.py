@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from headway.changes import changed
-from headway.papers.claims import SCALES, claims
-from headway.papers.talk import recall
+from headway.papers.talk import MECHANISMS, recall
 from headway.papers.talk.measures import capacity
 from headway.papers.talk.measures import recall as measures
 from headway.papers.talk.measures.recall import Losses, Stage
@@ -47,7 +46,7 @@ def test_what_depends_on_the_subject_is_told(tmp_path):
     late = measures.indifference(run, steps[-1])
     assert late > 0.1  # by then it has begun to say what depends on the subject
     measured = measures.dynamics({"recall-dynamics": {"seed=0": run}})
-    assert {claim.measure for claim in claims("factual-recall-dynamics")} <= measured.keys()
+    assert {claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims} <= measured.keys()
     drawn = recall.EXPERIMENTS[1].draw({"recall-dynamics": {"seed=0": run}})
     assert list(drawn) == ["factual-recall-dynamics"]
 
@@ -118,7 +117,7 @@ def test_a_loss_is_halved_between_checkpoints():
     assert measures.halved([0, 10], [2.0, 1.5]) is None
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
 def test_series_grow_in_parameters_and_in_facts(scale):
     for plan in (recall.attention_only, recall.with_mlp, recall.traded):
         runs = plan(scale)
@@ -170,8 +169,8 @@ def test_capacities_are_measured_and_drawn(tmp_path):
     assert missing == {}
     assert list(found.values()) == pytest.approx([4**0.02] * 3)
     assert len(sizes) == 3
-    groups = {group.name: runs for group in recall.GROUPS[:3]}
+    groups = {group.name: runs for group in recall.EXPERIMENTS[0].groups}
     measured = measures.capacity(groups)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
-    assert {claim.measure for claim in claims("factual-recall")} <= measured.keys()
+    assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()
     assert "factual-recall" in recall.EXPERIMENTS[0].draw(groups)

@@ -7,14 +7,19 @@ import statistics
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
+from headway.reading import read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
 """Seconds, to see that all works; minutes a run; these with seeds by which nothing was chosen; as
 printed."""
+
+FRESH = 10_000
+"""Settings and rules were chosen by runs with seeds below this. `fresh` judges by seeds from it on:
+those of `small`, with this added."""
 
 
 def setting(scale: str) -> str:
@@ -87,8 +92,8 @@ class Claim:
 
     Attributes:
         id: its name.
-        figure: of the paper, or appendix, or a mechanism of the talk: what `headway reproduce`,
-            or `headway mechanism`, is asked for.
+        figure: the name of the experiment: a figure of the paper, an appendix, a study, a mechanism
+            of the talk, or a user's own.
         section: of the paper, or of whatever the talk reports.
         claim: in words.
         paper: the published value, or what is to be expected, in words.
@@ -160,38 +165,45 @@ Judged = Mapping[str, Verdict]
 """The verdicts on one claim, by scale."""
 
 
-def claims(figure: str | None = None) -> list[Claim]:
-    """All claims in the order of the paper, then the talk's, or those of one figure."""
-    return [claim for claim in _all() if figure in (None, claim.figure)]
+def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
+    """The claims of an experiment, from the .toml beside the module that it is in.
 
+    There is one table a claim, `[[claim]]`, with the fields of `Claim`; `figure` is the experiment
+    and `rule` that of the paper's words. Where a scale judges by another rule, `[claim.SCALE]` has
+    that as `rule`, and the reason as `why`. Where its runs are so different from the paper's that
+    neither verdict would say anything of the claim, it has the difference as `differs`.
 
-def choosing_below() -> int:
-    """Settings and rules were chosen by seeds below this; those of scale `fresh` begin here."""
-    return tomllib.loads(_text())["seeds"]["choosing_below"]
+    Args:
+        file: of the module: its `__file__`.
+        experiment: its name.
+
+    Raises:
+        HeadwayError: if there is no such file, or a claim in it is wrong, see `read`.
+    """
+    path = Path(file).with_suffix(".toml")
+    try:
+        found = _in_file(path)
+    except HeadwayError as error:
+        raise HeadwayError(f"{path}: {error}") from None
+    return tuple(claim for claim in found if claim.figure == experiment)
 
 
 @functools.cache
-def _all() -> tuple[Claim, ...]:
-    return tuple(read(_text()))
-
-
-@functools.cache
-def _text() -> str:
-    """Of all files of claims, the paper's first."""
-    here = resources.files("headway.papers")
-    talk = sorted((f for f in here.joinpath("talk").iterdir()), key=lambda file: file.name)
-    files = [here.joinpath("claims.toml"), *(f for f in talk if f.name.endswith(".toml"))]
-    return "".join(file.read_text(encoding="utf-8") for file in files)
+def _in_file(path: Path) -> list[Claim]:
+    return read(read_bytes(path).decode())
 
 
 def read(text: str) -> list[Claim]:
     """The claims in a TOML text.
 
     Raises:
-        HeadwayError: if one lacks a field, has an unknown one or a rule that is none, or two have
-            one name.
+        HeadwayError: if it is no TOML, a claim lacks a field, has an unknown one or a rule that is
+            none, or two have one name.
     """
-    found = [_claim(entry) for entry in tomllib.loads(text).get("claim", [])]
+    try:
+        found = [_claim(entry) for entry in tomllib.loads(text).get("claim", [])]
+    except tomllib.TOMLDecodeError as error:
+        raise HeadwayError(f"it is no TOML: {error}") from None
     names = [claim.id for claim in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     require(not twice, "claims: id", twice, "different for every claim")

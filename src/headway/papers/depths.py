@@ -8,7 +8,7 @@ from typing import Any
 from headway.bases import Base
 from headway.changes import changed, whole_names
 from headway.errors import require
-from headway.papers.measures.reading import task_of
+from headway.papers.reading import task_of
 from headway.sweeps import Plan
 from headway.sweeps.plan import Cell as GridCell
 from headway.sweeps.plan import cells as crossed

@@ -1,32 +1,68 @@
-"""An experiment, as data: which runs it takes, what is measured, what is drawn."""
+"""An experiment, as data: which runs it takes, what is measured, what is drawn, what is claimed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headway.papers.claims import Measures
-from headway.papers.drawings import Drawn
+from headway.circuits.discovery import THRESHOLD
+from headway.papers.claims import Claim, Measures
+from headway.training import Run, RunConfig
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Configs = dict[str, RunConfig]
+"""What runs are made of, by their names."""
+Runs = Mapping[str, Run]
+"""The runs of one group that are done, by name."""
+GroupRuns = Mapping[str, Runs]
+"""The runs that are done, by group and name."""
+Drawn = dict[str, tuple[str, "Figure"]]
+"""Title and figure, by the name of its file."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that belong together.
+
+    Attributes:
+        name: of the folder that they lie in.
+        about: what they are, in a few words.
+        plan: the config of every run by name, at a scale.
+        taken_apart: whether their circuits are found and dated.
+        threshold: the loss that circuits are to stay below, if so.
+        seeded: the fields of a config that are its seed, or one of its own.
+    """
+
+    name: str
+    about: str
+    plan: Callable[[str], Configs]
+    taken_apart: bool = False
+    threshold: float = THRESHOLD
+    seeded: tuple[str, ...] = ("seed",)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure of the paper, one study, or one mechanism of the talk.
+    """One figure of the paper, one study, one mechanism of the talk, or a user's own.
 
     Attributes:
         name: what `headway reproduce`, or `headway mechanism`, calls it.
         title: what it shows.
-        groups: the runs it takes (see `setups`).
+        groups: the runs it takes.
         measure: the numbers that its claims are judged by, from its runs by group and name, or
             from answers by model.
         draw: its figures, from the same.
-        asks: whether it asks language models (see `asking`).
+        claims: made of what is measured.
+        asks: whether it asks language models (see `paper.language_models`).
         texts: in words, the texts that its sequences are drawn from, at a scale.
     """
 
     name: str
     title: str
-    groups: Sequence[str]
+    groups: Sequence[Group]
     measure: Callable[[Any], Measures]
     draw: Callable[[Any], Drawn]
+    claims: Sequence[Claim]
     asks: bool = False
     texts: Callable[[str], Sequence[str]] = lambda _: ()

@@ -6,18 +6,14 @@ from pathlib import Path
 
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
-from headway.papers import setups, talk
 from headway.papers.claims import SCALES
-from headway.papers.setups import Configs
-from headway.papers.setups.group import fresh
+from headway.papers.experiment import Configs, Group
+from headway.papers.scales import fresh
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
 from headway.training import Run, RunConfig
 from headway.training.files import is_there
-
-GROUPS = setups.GROUPS | talk.GROUPS
-"""All runs that there are to train, the paper's and the talk's."""
 
 PER_WEIGHT = 6
 """Floating-point operations a weight and position in a training step: 2 forward, 4 backward."""
@@ -62,23 +58,23 @@ class Cost:
         return (self.operations / GPU + self.steps * LEAST) / 3600
 
 
-def plan(group: str, scale: str) -> Plan:
+def plan(group: Group, scale: str) -> Plan:
     """The runs of a group at a scale.
 
     Raises:
         HeadwayError: if there is no such scale.
     """
     require(scale in SCALES, "scale", scale, "one of " + ", ".join(SCALES))
-    one = GROUPS[group]
-    return Plan(f"{group}-{scale}", fresh(one) if scale == "fresh" else one.plan(scale))
+    runs = fresh(group) if scale == "fresh" else group.plan(scale)
+    return Plan(f"{group.name}-{scale}", runs)
 
 
-def cost(group: str, scale: str, folder: Path) -> Cost:
+def cost(group: Group, scale: str, folder: Path) -> Cost:
     """What a group takes, and how much of it is done in a folder."""
     configs = plan(group, scale).runs
-    left = {name: c for name, c in configs.items() if _ended(folder / group / name, c) is None}
+    left = {name: c for name, c in configs.items() if _ended(folder / group.name / name, c) is None}
     return Cost(
-        group,
+        group.name,
         len(configs),
         len(configs) - len(left),
         sum(c.training.steps for c in left.values()),
@@ -88,7 +84,7 @@ def cost(group: str, scale: str, folder: Path) -> Cost:
 
 
 def take_apart(
-    group: str, scale: str, folder: Path, watch: Callable[[str, str], None] | None = None
+    group: Group, scale: str, folder: Path, watch: Callable[[str, str], None] | None = None
 ) -> None:
     """Finds and dates the circuits of a group's runs that are done, where that is not done yet.
 
@@ -100,7 +96,7 @@ def take_apart(
         folder: of all groups.
         watch: told of every run what is done with it.
     """
-    if not GROUPS[group].taken_apart:
+    if not group.taken_apart:
         return
     for name, run in finished(group, scale, folder).items():
         if run.read("emergence.json") is not None:
@@ -109,7 +105,7 @@ def take_apart(
             watch(name, "finding and dating its circuit")
         try:
             known = run.read("circuit.json") is not None
-            threshold = GROUPS[group].threshold
+            threshold = group.threshold
             found = saved_discovery(run) if known else discover(run, threshold=threshold)
             emergence(run, found)
         except HeadwayError as error:
@@ -117,30 +113,30 @@ def take_apart(
                 watch(name, str(error))
 
 
-def finished(group: str, scale: str, folder: Path) -> dict[str, Run]:
+def finished(group: Group, scale: str, folder: Path) -> dict[str, Run]:
     """The runs of a group that are done, by name."""
-    places = {name: (folder / group / name, c) for name, c in plan(group, scale).runs.items()}
+    places = {name: (folder / group.name / name, c) for name, c in plan(group, scale).runs.items()}
     done = [name for name, (place, config) in places.items() if _ended(place, config) == "done"]
     return {name: Run.open(places[name][0]) for name in done}
 
 
-def left_out(group: str, configs: Configs, folder: Path) -> list[str]:
+def left_out(group: Group, configs: Configs, folder: Path) -> list[str]:
     """What of a group's runs cannot be measured, and why."""
     ended = {name: _ended(folder / name, config) for name, config in configs.items()}
     gaps = []
     undone = [name for name, status in ended.items() if status is None]
     if undone:
-        gaps.append(f"{len(undone)} of {len(configs)} runs of {group} are not done")
+        gaps.append(f"{len(undone)} of {len(configs)} runs of {group.name} are not done")
     for name, status in ended.items():
         if status == "failed":
             outcome = Run.open(folder / name).outcome() or {}
             message = str(outcome.get("message")).replace(f" in {folder / name}", "")
-            gaps.append(f"{group}/{name} failed: {message}")
-    if GROUPS[group].taken_apart:
+            gaps.append(f"{group.name}/{name} failed: {message}")
+    if group.taken_apart:
         done = [name for name, status in ended.items() if status == "done"]
         without = [n for n in done if not is_there(folder / n / "emergence.json")]
         if without:
-            gaps.append(f"no circuit was found in {', '.join(without)} of {group}")
+            gaps.append(f"no circuit was found in {', '.join(without)} of {group.name}")
     return gaps
 
 

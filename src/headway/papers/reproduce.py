@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import require
-from headway.papers import asking
-from headway.papers.claims import Judged, Measures, Verdict, claims
-from headway.papers.experiment import Experiment
+from headway.papers.claims import Judged, Measures, Verdict
+from headway.papers.experiment import Experiment, Group
 from headway.papers.groups import finished, left_out, plan
+from headway.papers.paper import language_models
 from headway.papers.result_files import Result, read, require_writable
 
 
@@ -40,9 +40,9 @@ def listed(known: Mapping[str, Experiment]) -> str:
     return "one of " + ", ".join([*known, "all"])
 
 
-def groups_of(experiments: Iterable[Experiment]) -> list[str]:
+def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
     """The groups of runs that experiments take, each once."""
-    return list(dict.fromkeys(name for one in experiments for name in one.groups))
+    return list({group.name: group for one in experiments for group in one.groups}.values())
 
 
 def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:
@@ -65,20 +65,19 @@ def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str
         HeadwayError: if a file is corrupted.
     """
     if experiment.asks:
-        answers, gaps = asking.gathered(scale, folder / "asked")
+        answers, gaps = language_models.gathered(scale, folder / "asked")
         return answers or None, gaps
     runs, gaps = {}, []
     for group in experiment.groups:
-        runs[group] = finished(group, scale, folder)
-        gaps += left_out(group, plan(group, scale).runs, folder / group)
+        runs[group.name] = finished(group, scale, folder)
+        gaps += left_out(group, plan(group, scale).runs, folder / group.name)
     return (None if runs and not any(runs.values()) else runs), "; ".join(gaps)
 
 
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
     """The experiment's claims, judged."""
     return [
-        Verdict(claim, scale, found.get(claim.measure, {}), missing)
-        for claim in claims(experiment.name)
+        Verdict(claim, scale, found.get(claim.measure, {}), missing) for claim in experiment.claims
     ]
 
 

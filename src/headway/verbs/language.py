@@ -91,7 +91,7 @@ def ask(
     from headway.language.accuracy import cells
     from headway.language.asking import Asked, summary
     from headway.language.formulations import places
-    from headway.papers.asking import answer, curves
+    from headway.papers.paper.language_models import answer, curves
     from headway.report.figures import save_figure
     from headway.report.figures.accuracy_plot import draw_accuracy
     from headway.training.files import write_json

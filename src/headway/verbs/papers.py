@@ -1,7 +1,7 @@
 """Verbs that reproduce what the papers report."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,12 +12,15 @@ from headway.arguments import Flag, continued_by
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
+    from headway.papers.claims import Verdict
     from headway.papers.experiment import Experiment
+
+Scale = Literal["smoke", "small", "fresh", "paper"]
 
 
 def reproduce(
     figures: Positional[tuple[str, ...]] = (),
-    scale: Literal["smoke", "small", "fresh", "paper"] = "small",
+    scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
@@ -29,23 +32,24 @@ def reproduce(
 
     Args:
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
-            depths, curricula, circuits, lengths, algorithms; or all.
+            depths, curricula, circuits, lengths, algorithms; or all. Or a Python file of
+            experiments of one's own, with their names or all behind it.
         scale: seconds; minutes a run on two cores; the same on seeds by which no setting and no
             rule was chosen; or as printed.
-        folder: of all runs; none means runs/paper-SCALE.
+        folder: of all runs; none means runs/paper-SCALE, or runs/FILE-SCALE.
         workers: runs side by side; none means as many as there are cores for.
         results: where to write the measures; none means results/ in the folder.
         dry_run: only say what it would cost.
     """
-    from headway.papers.experiments import EXPERIMENTS
-
+    document = figures[0] if figures and figures[0].endswith(".py") else "paper"
+    names = figures if document == "paper" else figures[1:] or ("all",)
     options = Options(scale, folder, workers, results, dry_run)
-    _run("reproduce", figures, EXPERIMENTS, options, "figure", "paper")
+    Reproduction("reproduce", document, "figure", options).run(names)
 
 
 def mechanism(
     names: Positional[tuple[str, ...]] = (),
-    scale: Literal["smoke", "small", "fresh", "paper"] = "small",
+    scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
@@ -69,19 +73,18 @@ def mechanism(
             the extra `plays`) or synthetic; none means what the environment variable HEADWAY_CORPUS
             names, else plays if they are installed and the scale is not smoke, else synthetic.
     """
-    from headway.papers.talk import MECHANISMS
     from headway.papers.talk.induction import CORPUS, reading
 
     with reading(corpus):
         options = Options(scale, folder, workers, results, dry_run, os.environ.get(CORPUS))
-        _run("mechanism", names, MECHANISMS, options, "mechanism", "talk")
+        Reproduction("mechanism", "talk", "mechanism", options).run(names)
 
 
 @dataclass(frozen=True)
 class Options:
     """How to run experiments; see `reproduce`."""
 
-    scale: Literal["smoke", "small", "fresh", "paper"]
+    scale: Scale
     folder: Path | None
     workers: int | None
     results: Path | None
@@ -89,101 +92,139 @@ class Options:
     corpus: str | None = None
 
 
-def _run(
-    verb: str,
-    names: tuple[str, ...],
-    there: "Mapping[str, Experiment]",
-    options: Options,
-    what: str,
-    document: str,
-) -> None:
+@dataclass(frozen=True)
+class Reproduction:
     """Runs experiments, draws them and judges their claims.
 
-    Args:
+    Attributes:
         verb: that was called.
-        names: of the experiments.
-        there: all that there are, by name.
-        options: how to run them.
+        document: that they are of: `paper`, `talk`, or a Python file.
         what: an experiment is called.
-        document: that they are of.
+        options: how to run them.
     """
-    from headway import sweeps, terminal
-    from headway.language.asking import answered
-    from headway.papers import groups, result_files
-    from headway.papers import reproduce as paper
-    from headway.papers.asking import answer, askable
-    from headway.papers.claims import setting
 
-    if not names:
-        raise HeadwayError(f"Missing from headway {verb}: {what.upper()}, {paper.listed(there)}")
-    scale = options.scale
-    experiments = paper.chosen(names, there, what, scale)
-    place = options.folder or Path("runs") / f"{document}-{scale}"
-    engine = sweeps.LocalEngine(options.workers)
-    needed = paper.groups_of(experiments)
-    asked = askable(scale) if any(one.asks for one in experiments) else {}
-    terminal.print_costs([groups.cost(group, scale, place) for group in needed])
-    for name, question in asked.items():
-        known = len(answered(question, place / "asked" / name))
-        terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
-    if not needed:
-        terminal.say("nothing to train")
-    if options.dry_run:
-        return
-    kept = options.results or place / "results"
-    result_files.require_writable(kept)
-    with continued_by(verb, names, vars(options)), engine:
-        for group in needed:
-            planned = groups.plan(group, scale)
-            terminal.say(f"{group}: {groups.GROUPS[group].about}")
-            with terminal.following() as watch:
-                sweeps.sweep(planned, place / group, engine, watch=watch)
-            groups.take_apart(group, scale, place, lambda run, what: terminal.say(f"{run}: {what}"))
-        for name, question in asked.items():
+    verb: str
+    document: str
+    what: str
+    options: Options
+
+    @property
+    def place(self) -> Path:
+        """The folder of all runs."""
+        stem = Path(self.document).stem
+        return self.options.folder or Path("runs") / f"{stem}-{self.options.scale}"
+
+    def run(self, names: Sequence[str]) -> None:
+        """All of it, for experiments of some names."""
+        from headway import terminal
+        from headway.papers import reproduce as paper
+        from headway.papers import result_files
+        from headway.papers.documents import experiments_of
+
+        options, there = self.options, experiments_of(self.document)
+        if not names:
+            known = paper.listed(there)
+            raise HeadwayError(f"Missing from headway {self.verb}: {self.what.upper()}, {known}")
+        experiments = paper.chosen(names, there, self.what, options.scale)
+        self._tell_costs(experiments)
+        if options.dry_run:
+            return
+        kept = options.results or self.place / "results"
+        result_files.require_writable(kept)
+        own = () if self.document in ("paper", "talk") else (self.document,)
+        with continued_by(self.verb, (*own, *names), vars(options)):
+            self._train(experiments)
+            verdicts = [one for each in experiments for one in self._judge(each, kept)]
+        terminal.print_verdicts([{options.scale: verdict} for verdict in verdicts])
+        if options.scale == "smoke":
+            terminal.say("smoke shows that everything works; its models are too small to judge by")
+        document = "" if self.document == "paper" else f" --document {self.document}"
+        shown = f"headway claims --scale {options.scale} --results {kept}{document}"
+        terminal.say(f"to see this again: {shown}")
+
+    def _tell_costs(self, experiments: "Sequence[Experiment]") -> None:
+        from headway import terminal
+        from headway.language.asking import answered
+        from headway.papers import groups
+        from headway.papers import reproduce as paper
+
+        needed = paper.groups_of(experiments)
+        terminal.print_costs([groups.cost(one, self.options.scale, self.place) for one in needed])
+        for name, question in self._asked(experiments).items():
+            known = len(answered(question, self.place / "asked" / name))
+            terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
+        if not needed:
+            terminal.say("nothing to train")
+
+    def _asked(self, experiments: "Sequence[Experiment]"):
+        """Who is asked what, by name."""
+        from headway.papers.paper.language_models import askable
+
+        return askable(self.options.scale) if any(one.asks for one in experiments) else {}
+
+    def _train(self, experiments: "Sequence[Experiment]") -> None:
+        """Trains what is not trained, takes it apart, and asks what is not answered."""
+        from headway import sweeps, terminal
+        from headway.papers import groups
+        from headway.papers import reproduce as paper
+        from headway.papers.paper.language_models import answer
+
+        scale, place = self.options.scale, self.place
+        with sweeps.LocalEngine(self.options.workers) as engine:
+            for group in paper.groups_of(experiments):
+                terminal.say(f"{group.name}: {group.about}")
+                planned = groups.plan(group, scale)
+                with terminal.following() as watch:
+                    sweeps.sweep(planned, place / group.name, engine, watch=watch)
+                groups.take_apart(
+                    group, scale, place, lambda run, what: terminal.say(f"{run}: {what}")
+                )
+        for name, question in self._asked(experiments).items():
             with terminal.asking() as watch:
                 answer(question, place / "asked" / name, watch, say=terminal.say)
-        verdicts = []
-        for experiment in experiments:
-            found, missing = paper.measured(experiment, scale, place)
-            verdicts += paper.verdicts(experiment, scale, found, missing)
-            for drawn in paper.draw(experiment, scale, place):
-                terminal.say(f"drawn in {drawn}")
-            result_files.write(experiment, scale, found, missing, kept)
-            for text in experiment.texts(setting(scale)):
-                terminal.say(f"{experiment.name}: drawn from {text}")
-    terminal.print_verdicts([{scale: verdict} for verdict in verdicts])
-    if scale == "smoke" and groups:
-        terminal.say("smoke shows that everything works; its models are too small to judge by")
-    talk = " --document talk" if document == "talk" else ""
-    terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{talk}")
+
+    def _judge(self, experiment: "Experiment", kept: Path) -> "list[Verdict]":
+        """Measures an experiment, writes that down, and draws it."""
+        from headway import terminal
+        from headway.papers import reproduce as paper
+        from headway.papers import result_files
+        from headway.papers.claims import setting
+
+        scale = self.options.scale
+        found, missing = paper.measured(experiment, scale, self.place)
+        for drawn in paper.draw(experiment, scale, self.place):
+            terminal.say(f"drawn in {drawn}")
+        result_files.write(experiment, scale, found, missing, kept)
+        for text in experiment.texts(setting(scale)):
+            terminal.say(f"{experiment.name}: drawn from {text}")
+        return paper.verdicts(experiment, scale, found, missing)
 
 
 def claims(
-    scale: Literal["smoke", "small", "fresh", "paper"] | None = None,
+    scale: Scale | None = None,
     results: Path | None = None,
     file: Path | None = None,
-    document: Literal["paper", "talk"] = "paper",
+    document: str = "paper",
 ) -> None:
-    """Every claim of the paper, or the talk, with the verdict of the results measured last.
+    """Every claim of a document, with the verdict of the results measured last.
 
     Args:
         scale: of the results; none means small, fresh seeds and as printed, side by side.
         results: where they lie; none means those that come with headway.
         file: where to write the table too, as Markdown.
-        document: the paper, or the talk.
+        document: paper, talk, or a Python file of experiments of one's own.
     """
     from headway import terminal
     from headway.papers import reproduce as paper
     from headway.papers import result_files
-    from headway.papers.experiments import EXPERIMENTS
+    from headway.papers.documents import experiments_of
     from headway.papers.table import SIDE_BY_SIDE, markdown
-    from headway.papers.talk import MECHANISMS
     from headway.training.files import write_whole
 
     if file is not None:
         terminal.require_file(file, (".md",))
-    there = EXPERIMENTS if document == "paper" else MECHANISMS
     scales = SIDE_BY_SIDE if scale is None else (scale,)
+    there = experiments_of(document)
     rows, known = paper.judged(there, scales, results or result_files.shipped_results())
     terminal.print_verdicts(rows, known)
     if file is not None:

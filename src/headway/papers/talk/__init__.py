@@ -5,6 +5,5 @@ from headway.papers.talk import composition, induction, khop, memories, noise, r
 MODULES = (memories, recall, induction, three_steps, noise, khop, composition)
 
 MECHANISMS = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
-GROUPS = {group.name: group for module in MODULES for group in module.GROUPS}
 
-__all__ = ["GROUPS", "MECHANISMS"]
+__all__ = ["MECHANISMS"]

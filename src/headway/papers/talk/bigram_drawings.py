@@ -1,7 +1,6 @@
 """The figures of in-context bigrams, drawn from runs."""
 
-from headway.papers.drawings import Drawn, GroupRuns
-from headway.papers.measures.reading import Runs
+from headway.papers.experiment import Drawn, GroupRuns, Runs
 from headway.papers.talk.measures import noise
 from headway.papers.talk.measures.probes import PROBES, histories
 

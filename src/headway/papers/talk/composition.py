@@ -6,8 +6,8 @@ Trained as the recipe `composition` trains: at every place of every sequence.
 from dataclasses import dataclass
 
 from headway.changes import changed
-from headway.papers.experiment import Experiment
-from headway.papers.setups.group import Configs, Group
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
 from headway.papers.talk import composition_drawings as drawings
 from headway.papers.talk.measures import composition as measures
 from headway.training import RunConfig
@@ -82,16 +82,16 @@ EXPERIMENTS = (
     Experiment(
         "khop-curriculum",
         "k-fold composition asked for alone, for all k at once, or one after the other",
-        ("khop-curriculum",),
+        (
+            Group(
+                "khop-curriculum",
+                "k-fold composition, by what is asked",
+                curricula,
+                seeded=("seed", "task.hidden"),
+            ),
+        ),
         lambda runs: measures.curricula(runs["khop-curriculum"]),
         drawings.curricula,
-    ),
-)
-GROUPS = (
-    Group(
-        "khop-curriculum",
-        "k-fold composition, by what is asked",
-        curricula,
-        seeded=("seed", "task.hidden"),
+        claims_beside(__file__, "khop-curriculum"),
     ),
 )

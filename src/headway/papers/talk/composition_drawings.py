@@ -1,6 +1,6 @@
 """The figures of k-fold composition."""
 
-from headway.papers.drawings import Drawn, GroupRuns
+from headway.papers.experiment import Drawn, GroupRuns
 from headway.papers.talk.measures.composition import Way, asked, learnt, problem, way_of
 from headway.training import Run
 

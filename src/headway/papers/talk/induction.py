@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from headway.errors import require
 from headway.models import TransformerConfig
-from headway.papers.experiment import Experiment
-from headway.papers.measures.reading import task_of
-from headway.papers.setups.group import Configs, Group
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
+from headway.papers.reading import task_of
 from headway.papers.talk import bigram_drawings as drawings
 from headway.papers.talk.measures import bigrams as measures
 from headway.tasks import Bigrams
@@ -163,21 +163,21 @@ EXPERIMENTS = (
     Experiment(
         "induction",
         "induction heads: two layers against one, and the order in which they are learnt",
-        ("induction-one-layer", "induction-two-layers", "induction-joint", "induction-stages"),
+        (
+            Group("induction-one-layer", "ordinary transformers of one layer", one_layer),
+            Group(
+                "induction-two-layers",
+                "ordinary transformers of two layers",
+                two_layers,
+                taken_apart=True,
+                threshold=0.2,
+            ),
+            Group("induction-joint", "the simplified model, trained jointly", joint),
+            Group("induction-stages", "the simplified model, one weight after the other", stages),
+        ),
         measures.induction,
         drawings.induction,
+        claims_beside(__file__, "induction"),
         texts=lambda scale: texts_of(two_layers(scale)),
     ),
-)
-GROUPS = (
-    Group("induction-one-layer", "ordinary transformers of one layer", one_layer),
-    Group(
-        "induction-two-layers",
-        "ordinary transformers of two layers",
-        two_layers,
-        taken_apart=True,
-        threshold=0.2,
-    ),
-    Group("induction-joint", "the simplified model, trained jointly", joint),
-    Group("induction-stages", "the simplified model, one weight after the other", stages),
 )

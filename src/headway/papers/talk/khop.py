@@ -6,8 +6,9 @@ Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at eve
 from dataclasses import dataclass
 
 from headway.changes import changed
-from headway.papers.experiment import Experiment
-from headway.papers.setups.group import Configs, Group, crossed
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
+from headway.papers.scales import crossed
 from headway.papers.talk import khop_drawings as drawings
 from headway.papers.talk.measures import khop as measures
 from headway.training import RunConfig
@@ -77,9 +78,9 @@ EXPERIMENTS = (
     Experiment(
         "khop-depth",
         "k hops against the layers that solve them",
-        ("khop-depth",),
+        (Group("khop-depth", "all k at once, by layers", by_layers),),
         lambda runs: measures.by_layers(runs["khop-depth"]),
         drawings.by_layers,
+        claims_beside(__file__, "khop-depth"),
     ),
 )
-GROUPS = (Group("khop-depth", "all k at once, by layers", by_layers),)

@@ -1,6 +1,6 @@
 """The figure of the k-hop problem."""
 
-from headway.papers.drawings import Drawn, GroupRuns
+from headway.papers.experiment import Drawn, GroupRuns
 from headway.papers.talk.measures.khop import find_attention, hop_accuracies, needed
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from headway.models import TransformerConfig
-from headway.papers.experiment import Experiment
-from headway.papers.setups.group import Configs, Group
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
 from headway.papers.talk import memory_drawings as drawings
 from headway.papers.talk.measures import memories as measures
 from headway.papers.talk.measures.capacity import items_for
@@ -156,25 +156,25 @@ def _extended(config: RunConfig, factor: int) -> RunConfig:
     return replace(config, training=training)
 
 
-GROUPS = (
-    Group("memories-linear", "linear memories, by width and items", linear),
-    Group("memories-mlp", "memories in an MLP, by width, hidden width and items", with_mlp),
-    Group("memories-longer", "some of both, trained for longer", longer),
-    Group("memories-one-step", "one gradient step from zero, by width", one_step),
-)
 EXPERIMENTS = (
     Experiment(
         "associative-memory",
         "how many associations a linear map and an MLP keep (arXiv 2310.02984, 2412.06538)",
-        ("memories-linear", "memories-mlp", "memories-longer"),
+        (
+            Group("memories-linear", "linear memories, by width and items", linear),
+            Group("memories-mlp", "memories in an MLP, by width, hidden width and items", with_mlp),
+            Group("memories-longer", "some of both, trained for longer", longer),
+        ),
         measures.associative,
         drawings.associative,
+        claims_beside(__file__, "associative-memory"),
     ),
     Experiment(
         "gradient-memory",
         "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)",
-        ("memories-one-step",),
+        (Group("memories-one-step", "one gradient step from zero, by width", one_step),),
         measures.gradient,
         drawings.gradient,
+        claims_beside(__file__, "gradient-memory"),
     ),
 )

@@ -1,6 +1,6 @@
 """The figures of associative memories, drawn from runs."""
 
-from headway.papers.drawings import Drawn, GroupRuns
+from headway.papers.experiment import Drawn, GroupRuns
 from headway.papers.talk.measures import memories as measures
 
 

@@ -4,8 +4,8 @@ context tells by attention (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
 from dataclasses import replace
 
 from headway.models import TransformerConfig
-from headway.papers.experiment import Experiment
-from headway.papers.setups.group import Configs, Group
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
 from headway.papers.talk import bigram_drawings as drawings
 from headway.papers.talk.induction import bigrams, texts_of
 from headway.papers.talk.measures import noise as measures
@@ -67,10 +67,10 @@ EXPERIMENTS = (
     Experiment(
         "noisy-recall",
         "noise after a trigger: what the last MLP keeps, and what is left without it",
-        ("noisy-recall",),
+        (Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy),),
         measures.noisy_recall,
         drawings.noisy_recall,
+        claims_beside(__file__, "noisy-recall"),
         texts=lambda scale: texts_of(noisy(scale)),
     ),
 )
-GROUPS = (Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy),)

@@ -10,8 +10,8 @@ can live with. (The source drops it.)
 from collections.abc import Iterable, Sequence
 
 from headway.models import TransformerConfig
-from headway.papers.experiment import Experiment
-from headway.papers.setups.group import Configs, Group
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
 from headway.papers.talk import recall_drawings as drawings
 from headway.papers.talk.measures import recall as measures
 from headway.tasks import Recall
@@ -163,27 +163,29 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     )
 
 
-GROUPS = (
-    Group(
-        "recall-attention", "factual recall by attention alone, by shape and facts", attention_only
-    ),
-    Group("recall-mlp", "factual recall with an MLP, by shape and facts", with_mlp),
-    Group("recall-traded", "attention traded for MLP, by shape and facts", traded),
-    Group("recall-dynamics", "the order in which facts are learnt", dynamics),
-)
 EXPERIMENTS = (
     Experiment(
         "factual-recall",
         "how many facts attention and an MLP keep (arXiv 2412.06538)",
-        ("recall-attention", "recall-mlp", "recall-traded"),
+        (
+            Group(
+                "recall-attention",
+                "factual recall by attention alone, by shape and facts",
+                attention_only,
+            ),
+            Group("recall-mlp", "factual recall with an MLP, by shape and facts", with_mlp),
+            Group("recall-traded", "attention traded for MLP, by shape and facts", traded),
+        ),
         measures.capacity,
         drawings.capacity,
+        claims_beside(__file__, "factual-recall"),
     ),
     Experiment(
         "factual-recall-dynamics",
         "the relation is learnt before the subject (arXiv 2412.06538)",
-        ("recall-dynamics",),
+        (Group("recall-dynamics", "the order in which facts are learnt", dynamics),),
         measures.dynamics,
         drawings.dynamics,
+        claims_beside(__file__, "factual-recall-dynamics"),
     ),
 )

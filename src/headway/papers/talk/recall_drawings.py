@@ -2,8 +2,8 @@
 
 import math
 
-from headway.papers.drawings import Drawn, GroupRuns
-from headway.papers.measures.reading import task_of
+from headway.papers.experiment import Drawn, GroupRuns
+from headway.papers.reading import task_of
 from headway.papers.talk.measures import recall as measures
 from headway.tasks import Recall
 

@@ -9,8 +9,8 @@ before them. The third step should do the same one layer below, for the place be
 """
 
 from headway.models import TransformerConfig
-from headway.papers.experiment import Experiment
-from headway.papers.setups.group import Configs, Group
+from headway.papers.claims import claims_beside
+from headway.papers.experiment import Configs, Experiment, Group
 from headway.papers.talk import bigram_drawings as drawings
 from headway.papers.talk.induction import texts_of
 from headway.papers.talk.measures import bigrams as measures
@@ -65,10 +65,10 @@ EXPERIMENTS = (
     Experiment(
         "three-gradient-steps",
         "three steps of gradient descent, one a weight, towards an induction head",
-        ("three-gradient-steps",),
+        (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),),
         measures.three_steps,
         drawings.three_steps,
+        claims_beside(__file__, "three-gradient-steps"),
         texts=lambda scale: texts_of(three_steps(scale)),
     ),
 )
-GROUPS = (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from headway.circuits import saved_discovery
 from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs, accuracies, task_of
+from headway.papers.experiment import Runs
+from headway.papers.reading import accuracies, task_of
 from headway.papers.talk.measures.probes import (
     OUTPUT,
     PREVIOUS,

@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from headway.models import TransformerConfig
-from headway.papers.measures.reading import Runs, accuracies
+from headway.papers.experiment import Runs
+from headway.papers.reading import accuracies
 from headway.tasks import Batch
 from headway.training import Run
 

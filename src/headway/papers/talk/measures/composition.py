@@ -4,7 +4,8 @@ from typing import Literal
 
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs, accuracies, task_of
+from headway.papers.experiment import Runs
+from headway.papers.reading import accuracies, task_of
 from headway.tasks import Composition
 from headway.training import Run
 from headway.training.curriculum import Scheduled

@@ -9,7 +9,8 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.patterns import attention_along
 from headway.models import attention_patterns
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs, accuracies, task_of
+from headway.papers.experiment import Runs
+from headway.papers.reading import accuracies, task_of
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.training import Run
 from headway.training.data import held_out

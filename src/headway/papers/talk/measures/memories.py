@@ -9,7 +9,8 @@ from itertools import product
 import torch
 
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs, task_of
+from headway.papers.experiment import Runs
+from headway.papers.reading import task_of
 from headway.papers.talk import associative_memory as memory
 from headway.papers.talk.measures.capacity import (
     accuracy,

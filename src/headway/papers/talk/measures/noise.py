@@ -12,7 +12,8 @@ from headway.circuits.emergence import crossing
 from headway.language.truncation.low_rank import Cut, Truncation, matrices
 from headway.models import Transformer
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs, task_of
+from headway.papers.experiment import Runs
+from headway.papers.reading import task_of
 from headway.papers.talk.measures.bigrams import unseen
 from headway.tasks import IGNORE_INDEX, Batch, Bigrams
 from headway.training import Run

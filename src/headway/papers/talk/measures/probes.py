@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.models import Transformer
-from headway.papers.measures.reading import task_of
+from headway.papers.reading import task_of
 from headway.tasks import Bigrams
 from headway.training import Run
 

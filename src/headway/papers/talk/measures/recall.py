@@ -10,7 +10,8 @@ import torch
 
 from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
-from headway.papers.measures.reading import Runs, task_of
+from headway.papers.experiment import Runs
+from headway.papers.reading import task_of
 from headway.papers.talk.measures.capacity import (
     attention_parameters,
     capacities,

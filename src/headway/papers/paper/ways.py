@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headway.circuits.emergence import BIRTH
 from headway.models import Tap, Transformer
-from headway.papers.measures.reading import Runs
+from headway.papers.experiment import Runs
 from headway.paths import Relation
 from headway.tasks import Batch, Task
 from headway.training import evaluate

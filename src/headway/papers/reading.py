@@ -1,7 +1,7 @@
 """What several measures read off a run."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar, cast
 
 import numpy as np
@@ -14,10 +14,6 @@ from headway.training.losses import predictions
 
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
-
-Runs = Mapping[str, Run]
-"""The runs of one group that are done, by name."""
-
 
 Kind = TypeVar("Kind", bound=Task)
 
@@ -69,3 +65,9 @@ def least_heads(config: RunConfig) -> int | None:
     if flow is None or flow.minimum_layers(causal) is None:
         return None
     return witness(flow, causal).heads
+
+
+def minimum(run: Run) -> int | None:
+    """The least number of layers by information flow; none if no number is enough."""
+    flow = run.config.task.flow()
+    return None if flow is None else flow.minimum_layers(run.config.transformer.causal)

@@ -1,39 +1,17 @@
-"""Runs that belong together, planned for each of three scales, and with fresh seeds."""
+"""What the settings of several experiments are made of, and runs with fresh seeds."""
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headway.changes import changed
-from headway.circuits.discovery import THRESHOLD
-from headway.papers.claims import choosing_below
+from headway.papers.claims import FRESH
+from headway.papers.experiment import Configs, Drawn, Group, GroupRuns
 from headway.tasks import Retrieval
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
 from headway.training.config import flat
-
-Configs = dict[str, RunConfig]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that belong together.
-
-    Attributes:
-        name: of the folder that they lie in.
-        about: what they are, in a few words.
-        plan: the config of every run by name, at a scale.
-        taken_apart: whether their circuits are found and dated.
-        threshold: the loss that circuits are to stay below, if so.
-        seeded: the fields of a config that are its seed, or one of its own.
-    """
-
-    name: str
-    about: str
-    plan: Callable[[str], Configs]
-    taken_apart: bool = False
-    threshold: float = THRESHOLD
-    seeded: tuple[str, ...] = ("seed",)
+from headway.training.recipes import paper
 
 
 def fresh(group: Group) -> Configs:
@@ -41,14 +19,13 @@ def fresh(group: Group) -> Configs:
 
     Their names tell the new seeds.
     """
-    after = choosing_below()
 
     def renewed(config: RunConfig) -> RunConfig:
         fields = flat(config)
-        return changed(config, {name: fields[name] + after for name in group.seeded})
+        return changed(config, {name: fields[name] + FRESH for name in group.seeded})
 
     return {
-        re.sub(r"(?<=seed=)\d+", lambda found: str(int(found[0]) + after), name): renewed(config)
+        re.sub(r"(?<=seed=)\d+", lambda found: str(int(found[0]) + FRESH), name): renewed(config)
         for name, config in group.plan("small").items()
     }
 
@@ -89,3 +66,20 @@ def smoke(layers: int, seed: int) -> RunConfig:
             eval_examples=128,
         ),
     )
+
+
+def base(scale: str, depth: int, seed: int) -> RunConfig:
+    """The retrieval problem at a scale: `roomy`, the recipe `paper`, or too short to learn."""
+    if scale == "smoke":
+        short = {
+            "training.steps": 30,
+            "training.cooldown_steps": 10,
+            "training.checkpoint_every": 0,
+        }
+        return changed(smoke(3, seed), {**short, "task.depth": depth})
+    return paper(depth, seed) if scale == "paper" else roomy(depth, seed)
+
+
+def nothing(_: GroupRuns) -> Drawn:
+    """No figure."""
+    return {}

@@ -8,7 +8,7 @@ at a time. Four layers are one to spare for jumping, and just as many as passing
 from typing import Any, NamedTuple, Self
 
 from headway.changes import changed
-from headway.papers.setups.group import Configs, Group
+from headway.papers.experiment import Configs
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
 from headway.training.curriculum import Growing, Implicit, PerLayer, Scheduled
@@ -69,7 +69,7 @@ CURRICULA: dict[str, dict[str, Any]] = {
     "gap": {"training.curriculum": Implicit(hops=(1, 3))},
     "by-layers": {"training.curriculum": PerLayer()},
 }
-"""Ways to ask, instead of for all hops of the full depth at once (see `studies.WAYS`)."""
+"""Ways to ask, instead of for all hops of the full depth at once (see `curricula.WAYS`)."""
 
 LONGER = "longer"
 """The base cell's runs again, at small scale, but on to a loss of 0.1: do they keep their way?"""
@@ -133,7 +133,7 @@ def cells(scale: str) -> list[Cell]:
     return block + changes
 
 
-def algorithms(scale: str) -> Configs:
+def runs_of(scale: str) -> Configs:
     """All cells of a seed before the next seed."""
     seeds, setting = {
         "smoke": (range(1), SMOKE),
@@ -142,6 +142,3 @@ def algorithms(scale: str) -> Configs:
     }[scale]
     there = cells(scale)
     return {f"{cell},seed={seed}": cell.config(seed, setting) for seed in seeds for cell in there}
-
-
-ALGORITHMS = Group("algorithms", "jumping or passing on", algorithms)

@@ -1,4 +1,4 @@
-"""Figure 2: the language models that are asked, and what their answers say."""
+"""Figure 2 (section 4): the language models that are asked, and what their answers say."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -7,8 +7,8 @@ from pathlib import Path
 from headway.language.accuracy import Cell, cells
 from headway.language.asking import Asked, Watch, answered, ask
 from headway.language.formulations import FORMULATIONS, places
-from headway.papers.claims import Measures
-from headway.papers.drawings import Drawn
+from headway.papers.claims import Measures, claims_beside
+from headway.papers.experiment import Drawn, Experiment
 
 Answers = Mapping[str, Sequence[Cell]]
 """What came of the questions, by model."""
@@ -129,3 +129,16 @@ def curves(answers: Answers):
                     lines = found.setdefault(cell.formulation, {})
                     lines.setdefault(f"{whose}{kind}", []).append(point)
     return found
+
+
+EXPERIMENTS = (
+    Experiment(
+        "fig2",
+        "language models on five formulations (section 4)",
+        (),
+        measured,
+        drawn,
+        claims_beside(__file__, "fig2"),
+        asks=True,
+    ),
+)

@@ -1,0 +1,34 @@
+"""The documents that claims come from: the paper, the talk, or a user's own file of experiments."""
+
+from collections.abc import Mapping
+
+from headway.errors import HeadwayError
+from headway.papers.experiment import Experiment
+from headway.papers.paper import FIGURES
+from headway.papers.talk import MECHANISMS
+from headway.userfile import load
+
+DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {"paper": FIGURES, "talk": MECHANISMS}
+
+
+def experiments_of(document: str) -> Mapping[str, Experiment]:
+    """The experiments of a document, by name.
+
+    Args:
+        document: `paper`, `talk`, or a Python file with `EXPERIMENTS`, a sequence of `Experiment`.
+
+    Raises:
+        HeadwayError: if it is none of these, or the file cannot be run.
+    """
+    if not document.endswith(".py"):
+        if document not in DOCUMENTS:
+            allowed = ", ".join(DOCUMENTS)
+            raise HeadwayError(f"document = {document}: it must be one of {allowed}, or FILE.py")
+        return DOCUMENTS[document]
+    found = getattr(load(document), "EXPERIMENTS", ())
+    is_whole = isinstance(found, tuple | list) and all(isinstance(e, Experiment) for e in found)
+    if not found or not is_whole:
+        raise HeadwayError(
+            f"{document}: EXPERIMENTS must be a sequence of headway.papers.Experiment"
+        )
+    return {one.name: one for one in found}

@@ -1,0 +1,154 @@
+"""What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
+
+import statistics
+from dataclasses import replace
+
+from headway.changes import changed
+from headway.circuits.emergence import BIRTH, hop_steps
+from headway.papers.claims import Measures, claims_beside
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.scales import base
+from headway.training import Run, evaluate
+from headway.training.curriculum import (
+    Curriculum,
+    FinalHop,
+    Growing,
+    Implicit,
+    Mixture,
+    PerLayer,
+    Scheduled,
+)
+from headway.training.seeds import generator_for
+
+WAYS: dict[str, Curriculum] = {
+    "concatenated": Implicit(),
+    "concatenated+mixture": Mixture(),
+    "concatenated+rising": Growing(),
+    "gap": Implicit(hops=(1, 3)),
+    "near-to-far": Scheduled("rising"),
+    "far-to-near": Scheduled("falling"),
+    "random-target": Scheduled("random"),
+    "mixture": Mixture(final=True),
+    "easy-to-hard": Growing(final=True),
+    "by-layers": PerLayer(),
+    "none": FinalHop(),
+}
+"""Ways to ask for a chain of three hops.
+
+`concatenated` is the paper's implicit curriculum: x_1, x_2 and x_3 side by side; with `mixture` and
+`rising` in sequences of all depths, or ever deeper ones. `gap` asks for x_1 and x_3 only,
+`near-to-far` first for x_1, then for x_2 too, and so on, `far-to-near` the other way round, and
+`random-target` for one of the three at every step. `mixture` and `easy-to-hard` ask only for the
+last symbol of sequences of all depths, or ever deeper ones. `by-layers` asks only for x_3 at the
+end, but has x_1 and x_2 read out of the layers below. `none` asks for x_3 alone.
+"""
+
+
+def runs_of(scale: str) -> Configs:
+    """Three hops, asked for in every one of `WAYS`, in one attempt."""
+    match scale:
+        case "paper":
+            seeds, alike = range(3), {}
+        case "small":
+            once = {"training.steps": 3_000, "training.patience": 0, "training.stop_below": 0.04}
+            seeds, alike = range(3), {**once, "training.checkpoint_every": 0}
+        case _:
+            seeds, alike = range(1), {"task.depth": 3}
+    ways = {way: _hastened(c) if scale == "smoke" else c for way, c in WAYS.items()}
+    return {
+        f"{way},seed={seed}": changed(
+            base(scale, 3, seed), {**alike, "training.curriculum": curriculum}
+        )
+        for way, curriculum in ways.items()
+        for seed in seeds
+    }
+
+
+def _hastened(curriculum: Curriculum) -> Curriculum:
+    """The same with stages of five steps, if it has stages."""
+    staged = isinstance(curriculum, Growing | Scheduled)
+    return replace(curriculum, every=5) if staged else curriculum
+
+
+def measured(runs: Runs) -> Measures:
+    """The loss of the answer at the end, and when every hop was learnt, by the way of asking.
+
+    Where only the last symbol is asked for, in sequences of several depths, also the loss at every
+    depth at the end: what was learnt short of the answer.
+    """
+    measured: Measures = {f"curriculum_{way}": {} for way in WAYS}
+    measured |= {"curriculum_steps": {}, "curriculum_by_depth": {}}
+    for name, run in runs.items():
+        way, seed = name.split(",")
+        metrics, hops = run.metrics(), run.task.hops
+        measured[f"curriculum_{way}"][seed] = metrics[-1]["partial"][hops[-1]]
+        measured["curriculum_steps"] |= {
+            f"{way} {hop} {seed}": step
+            for hop, step in hop_steps(metrics, hops).items()
+            if step is not None
+        }
+        curriculum = run.config.training.curriculum
+        if isinstance(curriculum, Mixture | Growing) and curriculum.final:
+            losses = enumerate(_by_depth(run), start=1)
+            measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
+    return measured
+
+
+def _by_depth(run: Run) -> list[float]:
+    """The loss of the last weights on held-out sequences of every depth."""
+    task, model = run.task, run.transformer()
+    generator = generator_for("cpu", run.config.seed, "by depth")
+    draws = task.draw(run.config.training.eval_examples, generator)
+    batches = [task.shallower(draws, depth) for depth in range(1, task.n_depths + 1)]
+    return [evaluate(model, task, batch).mean().item() for batch in batches]
+
+
+def table(found: Measures) -> str:
+    """A line a way of asking for a chain: in how many seeds the answer was learnt, its loss at the
+    end, and the steps at which hops were learnt, averaged over the seeds in which they were.
+
+    Args:
+        found: what `measured` gives.
+    """
+    steps: dict[tuple[str, str], list[float]] = {}
+    for name, step in found["curriculum_steps"].items():
+        way, hop, _ = name.split(" ")
+        steps.setdefault((way, hop), []).append(step)
+    hops = sorted({hop for _, hop in steps})
+    lines = [
+        "| asked for | x_3 learnt | its loss at the end | "
+        + " | ".join(hops)
+        + " learnt at step |",
+        "|---|---|---|" + "---|" * len(hops),
+    ]
+    for way in WAYS:
+        losses = list(found[f"curriculum_{way}"].values())
+        learnt = sum(loss < BIRTH for loss in losses)
+        told = ", ".join(f"{loss:.3f}" for loss in losses)
+        means = [statistics.mean(steps[way, hop]) if (way, hop) in steps else None for hop in hops]
+        when = " | ".join("–" if mean is None else f"{mean:.0f}" for mean in means)
+        lines.append(f"| `{way}` | {learnt} of {len(losses)} | {told} | {when} |")
+    return "\n".join(lines) + "\n"
+
+
+def drawn(runs: GroupRuns) -> Drawn:
+    """The partial losses of every way of asking."""
+    from headway.report.figures import curricula_plot
+
+    ways: dict[str, list[Run]] = {}
+    for name, run in runs["curricula"].items():
+        ways.setdefault(name.split(",")[0], []).append(run)
+    title = "Partial losses against the step, by the way of asking"
+    return {"curricula": (title, curricula_plot.draw_curricula(ways))}
+
+
+EXPERIMENTS = (
+    Experiment(
+        "curricula",
+        "what makes a head emerge, and when: eleven ways to ask for three hops",
+        (Group("curricula", "ways to ask for three hops", runs_of),),
+        lambda runs: measured(runs["curricula"]),
+        drawn,
+        claims_beside(__file__, "curricula"),
+    ),
+)

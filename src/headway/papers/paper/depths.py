@@ -1,0 +1,103 @@
+"""How many layers so many hops take: one to five hops against the layers, one head a layer."""
+
+import statistics
+from collections.abc import Mapping
+
+from headway.changes import changed
+from headway.circuits.emergence import hop_steps
+from headway.papers import depths as table
+from headway.papers.claims import Measures, claims_beside
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.reading import minimum, rank_correlation, task_of
+from headway.papers.scales import crossed, smoke
+from headway.tasks import Retrieval
+from headway.training import Run
+from headway.training.recipes import paper
+
+
+def runs_of(scale: str) -> Configs:
+    """One to five hops against the layers, one head a layer: those of `headway depths`."""
+    match scale:
+        case "paper":
+            return {
+                f"depth={depth},layers={n},seed={seed}": changed(
+                    paper(depth, seed), {"model.n_layers": n}
+                )
+                for depth in range(1, 6)
+                for n in range(1, 9)
+                for seed in range(3)
+            }
+        case "small":
+            return dict(table.plan().runs)
+        case _:
+            return crossed((1, 2), (0,), smoke)
+
+
+def measured(runs: Runs) -> Measures:
+    """What models of so many layers learn against what the theory allows them; the least layers
+    that solve D hops in any seed; and when, with the most layers, x_1 is learnt."""
+    solved: dict[int, list[int]] = {}
+    emerged: dict[int, list[float]] = {}
+    most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
+    for run in runs.values():
+        depth, layers = _depth(run), run.config.transformer.n_layers
+        if run.metrics()[-1]["val_loss"] < table.SOLVED:
+            solved.setdefault(depth, []).append(layers)
+        first = hop_steps(run.metrics(), run.task.hops)["x_1"]
+        if layers == most and first is not None:
+            emerged.setdefault(depth, []).append(first)
+    least = {depth: min(layers) for depth, layers in sorted(solved.items())}
+    proven = {_depth(run): minimum(run) for run in runs.values()}
+    first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}
+    return {
+        "depths_beyond": {
+            name: float(table.learnt_hops(run) - table.reach(run.config))
+            for name, run in runs.items()
+        },
+        "depths_least_layers": {f"D={depth}": float(n) for depth, n in least.items()},
+        "depths_above_minimum": {
+            f"D={depth}": float(n - bound)
+            for depth, n in least.items()
+            if (bound := proven[depth]) is not None
+        },
+        "depths_correlation": _correlation(least),
+        "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
+        "depths_first_hop_correlation": _correlation(first),
+    }
+
+
+def _depth(run: Run) -> int:
+    return task_of(run.config, Retrieval).depth
+
+
+def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
+    """Of depths with something; none if there is nothing to compare."""
+    if len(set(by_depth.values())) < 2:
+        return {}
+    return {"all depths": rank_correlation(list(by_depth), list(by_depth.values()))}
+
+
+def drawn(runs: GroupRuns) -> Drawn:
+    """Which models solved how many hops with how many layers."""
+    from headway.report.figures import depth_plot
+
+    solved: dict[tuple[int, int], list[bool]] = {}
+    for run in runs["depths"].values():
+        place = _depth(run), run.config.transformer.n_layers
+        solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < table.SOLVED)
+    counts = {place: (sum(each), len(each)) for place, each in solved.items()}
+    deepest = max(depth for depth, _ in counts)
+    figure = depth_plot.draw_depths(max(deepest, 2), counts)
+    return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
+
+
+EXPERIMENTS = (
+    Experiment(
+        "depths",
+        "one to five hops against the layers that solve them",
+        (Group("depths", "hops against layers", runs_of),),
+        lambda runs: measured(runs["depths"]),
+        drawn,
+        claims_beside(__file__, "depths"),
+    ),
+)

@@ -1,0 +1,90 @@
+"""How long the first head takes to emerge in longer sequences (arXiv 2511.01033)."""
+
+import math
+import statistics
+
+from headway.changes import changed
+from headway.circuits.emergence import crossing
+from headway.papers.claims import Measures, claims_beside
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.scales import roomy, smoke
+from headway.training.recipes import paper
+
+
+def runs_of(scale: str) -> Configs:
+    """One hop in sequences of ever more chains, at constant rates, until it is learnt."""
+    match scale:
+        case "paper":
+            return {
+                f"chains={n},seed={seed}": changed(
+                    paper(1, seed), {"task.n_chains": n, "training.stop_below": 0.1}
+                )
+                for n in (2, 4, 8, 16, 32)
+                for seed in range(8)
+            }
+        case "small":
+            chains, seeds = (2, 4, 8, 16), range(4)
+        case _:
+            chains, seeds = (2, 3), range(1)
+    constant = {
+        "training.steps": 1_500,
+        "training.patience": 0,
+        "training.cooldown_below": 0.0,
+        "training.cooldown_steps": 0,
+        "training.stop_below": 0.1,
+        "training.eval_every": 10,
+        "training.eval_examples": 256,
+        "training.checkpoint_every": 0,
+    }
+    base = smoke if scale == "smoke" else lambda layers, seed: roomy(layers - 3, seed)
+    return {
+        f"chains={n},seed={seed}": changed(base(4, seed), {**constant, "task.n_chains": n})
+        for n in chains
+        for seed in seeds
+    }
+
+
+def measured(runs: Runs) -> Measures:
+    """When x_1's loss passes half of its plateau, and how that grows with the sequence: the slope
+    of log(step) against log(positions), seed by seed."""
+    emerged: dict[str, float] = {}
+    points: dict[int, list[tuple[float, float]]] = {}
+    for name, run in runs.items():
+        metrics, task = run.metrics(), run.task
+        half = task.references()["mean of the candidates"] / 2
+        losses = [-line["partial"]["x_1"] for line in metrics]
+        step = crossing([line["step"] for line in metrics], losses, -half)
+        if step is not None:
+            emerged[name] = step
+            point = math.log(task.length), math.log(step)
+            points.setdefault(run.config.seed, []).append(point)
+    slopes = {
+        f"seed={seed}": statistics.linear_regression(*zip(*known, strict=True)).slope
+        for seed, known in points.items()
+        if len(known) > 1
+    }
+    return {"lengths_steps": emerged, "lengths_exponent": slopes}
+
+
+def drawn(runs: GroupRuns) -> Drawn:
+    """When the first hop is learnt, against the length of the sequence."""
+    from headway.report.figures.spread_plot import draw_growth
+
+    steps = measured(runs["lengths"])["lengths_steps"]
+    points = [(runs["lengths"][name].task.length, step) for name, step in steps.items()]
+    if not points:
+        return {}
+    figure = draw_growth(points, "positions in a sequence", "step at which x₁ emerges")
+    return {"lengths": ("Emergence of the first hop, by length of the sequence", figure)}
+
+
+EXPERIMENTS = (
+    Experiment(
+        "lengths",
+        "how long the first head takes to emerge in longer sequences (arXiv 2511.01033)",
+        (Group("lengths", "one hop among ever more chains", runs_of),),
+        lambda runs: measured(runs["lengths"]),
+        drawn,
+        claims_beside(__file__, "lengths"),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Does one hop take longer among more chains? Two runs, one claim, one figure."""
