@@ -46,7 +46,9 @@ def test_what_depends_on_the_subject_is_told(tmp_path):
     late = measures.indifference(run, steps[-1])
     assert late > 0.1  # by then it has begun to say what depends on the subject
     measured = measures.dynamics({"recall-dynamics": {"seed=0": run}})
-    assert {claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims} <= measured.keys()
+    assert {
+        claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims
+    } <= measured.keys()
     drawn = recall.EXPERIMENTS[1].draw({"recall-dynamics": {"seed=0": run}})
     assert list(drawn) == ["factual-recall-dynamics"]
 
