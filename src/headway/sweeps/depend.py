@@ -150,7 +150,7 @@ def require_comparable(run: Run) -> None:
             " grew with a clamp; take a run without one"
         )
     kind = config.training.curriculum.kind
-    if config.training.curriculum.n_stages > 1:
+    if len(config.training.curriculum.stages) > 1:
         raise HeadwayError(
             f"{run.folder}: training.curriculum = {kind}: its stages begin when hops are learnt, so"
             " a clamped training would be asked other things; train with another curriculum"

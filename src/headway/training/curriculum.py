@@ -12,9 +12,7 @@ Each says what it needs of a task, a model and a number of steps (`require`). Ev
 of sequences of the full depth.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -23,11 +21,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import require
-from headway.fields import AtLeastOne, Positive
+from headway.fields import AtLeastOne
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.tasks.asked import Asked, asks_several, last_of
-from headway.theory import closed_form
 from headway.training.curriculum_base import (
     CurriculumBase,
     refuse,
@@ -35,7 +32,8 @@ from headway.training.curriculum_base import (
     require_final,
     require_time,
 )
-from headway.training.losses import Reader, loss_on, read_by_layers
+from headway.training.deepening import Deepening
+from headway.training.losses import read_by_layers
 from headway.training.seeds import seed_of
 
 
@@ -214,77 +212,6 @@ class PerLayer(CurriculumBase):
         read = read_by_layers(model, batch.inputs, hops, tap)
         losses = [targets.loss(said, batch.targets[:, :, [hop]]) for hop, said in enumerate(read)]
         return torch.stack(losses).mean()
-
-
-@dataclass(frozen=True)
-class Deepening(CurriculumBase):
-    """First a shallow problem in as few layers as it takes, then the whole one in all layers.
-
-    A shallow sequence, of d hops, passes through the first ⌊log2 d⌋ + 2 layers only, and is read
-    out there: so few that facts must be jumped over instead of passed on one by one. There
-    are four stages, each begun as soon as all hops of the one before are learnt:
-
-    1. sequences of `start` hops, at the end of the positions;
-    2. the same anywhere, so that heads find by any position's code;
-    3. every other batch of the full depth;
-    4. the full depth alone.
-
-    Layers that shallow sequences do not pass through should write nothing at first
-    (`model.silent_above`), or what they start with is too much noise for those below.
-
-    Attributes:
-        start: hops of the shallow problem.
-        learnt: the loss below which a hop counts as learnt.
-    """
-
-    kind: Literal["deepening"] = field(default="deepening", kw_only=True)
-    start: AtLeastOne = 3
-    learnt: Positive = 0.35
-    is_steady = False
-    n_stages = 4
-
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """The task is a chain of more than `start` hops, which the model has layers for."""
-        require_depths(self.kind, task, final=False)
-        flow = task.flow()
-        least = flow and flow.minimum_layers(model.causal)
-        if least != closed_form(task.n_depths) or task.hop_order != list(pairwise(task.hops)):
-            refuse(
-                self.kind, "it is for a chain under the causal mask, as in the retrieval problem"
-            )
-        depth, layers = task.n_depths, model.n_layers
-        allowed = f"below {depth}, the hops of the task"
-        require(self.start < depth, "training.curriculum.start", self.start, allowed)
-        allowed = f"at least {least}, with training.curriculum = deepening at depth {depth}"
-        require(layers >= closed_form(depth), "model.n_layers", layers, allowed)
-
-    def depth_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """The start's, then in turn, then all."""
-        whole = stage == 3 or (stage == 2 and step % 2 == 0)
-        return task.n_depths if whole else self.start
-
-    def earlier_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """Drawn for every step from the second stage on."""
-        room = task.room(self.depth_at(step, task, seed, stage))
-        return seed_of(seed, "place", step) % (room + 1) if stage else 0
-
-    def asked_in(self, stage: int, task: Task) -> int:
-        """The start's depth in the first two stages."""
-        return self.start if stage < 2 else task.n_depths
-
-    def is_over(self, losses: Sequence[float]) -> bool:
-        """Whether every hop is learnt."""
-        return max(losses) < self.learnt
-
-    def through(self, model: Transformer, depth: int) -> Reader:
-        """Shallow sequences pass through the fewest layers that do."""
-        return partial(model, layers=closed_form(depth)) if depth == self.start else model
-
-    def loss(
-        self, model: Transformer, targets: Targets, batch: Batch, tap: Tap | None = None
-    ) -> Float[Tensor, ""]:
-        """The loss after as many layers as the batch passes through."""
-        return loss_on(self.through(model, batch.targets.shape[2]), targets, batch, tap)
 
 
 Curriculum = Implicit | FinalHop | Mixture | Growing | Scheduled | PerLayer | Deepening

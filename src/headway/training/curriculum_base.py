@@ -23,11 +23,14 @@ class CurriculumBase:
 
     Attributes:
         is_steady: whether every step asks for the same.
-        n_stages: how many stages there are.
     """
 
     is_steady: ClassVar[bool] = True
-    n_stages: ClassVar[int] = 1
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Their names."""
+        return ("whole",)
 
     def __post_init__(self):
         check(self, "training.curriculum.")
@@ -62,16 +65,20 @@ class CurriculumBase:
         """By how many places sequences stand before the end (see `Task.shallower`)."""
         return 0
 
-    def asked_in(self, stage: int, task: Task) -> int:
-        """The depth by whose loss a stage is judged."""
-        return task.n_depths
+    def first_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
+        """How many hops sequences ask for, from the first on; None means all of their depth's."""
+        return None
+
+    def judged_in(self, stage: int, task: Task) -> tuple[int, int]:
+        """By what a stage is judged: the depth of sequences, and how many of their first hops."""
+        return task.n_depths, task.n_depths
 
     def is_over(self, losses: Sequence[float]) -> bool:
-        """Whether a stage is over, by the loss of every hop at the depth that it is judged by."""
+        """Whether a stage is over, by the losses of the hops that it is judged by."""
         return False
 
-    def through(self, model: Transformer, depth: int) -> Reader:
-        """The model as sequences of a depth pass through it."""
+    def through(self, model: Transformer, hops: int) -> Reader:
+        """The model as sequences that ask for so many hops pass through it."""
         return model
 
     def hops_at(self, step: int, task: Task, seed: object) -> range | None:

@@ -58,6 +58,8 @@ class Stream:
         else:
             earlier = self.curriculum.earlier_at(step, task, self.seed, stage)
             batch = task.shallower(draws, depth, *([earlier] if earlier else []))
+        if (first := self.curriculum.first_at(step, task, self.seed, stage)) is not None:
+            batch = replace(batch, targets=batch.targets[:, :, :first])
         if hops is None:
             return batch
         rest = [hop for hop in range(task.n_hops) if hop not in hops]

@@ -53,7 +53,8 @@ def fast(
     training = _fast_training(depth, mixture)
     if deep:
         cool = 500 * depth - 100
-        training = replace(training, curriculum=Deepening(), cooldown_steps=cool, **DEEP)
+        curriculum = Deepening(longer=depth >= 6)
+        training = replace(training, curriculum=curriculum, cooldown_steps=cool, **DEEP)
     return RunConfig(
         task=Retrieval(depth=depth, position_code="pair", position_base=12.0 if deep else None),
         model=TransformerConfig(

@@ -109,12 +109,14 @@ def losses_at(run: Run, step: int, model: Transformer, batch: Batch) -> list[flo
 def is_learnt(run: Run, stage: int, model: Transformer) -> bool:
     """Whether a model has learnt what a stage of its curriculum is about."""
     config, curriculum = run.config, run.config.training.curriculum
-    if stage + 1 == curriculum.n_stages:
+    if stage + 1 == len(curriculum.stages):
         return False
-    task, depth = curriculum.taught(config.task), curriculum.asked_in(stage, config.task)
+    task = curriculum.taught(config.task)
+    depth, hops = curriculum.judged_in(stage, config.task)
     generator = generator_for(config.device, config.seed, "stage")
     batch = task.shallower(task.draw(STAGE_EXAMPLES, generator), depth)
-    return curriculum.is_over(evaluate(curriculum.through(model, depth), task, batch).tolist())
+    losses = evaluate(curriculum.through(model, hops), task, batch).tolist()
+    return curriculum.is_over(losses[:hops])
 
 
 def begin(run: Run, state: State, environment: dict[str, Any]) -> None:
