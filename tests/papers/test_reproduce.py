@@ -6,7 +6,8 @@ from known import GROUPS
 from headway import cli
 from headway.errors import HeadwayError
 from headway.papers import groups, reproduce, result_files
-from headway.papers.paper import FIGURES
+from headway.papers.paper import FIGURES, layers
+from headway.papers.speed import seconds_a_step
 from headway.training import FinalHop, Run, to_dict
 from headway.training.config import FORMAT
 
@@ -99,11 +100,21 @@ def test_claims_are_judged_from_the_results(smoke, capsys):
     assert told.count("holds") > 5
 
 
-def test_a_dry_run_only_tells_the_cost(tmp_path, capsys):
-    cli.main(["reproduce", "all", "--scale", "paper", "--folder", str(tmp_path), "--dry-run"])
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
+    sizes = []
+    monkeypatch.setattr(groups, "seconds_a_step", lambda config: sizes.append(config) or 2.0)
+    asked = ["reproduce", "fig4", "fig6", "--scale", "paper", "--folder", str(tmp_path)]
+    cli.main([*asked, "--dry-run"])
     told = capsys.readouterr().out
     assert "PFLOP" in told
+    assert [config.transformer.n_layers for config in sizes] == [5, 5, 24]
+    assert "3 h 33 min" in told  # 6400 steps of Transformer D, two seconds each
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_seconds_of_a_step_are_measured():
+    config = next(iter(GROUPS["abc"].plan("smoke").values()))
+    assert 0 < seconds_a_step(config) < 60
 
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):

@@ -1,6 +1,6 @@
 """Groups of runs, which experiments are made of: what they cost, and how far they have come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from headway.errors import HeadwayError, require
 from headway.papers.claims import SCALES
 from headway.papers.experiment import Configs, Group
 from headway.papers.scales import fresh
+from headway.papers.speed import seconds_a_step
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
@@ -38,6 +39,8 @@ class Cost:
         steps: of the optimiser, of those that have not.
         operations: floating-point operations of these steps.
         disk: bytes of all checkpoints of those that have not.
+        rate: operations a second that one core of this machine reached in ten steps of one of
+            these runs; None if that was not measured.
     """
 
     group: str
@@ -46,10 +49,13 @@ class Cost:
     steps: int
     operations: float
     disk: float
+    rate: float | None = None
 
     @property
     def cpu_hours(self) -> float:
         """Hours of one core."""
+        if self.rate is not None:
+            return self.operations / self.rate / 3600
         return (self.operations / CPU + self.steps * LEAST) / 3600
 
     @property
@@ -69,8 +75,15 @@ def plan(group: Group, scale: str) -> Plan:
     return Plan(f"{group.name}-{scale}", runs)
 
 
-def cost(group: Group, scale: str, folder: Path) -> Cost:
-    """What a group takes, and how much of it is done in a folder."""
+def cost(group: Group, scale: str, folder: Path, measured: bool = False) -> Cost:
+    """What a group takes, and how much of it is done in a folder.
+
+    Args:
+        group: of runs.
+        scale: of them.
+        folder: of all groups.
+        measured: whether ten steps are made of the run whose steps are the median in size.
+    """
     configs = plan(group, scale).runs
     left = {name: c for name, c in configs.items() if _ended(folder / group.name / name, c) is None}
     return Cost(
@@ -80,7 +93,14 @@ def cost(group: Group, scale: str, folder: Path) -> Cost:
         sum(c.training.steps for c in left.values()),
         sum(PER_WEIGHT * step_cost(c) * c.training.steps for c in left.values()),
         sum(_disk(c) for c in left.values()),
+        _rate(list(left.values())) if measured and left else None,
     )
+
+
+def _rate(configs: Sequence[RunConfig]) -> float:
+    """Operations a second in steps of the median size."""
+    config = sorted(configs, key=step_cost)[len(configs) // 2]
+    return PER_WEIGHT * step_cost(config) / seconds_a_step(config)
 
 
 def take_apart(

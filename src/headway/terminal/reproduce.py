@@ -50,6 +50,8 @@ def print_costs(costs: Sequence[Cost]) -> None:
         )
     if costs:
         out.print("At most, if no run stops early:", style="bold")
+        if any(cost.rate is not None for cost in costs):
+            out.print("one core: by ten steps of a run of each group on this machine", style="dim")
         out.print(table)
 
 

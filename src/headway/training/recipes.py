@@ -52,8 +52,9 @@ def fast(
     deep = depth > Deepening.start and spare == 0 and not mixture
     training = _fast_training(depth, mixture)
     if deep:
-        cool = 500 * depth - 100
-        curriculum = Deepening(longer=depth >= 6)
+        longer = depth >= 6
+        cool = 700 * depth if longer else 500 * depth - 100
+        curriculum = Deepening(longer=longer)
         training = replace(training, curriculum=curriculum, cooldown_steps=cool, **DEEP)
     return RunConfig(
         task=Retrieval(depth=depth, position_code="pair", position_base=12.0 if deep else None),

@@ -39,7 +39,7 @@ def reproduce(
         folder: of all runs; none means runs/paper-SCALE, or runs/FILE-SCALE.
         workers: runs side by side; none means as many as there are cores for.
         results: where to write the measures; none means results/ in the folder.
-        dry_run: only say what it would cost.
+        dry_run: only say what it would cost, by ten steps of a run of each group.
     """
     document = figures[0] if figures and figures[0].endswith(".py") else "paper"
     names = figures if document == "paper" else figures[1:] or ("all",)
@@ -149,7 +149,10 @@ class Reproduction:
         from headway.papers import reproduce as paper
 
         needed = paper.groups_of(experiments)
-        terminal.print_costs([groups.cost(one, self.options.scale, self.place) for one in needed])
+        scale = self.options.scale
+        measured = scale == "paper" or (self.options.dry_run and scale != "smoke")
+        costs = [groups.cost(one, scale, self.place, measured) for one in needed]
+        terminal.print_costs(costs)
         for name, question in self._asked(experiments).items():
             known = len(answered(question, self.place / "asked" / name))
             terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
