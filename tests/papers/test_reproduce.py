@@ -186,12 +186,12 @@ def evaluation(step, partial):
 def test_later_hops_cost_more_only_if_they_do(tmp_path):
     losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
     runs = {}
-    for layers, (first, second) in losses.items():
-        folder = tmp_path / f"layers={layers}"
+    for n, (first, second) in losses.items():
+        folder = tmp_path / f"layers={n}"
         folder.mkdir()
         config = {
             "format": FORMAT,
-            **to_dict(GROUPS["ic"].plan("small")[f"layers={layers},seed=0"]),
+            **to_dict(GROUPS["ic"].plan("small")[f"layers={n},seed=0"]),
         }
         (folder / "config.json").write_text(json.dumps(config))
         runs[folder.name] = Run.open(folder)
