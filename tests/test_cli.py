@@ -105,7 +105,10 @@ def test_every_verb_has_help(verb, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([verb, "--help"])
     assert stop.value.code == 0
-    assert "usage: headway " + verb in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "usage: headway " + verb in said
+    for odd in ("{None}", "(default: None)", "(default: )", "(default: False)"):
+        assert odd not in said
 
 
 @pytest.mark.parametrize(

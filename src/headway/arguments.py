@@ -9,7 +9,16 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import tyro
 from tyro.conf import (
@@ -31,10 +40,15 @@ Switch = FlagConversionOff[bool]
 """Something that is said to be True or False."""
 Flag = FlagCreatePairsOff[bool]
 """Something that is so if it is named."""
-Fields = Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="FIELD=VALUE …")]
+ARGUMENT = type(tyro.conf.arg())
+Fields = Annotated[
+    Positional[tuple[str, ...]], tyro.conf.arg(metavar="FIELD=VALUE …", help_behavior_hint="")
+]
 """A recipe or a file, and FIELD=VALUE as often as one likes; options may stand among them."""
 Words = Annotated[
-    tuple[tuple[str, ...], ...], UseAppendAction, tyro.conf.arg(metavar="FIELD=VALUES …")
+    tuple[tuple[str, ...], ...],
+    UseAppendAction,
+    tyro.conf.arg(metavar="FIELD=VALUES …", help_behavior_hint="(repeatable)"),
 ]
 """Words that may follow one option, or the same option again."""
 
@@ -78,6 +92,7 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
     def bound(*given: Any, **named: Any) -> Callable[[], Any]:
         return functools.partial(function, *given, **named)
 
+    plainly_told(bound, function)
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -89,6 +104,41 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
             raise
         raise HeadwayError(f"{program}: {one_line(complaint.getvalue())}") from None
     return call()
+
+
+def plainly_told(bound: Callable[..., Any], function: Callable[..., Any]) -> None:
+    """Has the help of a function's options say types as people write them, and no empty default.
+
+    Args:
+        bound: the function that the parser sees; gets the parameters.
+        function: that is asked for.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function)
+    told = [
+        one.replace(annotation=_told(hints[name], one.default))
+        for name, one in signature.parameters.items()
+    ]
+    del bound.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
+    bound.__annotations__ = {one.name: one.annotation for one in told}
+    bound.__signature__ = signature.replace(parameters=told)  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def _told(hint: Any, default: Any) -> Any:
+    """A parameter's type, with what the help says of it."""
+    plain, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if any(isinstance(mark, ARGUMENT) for mark in marks):
+        return hint
+    if default in (False, ()) or get_origin(plain) is tuple:
+        return Annotated[hint, tyro.conf.arg(help_behavior_hint="")]
+    if default is not None:
+        return hint
+    (kind,) = [part for part in get_args(plain) if part is not NoneType]
+    if get_origin(kind) is Literal:
+        word = "{" + ",".join(get_args(kind)) + "}"
+    else:
+        word = {"int": "N", "float": "X", "str": "TEXT"}.get(kind.__name__, kind.__name__.upper())
+    return Annotated[hint, tyro.conf.arg(metavar=word, help_behavior_hint="")]
 
 
 def one_line(complaint: str) -> str:
