@@ -42,6 +42,19 @@ def test_the_live_table_fits_and_counts(tiny):
     assert lines[-1].startswith("n_layers=2,xxx")
 
 
+def test_the_bar_moves_within_a_run(tiny):
+    board = board_of(tiny, 2)
+    first, second = board.runs
+    for name in (first, second):
+        board.note(Event("started", name, 0, 12))
+    assert lines_of(board)[0].count("━") == 0
+    board.note(Event("progressed", first, 6, 12, 0.25))
+    assert lines_of(board)[0].count("━") == 6
+    board.found(Event("done", first))
+    board.note(Event("progressed", second, 6, 12, 0.25))
+    assert lines_of(board)[0].count("━") == 18
+
+
 def test_time_left_follows_what_was_done(tiny, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("headway.sweeps.board.time.monotonic", lambda: now[0])

@@ -1,5 +1,6 @@
 """Training as it goes: a live display, or plain lines where there is no terminal."""
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from headway.terminal.base import console
 from headway.text import duration, sparkline
 from headway.training import Run
 from headway.training.loop import Watch
+
+FLOOR = 0.005
+"""The loss at which its curve reaches the ground."""
 
 
 class Progress:
@@ -60,6 +64,9 @@ class Progress:
         filled = round(24 * step / end)
         loss = f"{self.metrics['val_loss']:.3f}" if self.metrics else "…"
         again = f"   attempt {self.attempt}" if self.attempt > 1 else ""
+        warm = step > run.config.training.warmup_steps
+        cools = "   rates fall" if warm and self.metrics.get("rate_scale", 1.0) < 1 else ""
+        left = f"at most {duration(pace * (end - step))} left"
         lines = [
             Text.assemble(
                 ("training  ", "bold"),
@@ -67,19 +74,24 @@ class Progress:
                 ("─" * (24 - filled), "dim"),
                 f"  step {step}/{end}  {rate:.0f} examples/s",
             ),
-            Text(f"          loss {loss}{again}   at most {duration(pace * (end - step))} left"),
+            Text(f"          loss {loss}{again}{cools}   {left}"),
         ]
         for hop, curve in self.curves.items():
             learnt = curve[-1] < 0.5
             lines.append(
                 Text.assemble(
                     f"     {hop:>4} ",
-                    (sparkline(curve, 52), "green" if learnt else "yellow"),
+                    (sparkline([height(x) for x in curve], 52), "green" if learnt else "yellow"),
                     f" {curve[-1]:.3f}",
                     (" learnt" if learnt else "", "green"),
                 )
             )
         return Group(*lines)
+
+
+def height(loss: float) -> float:
+    """A loss on a logarithmic scale: 0 at `FLOOR` and below, 1 at a loss of 1."""
+    return 1 - math.log(max(loss, FLOOR)) / math.log(FLOOR)
 
 
 @contextmanager

@@ -81,7 +81,9 @@ class SweepProgress:
     def panel(self, board: Board, out: Console) -> Group:
         """The live table."""
         ended = board.count("done") + board.count("failed")
-        filled = round(BAR * ended / len(board.runs))
+        running = board.named("running")
+        under_way = sum(board.runs[n].step / max(1, board.runs[n].end) for n in running)
+        filled = round(BAR * (ended + under_way) / len(board.runs))
         left = board.seconds_left()
         counts = [f"{board.count(state)} {state}" for state in ("done", "running")]
         failed, waiting, elsewhere = map(board.count, ("failed", "waiting", "elsewhere"))
@@ -100,7 +102,6 @@ class SweepProgress:
                 f"  {elsewhere} in another process" if elsewhere else "",
             ),
         ]
-        running = board.named("running")
         room = max(1, out.height - ASIDE)
         width = max(map(len, running[:room]), default=0)
         lines += [self._line(name, board.runs[name], width) for name in running[:room]]

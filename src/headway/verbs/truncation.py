@@ -26,7 +26,9 @@ SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 def truncate(
     run: Positional[Path | None] = None,
     model: str | None = None,
-    layers: Annotated[str | None, tyro.conf.arg(aliases=["--layer"], metavar="LIST", help_behavior_hint="")] = None,
+    layers: Annotated[
+        str | None, tyro.conf.arg(aliases=["--layer"], metavar="LIST", help_behavior_hint="")
+    ] = None,
     weights: str = "mlp",
     rank: str = "0,0.1,0.2,0.5,1",
     sequences: int | None = None,
