@@ -1,0 +1,76 @@
+"""What hypothesis tests say of a circuit, as plain text of at most 80 columns."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from headway.text import aligned, wrapped
+
+if TYPE_CHECKING:
+    from headway.circuits.tested import Comparison, Hypotheses
+
+
+def of_hypotheses(found: "Hypotheses") -> str:
+    """Every test with its verdict, its p-value and what it counted; then every path."""
+    said = dict(_said(found))
+    rows = [["test", "passed", "p-value"]]
+    rows += [
+        [name, "yes" if passed else "NO", of_p(found.p_values[name])]
+        for name, passed in found.passed.items()
+    ]
+    lines = [*aligned(rows, "lll"), ""]
+    for name, text in said.items():
+        lines += wrapped(f"{name}: {text}")
+    lines += ["", *aligned([["path", "effect", "above", "p-value"], *_cuts(found)], "lrrl")]
+    lines += wrapped(
+        "effect: by how much the score changes without the path, forced or with the heads above"
+        " free; above: of how many random paths the effect is smaller"
+    )
+    lines += wrapped(
+        f"{found.sequences} fresh sequences, seed {found.seed}; a p-value of at most"
+        f" {found.level:g} rejects"
+    )
+    return "\n".join(lines)
+
+
+def of_p(value: float) -> str:
+    """A p-value in three digits."""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.1e}"
+
+
+def _cuts(found: "Hypotheses") -> Iterator[list[str]]:
+    count = len(found.minimality.effects)
+    for cut in found.minimality.paths:
+        above = f"{cut.above} of {count}"
+        yield [str(cut.path), f"{cut.effect:.4f}", above, of_p(cut.p_value)]
+
+
+def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
+    """What every test says in a sentence."""
+    one, other = found.equivalence, found.independence
+    yield (
+        "equivalence",
+        f"the circuit is better than the model in {one.better} of {found.sequences - one.ties}"
+        f" sequences ({one.ties} ties); rejected if that is too far from half ± {found.epsilon:g}",
+    )
+    also = "" if other.ablated_p_value > found.level else ": so the task itself ties scores"
+    yield (
+        "independence",
+        "rejected if the score without the circuit depends on the model's own; without any"
+        f" attention p is {of_p(other.ablated_p_value)}{also}",
+    )
+    weak = sum(cut.p_value <= found.level for cut in found.minimality.paths)
+    yield (
+        "minimality",
+        f"rejected of {weak} of {len(found.minimality.paths)} paths: that they matter more than"
+        f" {found.quantile:g} of random paths do",
+    )
+    yield "sufficiency", _compared(found.sufficiency, "nearer to the model than", found.quantile)
+    without = "leaving it out takes the model farther away than leaving out"
+    yield "necessity", _compared(found.necessity, without, found.quantile)
+
+
+def _compared(found: "Comparison", how: str, quantile: float) -> str:
+    return (
+        f"{how} {found.better} of {len(found.random)} random circuits; passed if so many show that"
+        f" it is so of more than {quantile:g} of all"
+    )
