@@ -17,7 +17,8 @@ from typing import Any
 
 import torch
 
-from headway.circuits import Hypotheses, discover, hypotheses, saved_discovery
+from headway.circuits import Hypotheses, discover, hypotheses
+from headway.circuits.given import read_given
 from headway.circuits.tested import FLEXIBLE, IDEAL
 from headway.models import Known, compiled, planted
 from headway.tasks import Task
@@ -27,23 +28,27 @@ PLANTED = 4000
 """The seed of the first planted model."""
 
 
-def row(group: str, name: str, loss: float, found: Hypotheses, seconds: float) -> dict[str, Any]:
+def row(group: str, name: str, found: Hypotheses, seconds: float) -> dict[str, Any]:
     """One circuit in a few numbers."""
     weak = [cut for cut in found.minimality.paths if cut.p_value <= found.level]
     return {
         "group": group,
         "run": name,
         "paths": len(found.circuit.paths),
-        "loss": loss,
+        "loss": found.equivalence.loss,
+        "model_loss": found.equivalence.model_loss,
         "seed": found.seed,
         "sequences": found.sequences,
         "random": len(found.sufficiency.random),
         "passed": found.passed,
         "p_values": found.p_values,
+        "forced_minimality_p_value": found.minimality.forced_p_value,
         "better_than_model": found.equivalence.better,
         "ties": found.equivalence.ties,
         "ablated_p_value": found.independence.ablated_p_value,
-        "not_minimal": {str(cut.path): [cut.effect, cut.above] for cut in weak},
+        "not_minimal": {
+            str(cut.path): [cut.effect, cut.above, cut.free, cut.above_free] for cut in weak
+        },
         "nearer_than": found.sufficiency.better,
         "missed_more_than": found.necessity.better,
         "processor_seconds": seconds,
@@ -77,30 +82,32 @@ def main() -> None:
     sizes = {"sequences": args.sequences, "random_circuits": args.random_circuits}
     rows = list[dict[str, Any]]()
 
-    def test(group: str, name: str, loss: float, *given: Any, **how: Any) -> None:
+    def test(group: str, name: str, *given: Any, **how: Any) -> None:
         started = time.process_time()
         found = hypotheses(*given, **sizes, **how)
         seconds = round(time.process_time() - started, 2)
-        rows.append(row(group, name, loss, found, seconds))
+        rows.append(row(group, name, found, seconds))
         print(json.dumps(rows[-1]), flush=True)
         if args.out:
             args.out.write_text(json.dumps(rows, indent=1) + "\n")
 
     for folder in args.runs:
         run = Run.open(folder)
-        saved, model = saved_discovery(run), run.model()
-        group = label(run.task, len({layer for layer, _ in saved.circuit.mechanisms}))
-        how = {"ablation": saved.ablation, "seed": run.config.seed}
-        test(group, folder.name, saved.replaced_loss, model, run.task, saved.circuit, **how)
+        circuit, rows_without = read_given(folder / "circuit.json")
+        group = label(run.task, len({layer for layer, _ in circuit.mechanisms}))
+        how = {"ablation": rows_without, "seed": run.config.seed}
+        test(group, folder.name, run.model(), run.task, circuit, **how)
     for group, name, known in known_ones(args.compiled, args.planted):
         found = discover(known.model, known.task, trials=False, workers=1)
-        test(group, name, found.replaced_loss, known.model, known.task, found.circuit)
+        test(group, name, known.model, known.task, found.circuit)
     for group in dict.fromkeys(one["group"] for one in rows):
         those = [one for one in rows if one["group"] == group]
         counts = {name: sum(one["passed"][name] for one in those) for name in (*IDEAL, *FLEXIBLE)}
         ties = sum(one["ablated_p_value"] > 0.05 for one in those)
+        forced = sum(one["forced_minimality_p_value"] > 0.05 for one in those)
         said = "  ".join(f"{name} {count}" for name, count in counts.items())
-        print(f"{group}: of {len(those)} pass: {said}; ablated model independent {ties}")
+        print(f"{group}: of {len(those)} pass: {said}; minimality with every head replaced alone")
+        print(f"    {forced}; model and ablated model independent {ties}")
 
 
 if __name__ == "__main__":

@@ -182,7 +182,13 @@ class Tests:
         """Is the circuit's score above the model's as often as below?"""
         apart = self.replaced - self.own
         better, ties = int((apart > TIE).sum()), int((apart.abs() <= TIE).sum())
-        return Equivalence(better, ties, _lopsided(better, len(apart) - ties, epsilon))
+        return Equivalence(
+            loss=-self.replaced.mean().item(),
+            model_loss=-self.own.mean().item(),
+            better=better,
+            ties=ties,
+            p_value=_lopsided(better, len(apart) - ties, epsilon),
+        )
 
     def independence(self) -> Independence:
         """Is the score without the circuit independent of the model's?"""
@@ -192,33 +198,36 @@ class Tests:
 
     def minimality(self) -> Minimality:
         """Does each path of the circuit matter more than random ones that are added to it?"""
-        own = self.effects([(self.circuit, path) for path in self.circuit.paths])
         inflated = list[tuple[Circuit, Path]]()
         for _ in range(self.count):
             added, circuit = sorted(self.routes.outside(self.circuit.paths)), self.circuit
             for path in added:
                 circuit = with_path(circuit, path)
             inflated.append((circuit, self.routes.random.choice(added)))
-        random = self.effects(inflated)
+        effects, free = self.effects(inflated)
+        own = zip(*self.effects([(self.circuit, path) for path in self.circuit.paths]), strict=True)
         cuts = list[Cut]()
-        for path, effect in zip(self.circuit.paths, own, strict=True):
-            above = sum(effect > other for other in random)
-            chance = chance_of_at_most(above, self.count, self.quantile)
-            cuts.append(Cut(path, effect, above, min(1.0, len(own) * chance)))
-        return Minimality(tuple(cuts), tuple(random))
+        for path, (effect, above_free) in zip(self.circuit.paths, own, strict=True):
+            above = sum(effect > other for other in effects), sum(above_free > x for x in free)
+            forced, p_free = (
+                min(1.0, len(self.circuit.paths) * chance_of_at_most(n, self.count, self.quantile))
+                for n in above
+            )
+            cuts.append(Cut(path, effect, above_free, *above, forced, max(forced, p_free)))
+        return Minimality(tuple(cuts), tuple(effects), tuple(free))
 
-    def effects(self, cuts: Sequence[tuple[Circuit, Path]]) -> list[float]:
+    def effects(self, cuts: Sequence[tuple[Circuit, Path]]) -> tuple[list[float], list[float]]:
         """By how much the score changes without a path of a circuit.
 
-        With every head replaced, or with the useful heads above free, whichever is more.
+        With every head replaced, and with the useful heads above the path free.
         """
         candidates = list[Replaced]()
         for circuit, path in cuts:
-            without = circuit.without(path)
-            both = circuit, without
+            both = circuit, circuit.without(path)
             candidates += [*both, *(free_above(one, path.layer) for one in both)]
         scores = self.scores(candidates).unflatten(0, (-1, 2, 2))
-        return (scores[:, :, 0] - scores[:, :, 1]).abs().mean(-1).amax(1).tolist()
+        forced, free = (scores[:, :, 0] - scores[:, :, 1]).abs().mean(-1).T.tolist()
+        return forced, free
 
     def sufficiency(self) -> Comparison:
         """Is the circuit nearer to the model than random circuits are?"""

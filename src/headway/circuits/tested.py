@@ -33,11 +33,15 @@ class Equivalence:
     are left out. The p-value is that of P = 1/2 + epsilon, which is the largest.
 
     Attributes:
+        loss: of the circuit.
+        model_loss: of the model.
         better: in how many sequences the circuit's score is above the model's.
         ties: in how many they are equal.
         p_value: of so one-sided a count. H0 is rejected, and the test failed, if it is small.
     """
 
+    loss: float
+    model_loss: float
     better: int
     ties: int
     p_value: float
@@ -67,14 +71,21 @@ class Cut:
 
     Attributes:
         path: of the circuit.
-        effect: by how much the score changes without it.
+        effect: by how much the score changes without it, with every head replaced.
+        free: the same, with the useful heads of the layers above attending freely.
         above: of how many of the random paths the effect is smaller.
-        p_value: times the number of the circuit's paths (Bonferroni), at most 1.
+        above_free: the same, with these heads free.
+        forced_p_value: of `above`, times the number of the circuit's paths (Bonferroni), at most 1.
+        p_value: likewise of `above` or of `above_free`, whichever is larger: a path that matters
+            in one of the two ways is not rejected.
     """
 
     path: WrittenPath
     effect: float
+    free: float
     above: int
+    above_free: int
+    forced_p_value: float
     p_value: float
 
 
@@ -88,16 +99,23 @@ class Minimality:
 
     Attributes:
         paths: each of the circuit's.
-        effects: of the random paths.
+        effects: of the random paths, with every head replaced.
+        free_effects: of the random paths, with the useful heads above free.
     """
 
     paths: tuple[Cut, ...]
     effects: tuple[float, ...]
+    free_effects: tuple[float, ...]
 
     @property
     def p_value(self) -> float:
         """The least of its paths'."""
         return min(cut.p_value for cut in self.paths)
+
+    @property
+    def forced_p_value(self) -> float:
+        """The least of its paths', with every head replaced alone, as the paper tests it."""
+        return min(cut.forced_p_value for cut in self.paths)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,12 @@ def of_hypotheses(found: "Hypotheses") -> str:
     lines = [*aligned(rows, "lll"), ""]
     for name, text in said.items():
         lines += wrapped(f"{name}: {text}")
-    lines += ["", *aligned([["path", "effect", "above", "p-value"], *_cuts(found)], "lrrl")]
+    rows = [["path", "effect", "above", "free above", "above", "p-value"], *_cuts(found)]
+    lines += ["", *aligned(rows, "lrrrrl", gap=2)]
     lines += wrapped(
-        "effect: by how much the score changes without the path, forced or with the heads above"
-        " free; above: of how many random paths the effect is smaller"
+        "effect: by how much the score changes without the path; free above: the same, with the"
+        " useful heads above free; above: how many of"
+        f" {len(found.minimality.effects)} random paths have less"
     )
     lines += wrapped(
         f"{found.sequences} fresh sequences, seed {found.seed}; a p-value of at most"
@@ -38,10 +40,12 @@ def of_p(value: float) -> str:
 
 
 def _cuts(found: "Hypotheses") -> Iterator[list[str]]:
-    count = len(found.minimality.effects)
     for cut in found.minimality.paths:
-        above = f"{cut.above} of {count}"
-        yield [str(cut.path), f"{cut.effect:.4f}", above, of_p(cut.p_value)]
+        forced, free = (
+            [f"{cut.effect:.4f}", str(cut.above)],
+            [f"{cut.free:.4f}", str(cut.above_free)],
+        )
+        yield [str(cut.path), *forced, *free, of_p(cut.p_value)]
 
 
 def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
@@ -49,8 +53,8 @@ def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
     one, other = found.equivalence, found.independence
     yield (
         "equivalence",
-        f"the circuit is better than the model in {one.better} of {found.sequences - one.ties}"
-        f" sequences ({one.ties} ties); rejected if that is too far from half ± {found.epsilon:g}",
+        f"the circuit's loss is {one.loss:.4f}, the model's {one.model_loss:.4f}; the circuit's is"
+        f" lower in {one.better} of {found.sequences - one.ties} sequences ({one.ties} ties)",
     )
     also = "" if other.ablated_p_value > found.level else ": so the task itself ties scores"
     yield (
@@ -58,15 +62,20 @@ def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
         "rejected if the score without the circuit depends on the model's own; without any"
         f" attention p is {of_p(other.ablated_p_value)}{also}",
     )
-    weak = sum(cut.p_value <= found.level for cut in found.minimality.paths)
+    cuts = found.minimality.paths
+    weak, forced = (sum(p <= found.level for p in ps) for ps in zip(*_both(found), strict=True))
     yield (
         "minimality",
-        f"rejected of {weak} of {len(found.minimality.paths)} paths: that they matter more than"
-        f" {found.quantile:g} of random paths do",
+        f"rejected of {weak} of {len(cuts)} paths: that they matter more than {found.quantile:g} of"
+        f" random paths do; with every head replaced alone, as in the paper, of {forced}",
     )
     yield "sufficiency", _compared(found.sufficiency, "nearer to the model than", found.quantile)
     without = "leaving it out takes the model farther away than leaving out"
     yield "necessity", _compared(found.necessity, without, found.quantile)
+
+
+def _both(found: "Hypotheses") -> list[tuple[float, float]]:
+    return [(cut.p_value, cut.forced_p_value) for cut in found.minimality.paths]
 
 
 def _compared(found: "Comparison", how: str, quantile: float) -> str:
