@@ -1,6 +1,6 @@
 """Circuits under the hypothesis tests of Shi et al. (2024): how many pass each.
 
-    python benchmarks/hypotheses.py [RUN …] [--compiled 0] [--planted 0] [--sequences 256]
+    python benchmarks/hypotheses.py [RUN …] [--compiled 0] [--planted 0] [--sequences 128]
         [--random-circuits 100] [--out results/hypotheses.json]
 
 Of every run, the circuit in its folder (`headway circuit RUN`); nothing is written there. Of
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--compiled", type=int, default=0)
     parser.add_argument("--planted", type=int, default=0)
-    parser.add_argument("--sequences", type=int, default=256)
+    parser.add_argument("--sequences", type=int, default=128)
     parser.add_argument("--random-circuits", type=int, default=100)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()

@@ -57,7 +57,7 @@ def hypotheses(
     level: float = 0.05,
     epsilon: float = 0.1,
     quantile: float = 0.9,
-    sequences: int = 256,
+    sequences: int = 128,
     random_circuits: int = 100,
     ablation: str | None = None,
     step: int | None = None,
@@ -165,7 +165,7 @@ class Tests:
             raise HeadwayError("circuit: it has no path, so that there is nothing to test")
         stream = stream_of("hypotheses", self.circuit, subject.rows)
         batch = held_out(subject.task, sequences, subject.seed, device_of(subject.model), stream)
-        self.bench = Bench(subject.model, subject.task, batch, subject.rows)
+        self.bench = Bench(subject.model, subject.task, batch, subject.rows, ends=())
         self.seed = seed_of(subject.seed, stream, "drawn")
         self.routes = Routes(self.bench, Random(self.seed))
         self.routes.require_outside(self.circuit.paths)

@@ -7,6 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+TINY = 1e-12
+"""What comes of rounding, in parts of the largest that there can be."""
+
 
 def independence(
     one: Float[Tensor, " n"], other: Float[Tensor, " n"], permutations: int, seed: int
@@ -25,17 +28,15 @@ def independence(
         The criterion and its p-value, (1 + permutations that give as much) / (1 + permutations). A
         score that is the same everywhere depends on nothing: 0 and 1.
     """
-    first, second = centred(_kernel(one.double())), _kernel(other.double())
+    n = len(one)
+    first, second = _features(centred(_kernel(one))), _features(_kernel(other))
     generator = torch.Generator().manual_seed(seed)
-    n = len(first)
-    found = [(first * second).sum()]
-    for _ in range(permutations):
-        order = torch.randperm(n, generator=generator).to(second.device)
-        found.append((first * second[order[:, None], order]).sum())
-    criteria = torch.stack(found) / (n - 1) ** 2
-    scale = criteria.abs().max().item()
-    as_much = criteria[1:] >= criteria[0] - 1e-9 * scale  # what is equal differs by rounding
-    return criteria[0].item(), (1 + int(as_much.sum())) / (1 + permutations)
+    orders = [torch.arange(n)]
+    orders += [torch.randperm(n, generator=generator) for _ in range(permutations)]
+    criteria = torch.stack([(first.T @ second[order]).square().sum() for order in orders])
+    rounding = TINY * first.square().sum() * second.square().sum()
+    as_much = criteria[1:] >= criteria[0] - rounding
+    return criteria[0].item() / (n - 1) ** 2, (1 + int(as_much.sum())) / (1 + permutations)
 
 
 def centred(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
@@ -45,7 +46,14 @@ def centred(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
 
 
 def _kernel(scores: Float[Tensor, " n"]) -> Float[Tensor, "n n"]:
-    apart = (scores[:, None] - scores).abs()
+    apart = (scores.double()[:, None] - scores.double()).abs()
     if not bool((apart > 0).any()):
         return torch.ones_like(apart)
     return torch.exp(-(apart.square()) / (2 * apart[apart > 0].median() ** 2))
+
+
+def _features(kernel: Float[Tensor, "n n"]) -> Float[Tensor, "n feature"]:
+    """Vectors whose products are the kernel. They are few, as the kernel is smooth."""
+    values, vectors = torch.linalg.eigh(kernel)
+    counts = values > TINY * values.abs().max()
+    return vectors[:, counts] * values[counts].sqrt()

@@ -41,11 +41,8 @@ def of_p(value: float) -> str:
 
 def _cuts(found: "Hypotheses") -> Iterator[list[str]]:
     for cut in found.minimality.paths:
-        forced, free = (
-            [f"{cut.effect:.4f}", str(cut.above)],
-            [f"{cut.free:.4f}", str(cut.above_free)],
-        )
-        yield [str(cut.path), *forced, *free, of_p(cut.p_value)]
+        forced = f"{cut.effect:.4f}", str(cut.above)
+        yield [str(cut.path), *forced, f"{cut.free:.4f}", str(cut.above_free), of_p(cut.p_value)]
 
 
 def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
@@ -63,23 +60,20 @@ def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
         f" attention p is {of_p(other.ablated_p_value)}{also}",
     )
     cuts = found.minimality.paths
-    weak, forced = (sum(p <= found.level for p in ps) for ps in zip(*_both(found), strict=True))
+    weak = sum(cut.p_value <= found.level for cut in cuts)
+    forced = sum(cut.forced_p_value <= found.level for cut in cuts)
     yield (
         "minimality",
-        f"rejected of {weak} of {len(cuts)} paths: that they matter more than {found.quantile:g} of"
-        f" random paths do; with every head replaced alone, as in the paper, of {forced}",
+        f"each path should matter more than {found.quantile:g} of random paths; rejected of"
+        f" {weak} of {len(cuts)}, and of {forced} with every head replaced alone, as in the paper",
     )
     yield "sufficiency", _compared(found.sufficiency, "nearer to the model than", found.quantile)
     without = "leaving it out takes the model farther away than leaving out"
     yield "necessity", _compared(found.necessity, without, found.quantile)
 
 
-def _both(found: "Hypotheses") -> list[tuple[float, float]]:
-    return [(cut.p_value, cut.forced_p_value) for cut in found.minimality.paths]
-
-
 def _compared(found: "Comparison", how: str, quantile: float) -> str:
     return (
-        f"{how} {found.better} of {len(found.random)} random circuits; passed if so many show that"
-        f" it is so of more than {quantile:g} of all"
+        f"{how} {found.better} of {len(found.random)} random circuits; to pass, it must be shown"
+        f" to be so of more than {quantile:g} of all"
     )

@@ -74,7 +74,7 @@ def hypotheses(
     level: float = 0.05,
     epsilon: float = 0.1,
     quantile: float = 0.9,
-    sequences: int = 256,
+    sequences: int = 128,
     random_circuits: int = 100,
     step: int | None = None,
     seed: int | None = None,
