@@ -116,6 +116,14 @@ def test_hypotheses(bench, solved, tmp_path):
     assert [row["paths"] for row in json.loads(out.read_text())] == [2, 2]
 
 
+def test_free_rows(bench, solved, tmp_path):
+    out, paths = tmp_path / "rows.json", ("L0.H0 s2←s1", "L1.H0 s0←s2")
+    words = ("--circuit", *paths, "--add", "L0.H0 s0←s2", "--sequences", 8, "--out", out)
+    assert "L0.H0 s0←s2      own      replaced" in bench("free_rows", solved.folder, *words)
+    (row,) = json.loads(out.read_text())
+    assert {len(losses) for losses in row["losses"].values()} == {5}
+
+
 def test_clamped_step(bench, small_fast):
     small_fast("clamped_step")
     said = bench("clamped_step", "--depths", 1, "--rounds", 2, "--repeats", 1)
