@@ -106,6 +106,24 @@ def test_search_on_protocol(bench, solved):
     assert "the same circuit in 1 of 1" in said
 
 
+def test_hypotheses(bench, solved, tmp_path):
+    out, few = tmp_path / "tested.json", ("--sequences", 8, "--random-circuits", 29)
+    shutil.copytree(solved.folder, tmp_path / "run")
+    circuit = {"L0.H0": ["s2←s1"], "L1.H0": ["s0←s2"], "L2.H0": "uniform"}
+    (tmp_path / "run/circuit.json").write_text(json.dumps(circuit))
+    said = bench("hypotheses", tmp_path / "run", "--compiled", 1, *few, "--out", out)
+    assert "compiled: of 1 pass: equivalence 1  independence" in said
+    assert [row["paths"] for row in json.loads(out.read_text())] == [2, 2]
+
+
+def test_free_rows(bench, solved, tmp_path):
+    out, paths = tmp_path / "rows.json", ("L0.H0 s2←s1", "L1.H0 s0←s2")
+    words = ("--circuit", *paths, "--add", "L0.H0 s0←s2", "--sequences", 8, "--out", out)
+    assert "L0.H0 s0←s2      own      replaced" in bench("free_rows", solved.folder, *words)
+    (row,) = json.loads(out.read_text())
+    assert {len(losses) for losses in row["losses"].values()} == {5}
+
+
 def test_clamped_step(bench, small_fast):
     small_fast("clamped_step")
     said = bench("clamped_step", "--depths", 1, "--rounds", 2, "--repeats", 1)

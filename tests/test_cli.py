@@ -189,6 +189,8 @@ def test_every_verb_has_help(verb, capsys):
         (["arena", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["certify"], "Missing from headway certify: RUN, the folder of a run"),
         (["certify", "nowhere"], "nowhere: there is no run folder here"),
+        (["hypotheses"], "Missing from headway hypotheses: RUN, the folder of a run"),
+        (["hypotheses", "nowhere", "--level", "2"], "level = 2.0 is not allowed: it must be above"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys, monkeypatch):

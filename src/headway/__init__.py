@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         discover,
         emergence,
         every_circuit,
+        hypotheses,
         patch,
         patch_all,
     )
@@ -75,7 +76,8 @@ if TYPE_CHECKING:
 OFFERED = {
     "headway.circuits": (
         *("Circuit", "Discovery", "Identity", "Paths", "Timeline", "Uniform"),
-        *("certify", "discover", "emergence", "every_circuit", "patch", "patch_all"),
+        *("certify", "discover", "emergence", "every_circuit", "hypotheses"),
+        *("patch", "patch_all"),
     ),
     "headway.errors": ("HeadwayError",),
     "headway.models": (

@@ -22,6 +22,8 @@ usage: headway VERB …
   circuit RUN [RUN …]  find the circuit that a model learnt, and the evidence
   certify [FILE] RUN   on how many of all sequences do circuit and model agree,
                        at least? with a guarantee
+  hypotheses RUN       test the circuit: is it equivalent to the model,
+                       independent of the rest, minimal? with p-values
   truth                score the search on models whose circuit is known
   arena                the same for other methods, too, on more models
   emergence RUN        date every path of the circuit
@@ -57,7 +59,7 @@ ROOMS = {
     "learning": ("demo", "train", "runs", "sweep"),
     "circuits": ("circuit", "truth", "emergence", "report"),
     "arena": ("arena",),
-    "certifying": ("certify",),
+    "certifying": ("certify", "hypotheses"),
     "dependence": ("depend",),
     "showing": ("serve",),
     "truncation": ("truncate",),

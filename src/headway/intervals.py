@@ -1,4 +1,4 @@
-"""Intervals of what was counted."""
+"""Intervals of what was counted, and chances of counting as many."""
 
 import math
 
@@ -74,6 +74,22 @@ def failures_allowed(share: float, confidence: float, count: int) -> int | None:
         enough = _Chances(count, middle).at_most(1 - share) <= 1 - confidence
         low, high = (middle, high) if enough else (low, middle)
     return None if low < 0 else low
+
+
+def chance_of_at_most(successes: int, count: int, share: float) -> float:
+    """The chance of so many successes or fewer among independent draws.
+
+    Args:
+        successes: up to so many, from -1 (none at all, which never happens) to `count`.
+        count: of the draws.
+        share: the chance that a draw succeeds.
+    """
+    return 0.0 if successes < 0 else min(1.0, _Chances(count, successes).at_most(share))
+
+
+def chance_of_at_least(successes: int, count: int, share: float) -> float:
+    """The chance of so many successes or more among independent draws (see above)."""
+    return chance_of_at_most(count - successes, count, 1 - share)
 
 
 class _Chances:

@@ -23,6 +23,7 @@ from headway.circuits.discovery import (
 from headway.circuits.emergence import PathHistory, Timeline, emergence, saved_timeline
 from headway.circuits.given import read_circuit
 from headway.circuits.guarantee import Guarantee, certify, saved_certificate, sequences_for
+from headway.circuits.hypotheses import hypotheses
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -35,6 +36,7 @@ from headway.circuits.mechanism import (
 from headway.circuits.minimal import MinimalCircuits, every_circuit, saved_circuits
 from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
+from headway.circuits.tested import Hypotheses, saved_hypotheses
 from headway.circuits.truth import Hits, Score, score, scored, total
 from headway.paths import Path, Relation
 
@@ -52,6 +54,7 @@ __all__ = [
     "Guarantee",
     "Head",
     "Hits",
+    "Hypotheses",
     "Identity",
     "KnockOut",
     "Likeness",
@@ -79,6 +82,7 @@ __all__ = [
     "discover",
     "emergence",
     "every_circuit",
+    "hypotheses",
     "jaccard",
     "patch",
     "patch_all",
@@ -86,6 +90,7 @@ __all__ = [
     "saved_certificate",
     "saved_circuits",
     "saved_discovery",
+    "saved_hypotheses",
     "saved_timeline",
     "score",
     "scored",

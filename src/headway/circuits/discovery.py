@@ -209,7 +209,7 @@ def discover(
             found = _timed(settings, run.model(step), run.task, seed, circuit)
             name = circuit_file(run, step, circuit)
             if name == "circuit.json":
-                outdated_too = ("circuits.json", "certificate.json")
+                outdated_too = ("circuits.json", "certificate.json", "hypotheses.json")
                 for outdated in (*outdated_too, *_about_others(run, found.circuit)):
                     run.remove(outdated)
             about = {"step": steps[-1] if step is None else step, "seed": seed}

@@ -44,8 +44,7 @@ class Judge:
     def __init__(self, model: Tappable, task: Task, circuit: Circuit, rows: str, seed: int):
         require_fits(circuit, model)
         self.model, self.task, self.circuit, self.rows, self.seed = model, task, circuit, rows, seed
-        said = json.dumps([circuit.to_json(), rows]).encode()
-        self.stream = f"certificate of {hashlib.blake2b(said, digest_size=8).hexdigest()}"
+        self.stream = stream_of("certificate", circuit, rows)
         self.means: Tensor | None = None
 
     def bench(self, count: int, purpose: str) -> Bench:
@@ -84,6 +83,12 @@ class Judge:
         intact, *both = bench.outputs([{}, self.circuit, ablated(bench)], part)
         own, by = (agreeing(bench, said, intact, part).cpu() for said in both)
         return own, by
+
+
+def stream_of(purpose: str, circuit: Circuit, rows: str) -> str:
+    """The name of a stream of sequences that only this purpose and this circuit draw from."""
+    said = json.dumps([circuit.to_json(), rows]).encode()
+    return f"{purpose} of {hashlib.blake2b(said, digest_size=8).hexdigest()}"
 
 
 def require_choice(bench: Bench) -> None:

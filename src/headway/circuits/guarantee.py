@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from headway.circuits.discovery import Discovery, WrittenCircuit, listed, saved_discovery
+from headway.circuits.discovery import Discovery, WrittenCircuit
 from headway.circuits.fresh import Judge
-from headway.circuits.given import read_given, require_task, with_tap
 from headway.circuits.guarantee_text import of_guarantee
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
+from headway.circuits.subject import Subject, judged
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
@@ -191,17 +191,15 @@ def certify(
     """
     count = require_sequences(agreement, confidence, sequences)
 
-    def guaranteed(
-        model: Any, task: Task, circuit: Circuit, rows: str, seed: int, step: int | None
-    ) -> Guarantee:
+    def guaranteed(subject: Subject) -> Guarantee:
         started = time.perf_counter()
-        judge = Judge(with_tap(model, task), task, circuit, rows, seed)
+        judge = Judge(subject.model, subject.task, subject.circuit, subject.rows, subject.seed)
         agreeing, by_chance = judge.count(count)
         return Guarantee(
-            circuit=circuit,
-            ablation=rows,
-            step=step,
-            seed=seed,
+            circuit=subject.circuit,
+            ablation=subject.rows,
+            step=subject.step,
+            seed=subject.seed,
             agreement=agreement,
             confidence=confidence,
             sequences=count,
@@ -210,34 +208,7 @@ def certify(
             seconds=round(time.perf_counter() - started, 3),
         )
 
-    given = None if circuit is None else _given(circuit, ablation)
-    run = Run.open(model) if isinstance(model, str | FilePath) else model
-    if not isinstance(run, Run):
-        require(step is None, "step", step, "None, as a model has no checkpoints")
-        if given is None:
-            raise HeadwayError("circuit = None is not allowed: it is given together with a model")
-        return guaranteed(model, require_task(task), *given, seed or 0, None)
-    require(task is None, "task", task, "None, as the run has its own")
-    steps, its = run.checkpoint_steps(), run.config.seed if seed is None else seed
-    require(step is None or step in steps, "step", step, f"of a checkpoint: {listed(steps)}")
-    if given is not None:
-        with run.computing():
-            at = step if step is not None or not steps else steps[-1]
-            return guaranteed(run.model(step), run.task, *given, its, at)
-    require(step is None, "step", step, "None for the run's own circuit, which is of the last step")
-    found = saved_discovery(run)
-    with run.writing(), run.computing():
-        own = found.circuit, ablation or found.ablation
-        certificate = guaranteed(run.model(), run.task, *own, its, steps[-1] if steps else None)
-        run.write(FILE, certificate.to_json())
-    return certificate
-
-
-def _given(circuit: Circuit | FilePath | str, ablation: str | None) -> tuple[Circuit, str]:
-    """A circuit, and what stands in rows without a path."""
-    plain = isinstance(circuit, Circuit)
-    its, rows = (circuit, "zero") if plain else read_given(FilePath(circuit))
-    return its, ablation or rows
+    return judged(FILE, guaranteed, model, task, circuit, ablation, step, seed)
 
 
 def saved_certificate(run: Run) -> Guarantee | None:

@@ -9,6 +9,7 @@ from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
 from headway.circuits.guarantee import Guarantee
 from headway.circuits.minimal import MinimalCircuits
+from headway.circuits.tested import Hypotheses
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
 from headway.training.run import Run
@@ -37,10 +38,12 @@ def faults_of(folder: Path) -> list[str]:
     tried(lambda: _read(run, "circuits.json", MinimalCircuits.from_json))
     tried(lambda: _read(run, "dependence.json", Dependence.from_json))
     certified = tried(lambda: _read(run, "certificate.json", Guarantee.from_json))
+    tested = tried(lambda: _read(run, "hypotheses.json", Hypotheses.from_json))
     if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
         faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
-    if found and certified and not certified.is_of(found):
-        faults.append(f"{folder}: certificate.json is of another circuit than circuit.json")
+    for name, judged in (("certificate.json", certified), ("hypotheses.json", tested)):
+        if found and judged and not judged.is_of(found):
+            faults.append(f"{folder}: {name} is of another circuit than circuit.json")
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):

@@ -1,6 +1,7 @@
-"""The verb that certifies a circuit."""
+"""Verbs that judge a circuit on fresh sequences: one certifies it, one tests hypotheses."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tyro.conf import Positional
@@ -41,11 +42,7 @@ def certify(
     from headway.circuits.guarantee import certify as certified
     from headway.intervals import draws_for, failures_allowed
 
-    if not paths:
-        raise HeadwayError("Missing from headway certify: RUN, the folder of a run")
-    allowed = "RUN, or a file with a circuit and RUN"
-    require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
-    *file, folder = paths
+    file, folder = _file_and_folder("certify", paths)
     run = opened(folder, changed_task)
     count = require_sequences(agreement, confidence, sequences)
     least = draws_for(agreement, confidence)
@@ -56,7 +53,7 @@ def certify(
     )
     found = certified(
         run,
-        circuit=file[0] if file else None,
+        circuit=file,
         agreement=agreement,
         sequences=count,
         confidence=confidence,
@@ -64,9 +61,70 @@ def certify(
         seed=seed,
     )
     terminal.say(str(found))
-    if not file:
+    if file is None:
         terminal.say(f"written to {run.folder / FILE}")
         if (run.folder / "report.html").exists():
             terminal.say(f"its report is older; draw it again: headway report {run.folder}")
     if not found.holds:
         sys.exit(1)
+
+
+def hypotheses(
+    paths: Positional[tuple[Path, ...]],
+    level: float = 0.05,
+    epsilon: float = 0.1,
+    quantile: float = 0.9,
+    sequences: int = 128,
+    random_circuits: int = 100,
+    step: int | None = None,
+    seed: int | None = None,
+    changed_task: Flag = False,
+) -> None:
+    """Test a circuit as Shi et al. (2024) do, on fresh sequences: headway hypotheses RUN
+
+    Equivalence, independence, minimality, sufficiency and partial necessity, each with its p-value.
+    The findings on a run's own circuit are kept in its hypotheses.json; of a circuit in a file,
+    headway hypotheses circuit.json RUN, nothing is written.
+
+    Args:
+        paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
+        level: p-values up to this reject.
+        epsilon: how far from even circuit and model may be and still be called equivalent.
+        quantile: of random paths and circuits that those of the circuit are held against.
+        sequences: how many to draw.
+        random_circuits: how many random paths, and random circuits, to compare with.
+        step: the checkpoint whose weights are meant, with a file; none means the last.
+        seed: of the sequences and of all that is drawn; none means the run's.
+        changed_task: go on although the file of the run's task has changed.
+    """
+    from headway import terminal
+    from headway.circuits.hypotheses import hypotheses as tested
+    from headway.circuits.hypotheses import require_enough
+    from headway.circuits.tested import FILE
+
+    file, folder = _file_and_folder("hypotheses", paths)
+    require_enough(level, epsilon, quantile, sequences, random_circuits)
+    run = opened(folder, changed_task)
+    found = tested(
+        run,
+        circuit=file,
+        level=level,
+        epsilon=epsilon,
+        quantile=quantile,
+        sequences=sequences,
+        random_circuits=random_circuits,
+        step=step,
+        seed=seed,
+    )
+    terminal.say(str(found))
+    if file is None:
+        terminal.say(f"written to {run.folder / FILE}")
+
+
+def _file_and_folder(verb: str, paths: Sequence[Path]) -> tuple[Path | None, Path]:
+    """A file with a circuit, if one is named, and the folder of a run."""
+    if not paths:
+        raise HeadwayError(f"Missing from headway {verb}: RUN, the folder of a run")
+    allowed = "RUN, or a file with a circuit and RUN"
+    require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
+    return (paths[0] if len(paths) == 2 else None), paths[-1]

@@ -1,0 +1,79 @@
+"""A circuit with the heads above free, by what stands in rows without a path.
+
+    python benchmarks/free_rows.py RUN [RUN …] [--circuit PATH …] [--add PATH …]
+        [--sequences 128] [--out results/free_rows.json]
+
+The circuit is the one in a run's folder, or that of the paths given, on every run alike. Printed
+for every way to fill rows are two losses: with every head replaced, and the worst with the useful
+heads above any layer free. The same with each of some paths added, one at a time.
+"""
+
+import argparse
+import json
+from pathlib import Path as FilePath
+from typing import Any
+
+import torch
+
+from headway.circuits import ABLATIONS, Bench, Circuit, Path, Uniform, read_circuit
+from headway.circuits.evidence import with_path
+from headway.circuits.search import free_above, relation_attention
+from headway.training import Run, held_out
+
+
+def circuit_of(run: Run, paths: list[str]) -> Circuit:
+    """The run's own circuit, or that of the paths with all other heads uniform."""
+    if not paths:
+        return read_circuit(run.folder / "circuit.json")
+    shape = run.model()
+    heads = [(layer, head) for layer in range(shape.n_layers) for head in range(shape.n_heads)]
+    named = Circuit.of(map(Path.parse, paths)).mechanisms
+    return Circuit({**dict.fromkeys(heads, Uniform()), **named})
+
+
+def row(run: Run, circuit: Circuit, added: list[str], sequences: int) -> dict[str, Any]:
+    """One run in a few numbers."""
+    model, task = run.model(), run.task
+    batch = held_out(task, sequences, run.config.seed, "cpu", "certificate")
+    circuits = [circuit, *(with_path(circuit, Path.parse(path)) for path in added)]
+    losses: dict[str, dict[str, list[float]]] = {name: {} for name in ("as it is", *added)}
+    for rows in ABLATIONS:
+        bench = Bench(model, task, batch, rows)
+        for name, one in zip(losses, circuits, strict=True):
+            free = [free_above(one, layer) for layer in range(model.n_layers - 1)]
+            forced, *loose = bench.losses([one, *free])
+            losses[name][rows] = [forced, max(loose, default=forced)]
+    attention = relation_attention(model, task, batch)
+    along = {p: attention[(q := Path.parse(p)).relation][q.layer][q.head] for p in added}
+    own = Bench(model, task, batch).loss()
+    return {"run": run.folder.name, "intact": own, "attention": along, "losses": losses}
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="+", type=FilePath)
+    parser.add_argument("--circuit", nargs="+", default=[])
+    parser.add_argument("--add", nargs="+", default=[])
+    parser.add_argument("--sequences", type=int, default=128)
+    parser.add_argument("--out", type=FilePath)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    runs = [Run.open(folder) for folder in args.runs]
+    found = [row(run, circuit_of(run, args.circuit), args.add, args.sequences) for run in runs]
+    for one in found:
+        print(f"{one['run']}: the model's own loss {one['intact']:.4f}; {one['attention']}")
+    for name in found[0]["losses"]:
+        for rows in ABLATIONS:
+            forced, free = (sorted(one["losses"][name][rows][i] for one in found) for i in (0, 1))
+            print(
+                f"{name:16} {rows:8} replaced {forced[0]:.4f} to {forced[-1]:.4f}"
+                f"  free above {free[0]:.4f} to {free[-1]:.4f}"
+                f"  below 0.05: {sum(loss < 0.05 for loss in free)} of {len(free)}"
+            )
+    if args.out:
+        args.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
