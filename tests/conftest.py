@@ -9,6 +9,7 @@ import jaxtyping
 import pytest
 
 from headway.models import TransformerConfig
+from headway.sweeps import LocalEngine
 from headway.tasks import KINDS, Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
 
@@ -89,6 +90,13 @@ def solved(tmp_path_factory) -> Run:
         seed=1,
     )
     return train(config, tmp_path_factory.mktemp("runs") / "solved")
+
+
+@pytest.fixture(scope="session")
+def engine():
+    """An engine that keeps its one worker process, as every new one has to load PyTorch first."""
+    with LocalEngine(1) as kept:
+        yield kept
 
 
 @pytest.fixture

@@ -60,7 +60,9 @@ class LocalEngine:
         Raises:
             HeadwayError: if no worker can start.
         """
-        waiting = list(stacks)
+        waiting, cut_short = list(stacks), self._busy()
+        self._crew = self._idle()
+        stop_all(cut_short)
         self._not_before.clear()
         self._losses.clear()
         while waiting or self._busy():
