@@ -36,7 +36,7 @@ class Ledger:
         name: of what is asked.
         asked: plain data that decides every line; a `format` among it.
         part: of the results, if there are several kinds: the name of their file, `PART.jsonl`;
-            none means that of what is asked.
+            by default that of what is asked.
     """
 
     folder: Path

@@ -27,7 +27,7 @@ class LocalEngine:
     starts them once.
 
     Args:
-        workers: how many stacks side by side; none means as many as the cores suffice for.
+        workers: how many stacks side by side; by default as many as the cores suffice for.
         memory: bytes that can still be had on a device, none if unknown.
     """
 

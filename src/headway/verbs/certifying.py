@@ -29,11 +29,11 @@ def certify(
     Args:
         paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
         agreement: the share of all sequences on which they are to agree at least.
-        sequences: how many to draw; none means enough to certify it although half as many disagree
+        sequences: how many to draw; by default enough to certify it although half as many disagree
             as may of all sequences.
         confidence: of the bound.
-        step: the checkpoint whose weights are meant, with a file; none means the last.
-        seed: of the sequences; none means the run's.
+        step: the checkpoint whose weights are meant, with a file; by default the last.
+        seed: of the sequences; by default the run's.
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal

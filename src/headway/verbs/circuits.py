@@ -36,7 +36,7 @@ def circuit(
         sequences: held-out sequences to search on, and as many others to judge on.
         ablation: what stands in rows without a path, of heads that have paths.
         trials: whether to search again on other samples and at other thresholds.
-        step: the checkpoint to study; none means the last.
+        step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one.
         all: every minimal circuit among the paths that the search may choose from, by judging sets
             of paths, the smallest first; leave them in circuits.json.
@@ -139,7 +139,7 @@ def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> No
 
     Args:
         folders: of one or more runs, or one folder that holds runs.
-        out: the page of several runs; none means comparison.html in the folder that holds them all,
+        out: the page of several runs; by default comparison.html in the folder that holds them all,
             and report.html in a folder of runs.
     """
     from headway import terminal

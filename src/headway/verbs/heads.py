@@ -35,17 +35,17 @@ def heads(
         depth: look-ups to the answer.
         chains: that are interleaved.
         n: questions, of which half rank.
-        top: how many of the best heads to knock out, such as 1,3,10,30; none means these, as far
+        top: how many of the best heads to knock out, such as 1,3,10,30; by default these, as far
             as the model has twice as many heads.
         random: sets of heads drawn anew for every question and number of heads, from the same
             layers and from all.
         seed: of questions and draws.
-        form: in the model's chat template, or as a text to go on with; none means the template if
+        form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
         ablation: knock-out (the head adds nothing) or uniform (it attends to all alike).
-        folder: of what is found; none means runs/heads-MODEL.
+        folder: of what is found; by default runs/heads-MODEL.
         device: cpu, cuda or mps.
-        threads: that compute on a CPU; none means as many as PyTorch takes.
+        threads: that compute on a CPU; by default as many as PyTorch takes.
     """
     import torch
 

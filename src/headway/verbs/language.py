@@ -25,11 +25,11 @@ def prompts(
 
     Args:
         formulation: one of equations, lives-with, kingdoms, functions, relatives.
-        depth: look-ups to the answer; none means those of the paper's example.
+        depth: look-ups to the answer; by default those of the paper's example.
         chains: that are interleaved.
         n: how many questions.
         seed: of all of them.
-        out: a file to write; none means standard output.
+        out: a file to write; by default standard output.
     """
     import json
 
@@ -71,19 +71,19 @@ def ask(
             of Hugging Face Transformers.
         formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
             spaces or commas between.
-        depth: look-ups to the answer: a number, a range or a list; none means those of the paper's
+        depth: look-ups to the answer: a number, a range or a list; by default those of the paper's
             examples. A formulation is asked at those that it has names for.
         chains: that are interleaved.
         n: questions of every formulation and depth.
         seed: of questions and draws.
-        form: in the model's chat template, or as a text to go on with; none means the template if
+        form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
         sampled: so many questions of each are also asked by the paper's protocol, until the answer
             is acceptable.
         draws: after so many it gives a question up.
-        folder: of the answers; none means runs/ask-MODEL.
+        folder: of the answers; by default runs/ask-MODEL.
         device: cpu, cuda or mps.
-        threads: that compute on a CPU; none means as many as PyTorch takes.
+        threads: that compute on a CPU; by default as many as PyTorch takes.
     """
     import torch
 

@@ -31,9 +31,9 @@ def reproduce(
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
             depths, curricula, circuits, lengths, algorithms; or all.
         scale: seconds, minutes a run on two cores, or as printed.
-        folder: of all runs; none means runs/paper-SCALE.
-        workers: runs side by side; none means as many as there are cores for.
-        results: where to write the measures; none means results/ in the folder.
+        folder: of all runs; by default runs/paper-SCALE.
+        workers: runs side by side; by default as many as there are cores for.
+        results: where to write the measures; by default results/ in the folder.
         dry_run: only say what it would cost.
     """
     from headway.papers.experiments import EXPERIMENTS
@@ -59,12 +59,12 @@ def mechanism(
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
             induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
         scale: seconds, minutes a mechanism on two cores, or as the sources have it.
-        folder: of all runs; none means runs/talk-SCALE.
-        workers: runs side by side; none means as many as there are cores for.
-        results: where to write the measures; none means results/ in the folder.
+        folder: of all runs; by default runs/talk-SCALE.
+        workers: runs side by side; by default as many as there are cores for.
+        results: where to write the measures; by default results/ in the folder.
         dry_run: only say what it would cost.
         corpus: text whose bigrams are learnt in context: a file in UTF-8, plays (Shakespeare's, of
-            the extra `plays`) or synthetic; none means what the environment variable HEADWAY_CORPUS
+            the extra `plays`) or synthetic; by default what the environment variable HEADWAY_CORPUS
             names, else plays if they are installed and the scale is not smoke, else synthetic.
     """
     from headway.papers.talk import MECHANISMS
@@ -165,7 +165,7 @@ def claims(
 
     Args:
         scale: of the results.
-        results: where they lie; none means those that come with headway.
+        results: where they lie; by default those that come with headway.
         file: where to write the table too, as Markdown.
         document: the paper, or the talk.
     """

@@ -147,7 +147,7 @@ def depths(
     Args:
         grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
         folder: of the sweep.
-        workers: runs side by side; none means as many as there are cores for.
+        workers: runs side by side; by default as many as there are cores for.
         figure: where to draw it beside the theory's curves, .svg or .png.
         file: where to write all cells, as JSON.
     """

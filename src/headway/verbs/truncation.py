@@ -48,20 +48,20 @@ def truncate(
     Args:
         run: the run's folder, where truncation.json is left.
         model: instead of a run: smollm2, gemma3, a GGUF file, or a folder of Transformers.
-        layers: a number, a range (20..29) or a list; none means all of a run's, the upper third of
+        layers: a number, a range (20..29) or a list; by default all of a run's, the upper third of
             a language model's.
         weights: sets of weights, by comma: mlp, attention, query, key, value, output, gate, up,
             down; what is joined by + is truncated as one.
         rank: fractions of the full rank, by comma.
         sequences: of a run: held-out sequences to average over, 512 unless told.
-        step: of a run: the checkpoint; none means the last.
+        step: of a run: the checkpoint; by default the last.
         prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
-            file with prompt, answer and generic on every line; none means all.
+            file with prompt, answer and generic on every line; by default all.
         reading: of a language model: compare the first token that tells the two apart, or all their
             tokens; the first unless told. Both are kept, so that this can be asked again.
-        folder: of a language model's results; none means runs/truncate-MODEL.
+        folder: of a language model's results; by default runs/truncate-MODEL.
         device: of a language model: cpu, cuda or mps; cpu unless told.
-        threads: of a language model: that compute on a CPU; none means as many as PyTorch takes.
+        threads: of a language model: that compute on a CPU; by default as many as PyTorch takes.
     """
     from headway.words import values_of
 
