@@ -37,9 +37,8 @@ def certify(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.circuits.guarantee import FILE, require_sequences
+    from headway.circuits.guarantee import FILE
     from headway.circuits.guarantee import certify as certified
-    from headway.intervals import draws_for, failures_allowed
 
     if not paths:
         raise HeadwayError("Missing from headway certify: RUN, the folder of a run")
@@ -47,13 +46,7 @@ def certify(
     require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
     *file, folder = paths
     run = opened(folder, changed_task)
-    count = require_sequences(agreement, confidence, sequences)
-    least = draws_for(agreement, confidence)
-    may = failures_allowed(agreement, confidence, count)
-    terminal.say(
-        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
-        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
-    )
+    count = _announced(agreement, confidence, sequences)
     found = certified(
         run,
         circuit=file[0] if file else None,
@@ -66,7 +59,22 @@ def certify(
     terminal.say(str(found))
     if not file:
         terminal.say(f"written to {run.folder / FILE}")
-        if (run.folder / "report.html").exists():
-            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
+        terminal.note_older_report(run)
     if not found.holds:
         sys.exit(1)
+
+
+def _announced(agreement: float, confidence: float, sequences: int | None) -> int:
+    """How many sequences are drawn; tells so, and how many of them may disagree."""
+    from headway import terminal
+    from headway.circuits.guarantee import require_sequences
+    from headway.intervals import draws_for, failures_allowed
+
+    count = require_sequences(agreement, confidence, sequences)
+    least = draws_for(agreement, confidence)
+    may = failures_allowed(agreement, confidence, count)
+    terminal.say(
+        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
+        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
+    )
+    return count

@@ -1,7 +1,7 @@
 """Verbs that reproduce what the papers report."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +12,8 @@ from headway.arguments import Flag, continued_by
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
+    from headway.language.asking import Asked
+    from headway.papers.claims import Verdict
     from headway.papers.experiment import Experiment
 
 
@@ -106,7 +108,6 @@ def _run(
         document: that they are of.
     """
     from headway import sweeps, terminal
-    from headway.language.asking import answered
     from headway.papers import groups, result_files
     from headway.papers import reproduce as paper
     from headway.papers.asking import answer, askable
@@ -119,12 +120,7 @@ def _run(
     engine = sweeps.LocalEngine(options.workers)
     needed = paper.groups_of(experiments)
     asked = askable(scale) if any(one.asks for one in experiments) else {}
-    terminal.print_costs([groups.cost(group, scale, place) for group in needed])
-    for name, question in asked.items():
-        known = len(answered(question, place / "asked" / name))
-        terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
-    if not needed:
-        terminal.say("nothing to train")
+    _tell_costs(needed, asked, scale, place)
     if options.dry_run:
         return
     kept = options.results or place / "results"
@@ -139,20 +135,43 @@ def _run(
         for name, question in asked.items():
             with terminal.asking() as watch:
                 answer(question, place / "asked" / name, watch, say=terminal.say)
-        verdicts = []
-        for experiment in experiments:
-            found, missing = paper.measured(experiment, scale, place)
-            verdicts += paper.verdicts(experiment, scale, found, missing)
-            for drawn in paper.draw(experiment, scale, place):
-                terminal.say(f"drawn in {drawn}")
-            result_files.write(experiment, scale, found, missing, kept)
-            for text in experiment.texts(scale):
-                terminal.say(f"{experiment.name}: drawn from {text}")
+        verdicts = [v for one in experiments for v in _judged(one, scale, place, kept)]
     terminal.print_verdicts(verdicts)
     if scale == "smoke" and groups:
         terminal.say("smoke shows that everything works; its models are too small to judge by")
     talk = " --document talk" if document == "talk" else ""
     terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{talk}")
+
+
+def _tell_costs(
+    needed: Sequence[str], asked: "Mapping[str, Asked]", scale: str, place: Path
+) -> None:
+    """Tells what is left to train and to ask."""
+    from headway import terminal
+    from headway.language.asking import answered
+    from headway.papers import groups
+
+    terminal.print_costs([groups.cost(group, scale, place) for group in needed])
+    for name, question in asked.items():
+        known = len(answered(question, place / "asked" / name))
+        terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
+    if not needed:
+        terminal.say("nothing to train")
+
+
+def _judged(experiment: "Experiment", scale: str, place: Path, kept: Path) -> "list[Verdict]":
+    """An experiment's claims, judged, after it was measured and drawn."""
+    from headway import terminal
+    from headway.papers import reproduce as paper
+    from headway.papers import result_files
+
+    found, missing = paper.measured(experiment, scale, place)
+    for drawn in paper.draw(experiment, scale, place):
+        terminal.say(f"drawn in {drawn}")
+    result_files.write(experiment, scale, found, missing, kept)
+    for text in experiment.texts(scale):
+        terminal.say(f"{experiment.name}: drawn from {text}")
+    return paper.verdicts(experiment, scale, found, missing)
 
 
 def claims(
