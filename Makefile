@@ -10,6 +10,8 @@ HARNESS_READY := $(HARNESS)/ready
 ARENA := .venv-arena
 ARENA_READY := $(ARENA)/ready
 SEED ?= 1
+# Every process that a test starts would compile all that it imports, were the result not kept.
+TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test docs package fuzz test-slow test-lens test-harness test-arena arena notebooks bench lint format clean
 
@@ -20,10 +22,10 @@ test: $(TESTS_READY)  ## style, types and the default tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
+	$(TESTING) $(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(TESTS_READY)  ## the tests that take minutes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow
+	$(TESTING) $(BIN)/pytest -m slow
 
 fuzz: $(TESTS_READY)  ## power cuts, failing calls, damaged files, markup, …: make fuzz SEED=1
 	OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/report $(BIN)/python tests/fuzzing.py --seed $(SEED)

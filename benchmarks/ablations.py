@@ -23,7 +23,6 @@ def row(name: str, found: Discovery, zero: Discovery) -> dict[str, Any]:
     """One search in a few numbers."""
     likeness = found.certificate.likeness
     mlps = found.certificate.mlps
-    assert likeness is not None
     assert mlps is not None
     return {
         "run": name,

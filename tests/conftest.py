@@ -1,14 +1,18 @@
 """Small configs and a run that learnt, shared by all tests."""
 
 import gc
+import os
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import jaxtyping
 import pytest
+from filelock import FileLock
 
 from headway.models import TransformerConfig
+from headway.sweeps import LocalEngine
 from headway.tasks import KINDS, Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, train
 
@@ -68,7 +72,10 @@ def tiny() -> RunConfig:
 
 @pytest.fixture(scope="session")
 def solved(tmp_path_factory) -> Run:
-    """A small model that solved one hop between two chains, with its checkpoints."""
+    """A small model that solved one hop between two chains, with its checkpoints.
+
+    It is trained by the first of the processes that the tests run in.
+    """
     config = RunConfig(
         task=Retrieval(depth=1, n_chains=2, position_base=None),
         model=TransformerConfig(n_layers=3, d_model=32, act_fn="relu", init="fan_in"),
@@ -88,7 +95,20 @@ def solved(tmp_path_factory) -> Run:
         ),
         seed=1,
     )
-    return train(config, tmp_path_factory.mktemp("runs") / "solved")
+    own, base = tmp_path_factory.mktemp("runs") / "solved", tmp_path_factory.getbasetemp()
+    trained = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
+    with FileLock(trained.with_suffix(".lock")):
+        if not trained.exists():
+            train(config, base / "training" / "solved").folder.rename(trained)
+    shutil.copytree(trained, own)
+    return Run.open(own)
+
+
+@pytest.fixture(scope="session")
+def engine():
+    """An engine that keeps its one worker process, as every new one has to load PyTorch first."""
+    with LocalEngine(1) as kept:
+        yield kept
 
 
 @pytest.fixture

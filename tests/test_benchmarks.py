@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from headway.models import TransformerConfig
-from headway.sweeps.work import carry_out
 from headway.tasks import Retrieval
 from headway.training import Run, fast
+from in_process import InThisProcess
 
 ROOT = Path(__file__).parent.parent
 NO_PROGRAMS = {"counting"}
@@ -37,27 +37,6 @@ def bench(monkeypatch, capsys):
 
     yield run
     torch.set_num_threads(threads)
-
-
-class InThisProcess:
-    """An engine that carries out runs one after another, in no process of their own."""
-
-    options = ""
-
-    def __init__(self, *_):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def events(self, stacks):
-        for stack in stacks:
-            told = []
-            carry_out(stack, told.append)
-            yield from told
 
 
 def small(config, **training):

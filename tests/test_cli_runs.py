@@ -13,19 +13,17 @@ from commands import TINY, headway
 from headway import cli
 
 
-def test_known_circuits_are_scored(tmp_path):
-    shown = headway(
-        "truth", "--planted", "1", "--depth", "1", "--file", "scores.json", cwd=tmp_path
-    )
-    assert shown.returncode == 0, shown.stderr
+def test_known_circuits_are_scored(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["truth", "--planted", "1", "--first", "2", "--depth", "1", "--file", "scores.json"])
     scores = json.loads((tmp_path / "scores.json").read_text())
-    assert [score["name"] for score in scores] == ["doubling D=1", "sequential D=1", "planted 0"]
+    assert [score["name"] for score in scores] == ["doubling D=1", "sequential D=1", "planted 2"]
     assert all(score["exact"] for score in scores)
-    assert shown.stdout.count("exact") == 4
+    assert capsys.readouterr().out.count("exact") == 4
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_can_be_resumed(tmp_path, how):
+def test_an_interrupted_run_can_be_resumed(tmp_path, how, monkeypatch, capsys):
     args = [*TINY[:4], *TINY[5:], "training.steps=100000", "--folder", "a"]
     command = [sys.executable, "-m", "headway", "train", "fast", *args]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -37,7 +35,9 @@ def test_an_interrupted_run_can_be_resumed(tmp_path, how):
     _, complaint = running.communicate(timeout=60)
     assert running.returncode == 130
     assert complaint == "headway: interrupted; continue with: headway train --resume a\n"
-    assert "stopped" in headway("runs", ".", cwd=tmp_path).stdout
+    monkeypatch.chdir(tmp_path)
+    cli.main(["runs", "."])
+    assert "stopped" in capsys.readouterr().out
     assert not list((tmp_path / "a").glob(".*draft*"))
 
 
@@ -50,22 +50,25 @@ def test_no_permission_is_one_line(tmp_path):
     assert shown.stderr == "headway: cannot make a: Permission denied\n"
 
 
-def test_a_real_full_disk_is_one_line(tmp_path, monkeypatch):
+def test_a_real_full_disk_is_one_line(tmp_path, monkeypatch, capsys):
     disk = tmp_path / "disk"
     disk.mkdir()
     size = "size=64k"
     if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", disk], check=False).returncode:
         pytest.skip("mounting a small disk is not permitted here")
     try:
-        wide = [*TINY[:3], *TINY[4:], "model.d_model=64"]
-        shown = headway("train", "fast", *wide, "--folder", "disk/a", cwd=tmp_path)
-        assert "checkpoints would take about" in shown.stderr
+        words = [*TINY[:3], *TINY[4:], "model.d_model=64", "--folder", str(disk / "a")]
+        with pytest.raises(SystemExit):
+            cli.main(["train", "fast", *words])
+        assert "checkpoints would take about" in capsys.readouterr().err
         assert not list(disk.iterdir())
         monkeypatch.setenv("HEADWAY_LIMITS", "off")
-        shown = headway("train", "fast", *wide, "--folder", "disk/a", cwd=tmp_path)
-        assert shown.returncode == 2
-        assert "No space left on device" in shown.stderr
-        assert shown.stderr.count("\n") == 1
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["train", "fast", *words])
+        assert stop.value.code == 2
+        told = capsys.readouterr().err
+        assert "No space left on device" in told
+        assert told.count("\n") == 1
         assert not list((disk / "a").rglob("*draft*"))
     finally:
         subprocess.run(["umount", disk], check=True)
@@ -86,15 +89,14 @@ def test_a_page_about_a_folder_of_tokens(tmp_path, monkeypatch, capsys):
 
 
 def test_train_then_look(tmp_path, monkeypatch, capsys):
-    trained = headway("train", "fast", *TINY, "--folder", "runs/a", cwd=tmp_path)
-    assert trained.returncode == 0, trained.stderr
-    assert "step      2/6" in trained.stdout
-    assert "done: validation MSE" in trained.stdout
+    monkeypatch.chdir(tmp_path)
+    cli.main(["train", "fast", *TINY, "--folder", "runs/a"])
+    trained = capsys.readouterr().out
+    assert "step      2/6" in trained
+    assert "done: validation MSE" in trained
     config = json.loads((tmp_path / "runs/a/config.json").read_text())
     assert config["task"]["depth"] == 1
     assert config["training"]["steps"] == 6
-
-    monkeypatch.chdir(tmp_path)
 
     def shown(*args: str) -> str:
         cli.main(list(args))

@@ -13,6 +13,23 @@ import headway
 ROOT = Path(__file__).parent.parent
 
 
+def links(page):
+    """Where a page of docs leads: the files that its links name."""
+    named = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
+    return [(page.parent / name).resolve() for name in named]
+
+
+def test_every_page_is_named_and_leads_somewhere():
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    named = set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert {page.name for page in pages} <= named
+    for page in pages:
+        for link in links(page):
+            made = link.parent.name == "reference" or link.with_suffix(".ipynb").exists()
+            assert made or link.exists(), (page, link)
+    assert sum(len(links(page)) for page in pages) > 50
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site as `make docs` builds it; any warning, such as a dead link, ends the build."""
@@ -24,6 +41,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_page_is_reached_from_the_first(site):
     pages = {p.relative_to(site).as_posix() for p in site.rglob("*.html")} - {"404.html"}
     reached, left = set(), {"index.html"}
@@ -38,6 +56,7 @@ def test_every_page_is_reached_from_the_first(site):
     assert {path.as_posix() for path in written} <= pages
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name_and_every_verb(site):
     text = (site / "reference/api.html").read_text()
     for name in headway.__all__:
@@ -47,6 +66,7 @@ def test_the_reference_has_every_public_name_and_every_verb(site):
         assert f'id="headway-{verb}"' in verbs
 
 
+@pytest.mark.slow
 def test_pages_load_nothing_from_elsewhere(site):
     for page in site.rglob("*.html"):
         loaded = re.findall(

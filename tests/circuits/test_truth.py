@@ -9,8 +9,8 @@ from headway.paths import Path
 
 
 def test_compiled_circuits_are_found_exactly():
-    scores = list(scored([], [1, 2, 3]))
-    names = [f"{how} D={depth}" for how in ("doubling", "sequential") for depth in (1, 2, 3)]
+    scores = list(scored([], [1, 2]))
+    names = [f"{how} D={depth}" for how in ("doubling", "sequential") for depth in (1, 2)]
     assert [found.name for found in scores] == names
     for found in scores:
         assert found.exact, found
@@ -19,11 +19,16 @@ def test_compiled_circuits_are_found_exactly():
 
 @pytest.mark.slow
 def test_deep_compiled_circuits_are_found_exactly():
-    assert all(found.exact for found in scored([], range(4, 9)))
+    assert all(found.exact for found in scored([], range(3, 9)))
 
 
-def test_planted_circuits_are_found():
-    scores = list(scored(range(400, 405)))
+@pytest.mark.parametrize(
+    "seeds",
+    [(404, 405, 407), pytest.param(tuple(range(400, 405)), marks=pytest.mark.slow)],
+    ids=["small", "some"],
+)
+def test_planted_circuits_are_found(seeds):
+    scores = list(scored(seeds))
     assert total(s.paths for s in scores).f1 >= 0.98
     assert total(s.heads for s in scores).f1 >= 0.99
 

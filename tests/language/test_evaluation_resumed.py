@@ -1,6 +1,5 @@
 """An evaluation that is killed goes on where it was."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
 from endpoint import serving
+from inspect_ai import eval_retry
 from inspect_ai.log import read_eval_log
 from inspecting import QUIET, asked, collected, metrics
 
@@ -20,7 +20,7 @@ pytestmark = QUIET
 MODEL = "openai-api/test/model"
 
 
-def test_a_killed_evaluation_goes_on_without_asking_again(tmp_path):
+def test_a_killed_evaluation_goes_on_without_asking_again(tmp_path, monkeypatch):
     """A real SIGKILL, while six questions are answered and the others wait."""
     known = asked("equations", (1, 2), n=6)
     waiting, free = set(list(known)[6:]), False
@@ -31,20 +31,20 @@ def test_a_killed_evaluation_goes_on_without_asking_again(tmp_path):
         return 200, known[prompt].correct
 
     with serving(behave) as endpoint:
-        environment = os.environ | endpoint.environment()
+        for name, value in endpoint.environment().items():
+            monkeypatch.setenv(name, value)
         command = [sys.executable, "-m", "inspect_ai"]
         about = ["--log-dir", str(tmp_path / "logs"), "--display", "none"]
         parameters = ["-T", "d=1,2", "-T", "n=6", "--max-connections", "3", "--log-buffer", "1"]
         start = [*command, "eval", "headway/equations", *parameters, "--model", MODEL, *about]
-        with subprocess.Popen(start, env=environment, cwd=tmp_path) as process:
+        with subprocess.Popen(start, cwd=tmp_path) as process:
             until(lambda: len(finished(tmp_path / "logs")) == 6 and len(endpoint.bodies) == 9)
             process.send_signal(signal.SIGKILL)
         (log,) = (tmp_path / "logs").glob("*.eval")
         assert read_eval_log(str(log)).status == "started"
         before, free = dict(endpoint.asked), True
-        retry = [*command, "eval-retry", str(log), *about]
-        done = subprocess.run(retry, env=environment, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        (ended,) = eval_retry(str(log), log_dir=str(tmp_path / "logs"), display="none")
+        assert ended.status == "success"
     again = {prompt: endpoint.asked[prompt] - before.get(prompt, 0) for prompt in known}
     assert again == {prompt: int(prompt in waiting) for prompt in known}
     logs = [read_eval_log(str(path)) for path in (tmp_path / "logs").glob("*.eval")]

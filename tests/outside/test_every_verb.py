@@ -11,6 +11,7 @@ from headway.cli import main
 from headway.report.cells import cell
 from headway.report.server import Server
 from headway.tasks import task_in
+from in_process import swept_here
 
 HERE = Path(__file__).parent
 SMALL = (
@@ -50,7 +51,8 @@ def test_every_verb_takes_them(name, tmp_path, monkeypatch, capsys):
     assert task.targets.loss_name in page
     assert "</html>" in page
     words = ("--grid", "seed=0,1", field, *SMALL, "--folder", "runs/many", "--workers", "1")
-    told("sweep", file, *words)
+    with swept_here():
+        told("sweep", file, *words)
     assert told("runs", "runs").count("done") >= 3
     first, second = sorted(p for p in Path("runs/many").iterdir() if p.is_dir())
     told("report", str(first), str(second))

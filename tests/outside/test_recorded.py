@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import headway
+from headway.circuits import saved_discovery, saved_timeline
 from headway.cli import main
 from headway.errors import HeadwayError
 
@@ -41,7 +42,7 @@ def recorded(folder, seed, steps):
     model = GPT()
     with headway.Recorder(folder, model, TASK) as recorder:
         train(model, recorder, seed, steps)
-    return headway.discover(folder, ablation="uniform")
+    return headway.Run.open(folder)
 
 
 def is_induction(found):
@@ -54,15 +55,15 @@ def is_induction(found):
 
 def test_the_induction_circuit_is_found_dated_and_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    found = recorded("runs/nano", seed=0, steps=400)
-    assert found.faithful, found.replaced_loss
-    assert is_induction(found)
-    timeline = headway.emergence("runs/nano", found)
-    assert all(0 < path.born <= 400 for path in timeline.paths if path.born is not None)
-    assert timeline.hops["hop 1"] < 400
+    run = recorded("runs/nano", seed=0, steps=400)
     for words in (["circuit", "runs/nano", "--ablation", "uniform"], ["emergence", "runs/nano"]):
         main(words)
         assert "find^1" in capsys.readouterr().out
+    found, timeline = saved_discovery(run), saved_timeline(run)
+    assert found.faithful, found.replaced_loss
+    assert is_induction(found)
+    assert all(0 < path.born <= 400 for path in timeline.paths if path.born is not None)
+    assert timeline.hops["hop 1"] < 400
     main(["report", "runs/nano"])
     page = Path("runs/nano/report.html").read_text()
     assert "find^1" in page
@@ -118,6 +119,6 @@ def test_a_model_that_does_not_answer_the_task_is_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_in_every_seed(seed, tmp_path):
-    found = recorded(tmp_path / "run", seed, steps=1500)
+    found = headway.discover(recorded(tmp_path / "run", seed, steps=1500), ablation="uniform")
     assert found.faithful, found.replaced_loss
     assert is_induction(found)

@@ -13,6 +13,7 @@ from headway.papers.depths import small
 from headway.theory import closed_form
 from headway.training import Run, RunConfig
 from headway.training.files import write_json
+from in_process import swept_here
 
 
 def quick(depth: int = 1, layers: int = 2, seed: int = 0) -> RunConfig:
@@ -128,7 +129,8 @@ def test_the_command_trains_draws_and_goes_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     grid = ["--grid", "depth=1", "layers=1,2", "seed=0"]
     monkeypatch.setattr(depths, "small", quick)
-    main(["depths", *grid, "--folder", "d", "--figure", "d.svg", "--file", "d.json"])
+    with swept_here():
+        main(["depths", *grid, "--folder", "d", "--figure", "d.svg", "--file", "d.json"])
     first = capsys.readouterr().out
     assert "None of 2 runs learnt a hop" in first
     assert max(map(len, first.splitlines())) <= 80
@@ -137,9 +139,12 @@ def test_the_command_trains_draws_and_goes_on(tmp_path, monkeypatch, capsys):
         *((1, 1, 1), (1, 2, 1))
     ]
     assert (tmp_path / "d.svg").read_text().count('id="trained-') == 2
-    main(["depths", *grid, "--folder", "d"])
+    with swept_here():
+        main(["depths", *grid, "--folder", "d"])
     assert "2 done before" in capsys.readouterr().out
-    main(["depths", *grid, "--folder", "e", "--grid", "model.d_model=16,32"])
+    few = ["--grid", "depth=1", "layers=1", "seed=0", "model.d_model=16,32"]
+    with swept_here():
+        main(["depths", *few, "--folder", "e"])
     assert "Solved, by retrieval steps and layers, model.d_model=16" in capsys.readouterr().out
 
 

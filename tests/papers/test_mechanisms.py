@@ -7,6 +7,7 @@ from headway import cli
 from headway.papers import groups, result_files
 from headway.papers.talk import MECHANISMS
 from headway.papers.talk.induction import reading
+from in_process import swept_here
 
 NAMES = (
     *("associative-memory", "gradient-memory", "factual-recall", "factual-recall-dynamics"),
@@ -21,7 +22,8 @@ QUICK = ("gradient-memory", "khop-depth")
 def smoke(request, tmp_path_factory):
     """Some mechanisms, or all, at the smallest scale, run once: the names and the folder."""
     folder = tmp_path_factory.mktemp("talk")
-    cli.main(["mechanism", *request.param, "--scale", "smoke", "--folder", str(folder)])
+    with swept_here():
+        cli.main(["mechanism", *request.param, "--scale", "smoke", "--folder", str(folder)])
     return request.param, folder
 
 

@@ -32,17 +32,10 @@ from headway.cli import main
 from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.figures import save_figures
-from headway.sweeps import LocalEngine, depend
+from headway.sweeps import depend
 from headway.sweeps.depend import clamped_plan, require_comparable, schedule
 from headway.tasks import Retrieval
 from headway.training import Run, fast, held_out, train
-
-
-@pytest.fixture(scope="module")
-def engine():
-    """One process for all trainings."""
-    with LocalEngine(1) as kept:
-        yield kept
 
 
 @pytest.fixture(scope="module")

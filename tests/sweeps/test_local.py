@@ -41,7 +41,9 @@ def seen(events: list, kind: str) -> list[str]:
     return [event.name for event in events if event is not None and event.kind == kind]
 
 
-def test_every_run_is_trained_once_and_an_engine_keeps_its_process(plan, tmp_path, monkeypatch):
+def test_every_run_is_trained_once_and_an_engine_keeps_its_process(
+    plan, tmp_path, monkeypatch, engine
+):
     given, give = list[int](), Worker.give
 
     def noted(worker, stack):
@@ -49,10 +51,10 @@ def test_every_run_is_trained_once_and_an_engine_keeps_its_process(plan, tmp_pat
         give(worker, stack)
 
     monkeypatch.setattr(Worker, "give", noted)
-    runs, events, engine = plan(3), [], LocalEngine(1)
-    with engine:
-        board = sweep(runs, tmp_path / "s", engine, watch=lambda _, event: events.append(event))
-        sweep(plan(1), tmp_path / "other", engine)
+    runs, events, own = plan(3), [], LocalEngine(1)
+    with own:
+        board = sweep(runs, tmp_path / "s", own, watch=lambda _, event: events.append(event))
+        sweep(plan(1), tmp_path / "other", own)
     assert not is_alive(given[0])
     assert [run.state for run in board.runs.values()] == ["done"] * 3
     assert seen(events, "started") == seen(events, "done") == ["r0", "r1", "r2"]
@@ -64,7 +66,7 @@ def test_every_run_is_trained_once_and_an_engine_keeps_its_process(plan, tmp_pat
 
     before, events = stamps(tmp_path / "s"), []
     more = Plan("p", {**runs.runs, "new": replace(runs.runs["r0"], seed=7)})
-    board = sweep(more, tmp_path / "s", LocalEngine(1), watch=lambda _, event: events.append(event))
+    board = sweep(more, tmp_path / "s", engine, watch=lambda _, event: events.append(event))
     assert seen(events, "started") == seen(events, "done") == ["new"]
     assert board.before == {"done": 3}
     assert before.items() <= stamps(tmp_path / "s").items()
@@ -72,13 +74,13 @@ def test_every_run_is_trained_once_and_an_engine_keeps_its_process(plan, tmp_pat
     assert command == [Path(sys.argv[0]).name, *sys.argv[1:]]
 
 
-def test_failures_stay_where_they_are(plan, with_training, tmp_path):
+def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     good = plan(1).runs["r0"]
     wild = with_training(good, optimizer="adam", learning_rate=1e30, steps=50)
     huge = with_training(good, batch_size=2**36)
     nowhere = replace(good, device="cuda:99")
     runs = Plan("p", {"wild": wild, "huge": huge, "nowhere": nowhere, "good": good})
-    board = sweep(runs, tmp_path / "s", LocalEngine(1))
+    board = sweep(runs, tmp_path / "s", engine)
     rows = {row["name"]: row for row in table(tmp_path / "s")}
     assert {name: row["status"] for name, row in rows.items()} == {
         **dict.fromkeys(("wild", "huge", "nowhere"), "failed"),
@@ -92,9 +94,9 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path):
         assert board.runs[name].message == rows[name]["message"]
 
     before = stamps(tmp_path / "s")
-    sweep(runs, tmp_path / "s", LocalEngine(1))
+    sweep(runs, tmp_path / "s", engine)
     assert stamps(tmp_path / "s") == before
-    sweep(runs, tmp_path / "s", LocalEngine(1), retry_failed=True)
+    sweep(runs, tmp_path / "s", engine, retry_failed=True)
     changed = {
         name.split("/")[0] for name, at in stamps(tmp_path / "s").items() if before[name] != at
     }
@@ -143,7 +145,7 @@ def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, m
     assert told[-1] == Event("done", "r0")
 
 
-def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, sweeping):
+def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
     runs, folder = plan(2), tmp_path / "s"
     put(folder, runs)
     held = Run.create(folder / "r0", runs.runs["r0"])
@@ -156,30 +158,32 @@ def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, sweeping
         if event is not None and event.kind == "done" and event.name == "r1":
             lock.__exit__(None, None, None)
 
-    board = sweep(folder, engine=LocalEngine(1), watch=watch)
+    board = sweep(folder, engine=engine, watch=watch)
     assert seen(events, "elsewhere")[0] == "r0"
     assert seen(events, "done") == ["r1", "r0"]
     assert board.count("done") == 2
 
 
-def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping):
-    runs, folder = plan(4), tmp_path / "s"
+def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engine):
+    runs, folder = plan(4, steps=60), tmp_path / "s"
     put(folder, runs)
-    both = [sweeping(folder), sweeping(folder)]
-    said = [process.communicate(timeout=100) for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    for out, _ in said:
-        *_, end = out.splitlines()
-        assert end == "4 done; sweep s"
-        assert max(map(len, out.splitlines())) <= 80
+    other = sweeping(folder)
+    until((folder / "r0" / "metrics.jsonl").exists)
+    board = sweep(folder, engine=engine)
+    out, said = other.communicate(timeout=100)
+    assert other.returncode == 0, said
+    assert board.count("done") == 4
+    *_, end = out.splitlines()
+    assert end == "4 done; sweep s"
+    assert max(map(len, out.splitlines())) <= 80
     assert done(folder) == [f"r{i}" for i in range(4)]
     for name in runs.runs:
         assert len(Run.open(folder / name).read("environment.json")) == 1
 
 
-def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path):
+def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path, engine):
     runs, folder, events = plan(2, steps=60), tmp_path / "s", []
-    engine, killed = LocalEngine(1), []
+    killed = []
 
     def watch(_, event):
         events.append(event)
@@ -273,7 +277,7 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
     ]
 
 
-def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path, sweeping):
+def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path, sweeping, engine):
     runs = plan(3, steps=60)
     folder, events = put(tmp_path / "s", runs), []
     process = sweeping(folder)
@@ -286,7 +290,7 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path
     until(lambda: not any(map(is_alive, workers)), 5)
     assert time.monotonic() - killed < 2
     before = stamps(folder)
-    sweep(folder, engine=LocalEngine(1), watch=lambda _, event: events.append(event))
+    sweep(folder, engine=engine, watch=lambda _, event: events.append(event))
     assert before
     assert before.items() <= stamps(folder).items()
     assert not {name.split("/")[0] for name in before} & set(seen(events, "started"))

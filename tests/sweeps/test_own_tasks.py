@@ -5,20 +5,26 @@ from dataclasses import replace
 import pytest
 
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, load_plan, sweep
+from headway.sweeps import Plan, load_plan, sweep
 from headway.tasks import task_in
 from headway.training import Run
 
 
-def swept(plan, folder, **options):
+@pytest.fixture
+def swept(engine):
     """Carries a plan out: what happened to every run, progress left out, and the board."""
-    events = []
-    board = sweep(plan, folder, LocalEngine(1), watch=lambda _, e: events.append(e), **options)
-    return [(e.name, e.kind) for e in events if e is not None and e.kind != "progressed"], board
+
+    def carry_out(plan, folder, **options):
+        events = []
+        board = sweep(plan, folder, engine, watch=lambda _, e: events.append(e), **options)
+        told = [(e.name, e.kind) for e in events if e is not None and e.kind != "progressed"]
+        return told, board
+
+    return carry_out
 
 
 @pytest.mark.parametrize("stack", [1, 2])
-def test_workers_train_a_task_from_a_file(own_runs, own_file, tmp_path, stack):
+def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path, stack):
     config = next(iter(own_runs.runs.values()))
     seeds = Plan("p", {f"r{seed}": replace(config, seed=seed) for seed in range(2)})
     runs = seeds if stack > 1 else own_runs
@@ -33,7 +39,7 @@ def test_workers_train_a_task_from_a_file(own_runs, own_file, tmp_path, stack):
     assert again == []
 
 
-def test_a_task_whose_file_is_gone_fails_once(own_runs, own_file, tmp_path):
+def test_a_task_whose_file_is_gone_fails_once(swept, own_runs, own_file, tmp_path):
     own_file.unlink()
     told, board = swept(own_runs, tmp_path / "s")
     assert told == [(name, "failed") for name in own_runs.runs]
@@ -53,14 +59,16 @@ def test_a_task_whose_file_is_gone_fails_once(own_runs, own_file, tmp_path):
         ("{text}\n# and a remark\n", "has changed since (it was"),
     ],
 )
-def test_a_task_whose_file_was_spoilt_fails_once(own_runs, own_file, tmp_path, spoilt, complaint):
+def test_a_task_whose_file_was_spoilt_fails_once(
+    swept, own_runs, own_file, tmp_path, spoilt, complaint
+):
     own_file.write_text(spoilt.replace("{text}", own_file.read_text()))
     told, board = swept(own_runs, tmp_path / "s")
     assert told == [(name, "failed") for name in own_runs.runs]
     assert all(complaint in run.message for run in board.runs.values())
 
 
-def test_a_task_that_breaks_while_it_draws_fails_once(own_file, tmp_path, tiny):
+def test_a_task_that_breaks_while_it_draws_fails_once(swept, own_file, tmp_path, tiny):
     text = own_file.read_text().replace("(torch.randn(", "(1 / (count != 8), torch.randn(")
     own_file.write_text(text.replace("(vectors,) = draws", "_, vectors = draws"))
     task = task_in(str(own_file))
@@ -69,7 +77,7 @@ def test_a_task_that_breaks_while_it_draws_fails_once(own_file, tmp_path, tiny):
     assert "division by zero" in board.runs["r"].message
 
 
-def test_a_sweep_does_not_go_on_with_another_task(own_runs, own_file, tmp_path):
+def test_a_sweep_does_not_go_on_with_another_task(swept, own_runs, own_file, tmp_path):
     first = Plan("p", dict([*own_runs.runs.items()][:1]))
     swept(first, tmp_path / "s")
     plan = tmp_path / "s" / "plan.json"

@@ -8,7 +8,7 @@ import pytest
 from watched import put, stamps, until
 
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, grid, sweep, table, work
+from headway.sweeps import Plan, grid, sweep, table, work
 from headway.sweeps.crew import Worker
 from headway.sweeps.jobs import Event, Job, halves, stacked
 from headway.sweeps.work import carry_out
@@ -77,14 +77,12 @@ def test_runs_of_one_shape_are_put_together_in_the_order_of_the_plan(plan, with_
 
 
 def test_a_stacked_sweep_is_that_of_single_runs_and_done_ones_are_skipped(
-    plan, with_training, given, tmp_path
+    plan, with_training, given, tmp_path, engine
 ):
     few = plan(4)
     short = with_training(few.runs["r1"], steps=7)
     runs, events = Plan("p", {**few.runs, "r1": short}), []
-    board = sweep(
-        *(runs, tmp_path / "s", LocalEngine(1)), watch=lambda _, e: events.append(e), stack=3
-    )
+    board = sweep(*(runs, tmp_path / "s", engine), watch=lambda _, e: events.append(e), stack=3)
     assert given == [["r0", "r1", "r2"], ["r3"]]
     assert board.count("done") == 4
     assert seen(events, "started") == ["r0", "r1", "r2", "r3"]
@@ -97,20 +95,22 @@ def test_a_stacked_sweep_is_that_of_single_runs_and_done_ones_are_skipped(
 
     before = stamps(tmp_path / "s")
     more = Plan("p", {**runs.runs, "x": replace(short, seed=8), "y": replace(short, seed=9)})
-    board = sweep(more, tmp_path / "s", LocalEngine(1), stack=3)
+    board = sweep(more, tmp_path / "s", engine, stack=3)
     assert given[2:] == [["x", "y"]]
     assert board.before == {"done": 4}
     assert before.items() <= stamps(tmp_path / "s").items()
 
 
-def test_a_run_that_diverges_or_is_damaged_fails_alone(plan, with_training, given, tmp_path):
+def test_a_run_that_diverges_or_is_damaged_fails_alone(
+    plan, with_training, given, tmp_path, engine
+):
     few, folder = plan(4, optimizer="adam", save_every=2), tmp_path / "s"
     wild = with_training(few.runs["r1"], learning_rate=1e30)
     runs, events = Plan("p", {**few.runs, "r1": wild}), []
     put(folder, runs)
     broken = Run.create(folder / "r2", runs.runs["r2"])
     (broken.folder / "state.safetensors").write_bytes(b"no tensors")
-    sweep(*(folder, None, LocalEngine(1)), watch=lambda _, e: events.append(e), stack=4)
+    sweep(*(folder, None, engine), watch=lambda _, e: events.append(e), stack=4)
     rows = {row["name"]: row for row in table(folder)}
     assert [row["status"] for row in rows.values()] == ["done", "failed", "failed", "done"]
     assert "the loss is " in rows["r1"]["message"]
@@ -121,7 +121,7 @@ def test_a_run_that_diverges_or_is_damaged_fails_alone(plan, with_training, give
     assert_as_alone(folder, Plan("p", {name: runs.runs[name] for name in ("r0", "r3")}), tmp_path)
 
     (broken.folder / "state.safetensors").unlink()
-    sweep(folder, None, LocalEngine(1), retry_failed=True, stack=4)
+    sweep(folder, None, engine, retry_failed=True, stack=4)
     assert given[1:] == [["r1", "r2"]]
     assert [row["status"] for row in table(folder)] == ["done", "failed", "done", "done"]
 
@@ -143,7 +143,9 @@ def test_what_is_too_large_at_once_goes_on_in_halves(plan, tmp_path, monkeypatch
     assert not seen(told, "failed")
 
 
-def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(plan, given, tmp_path):
+def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(
+    plan, given, tmp_path, engine
+):
     runs, folder, events = plan(3), tmp_path / "s", []
     put(folder, runs)
     lock = Run.create(folder / "r1", runs.runs["r1"]).writing()
@@ -154,19 +156,19 @@ def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(pla
         if seen(events, "done") == ["r0", "r2"] and event is None:
             lock.__exit__(None, None, None)
 
-    board = sweep(folder, engine=LocalEngine(1), watch=watch, stack=3)
+    board = sweep(folder, engine=engine, watch=watch, stack=3)
     assert seen(events, "elsewhere") == ["r1"]
     assert given == [["r0", "r2"], ["r1"]]
     assert board.count("done") == 3
 
 
 def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(
-    plan, with_training, given, tmp_path
+    plan, with_training, given, tmp_path, engine
 ):
     few = plan(3, steps=120, save_every=120)
     often = with_training(few.runs["r2"], save_every=3)
     runs, folder, events = Plan("p", {**few.runs, "r2": often}), tmp_path / "s", []
-    engine, killed = LocalEngine(1), []
+    killed = []
 
     def watch(_, event):
         events.append(event)
@@ -185,9 +187,9 @@ def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(
 
 
 def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
-    plan, with_training, tmp_path, sweeping
+    plan, with_training, tmp_path, sweeping, engine
 ):
-    few = plan(3, steps=800, save_every=100)
+    few = plan(3, steps=200, save_every=100)
     long = with_training(few.runs["r0"], steps=100_000, save_every=10)
     folder = put(tmp_path / "s", Plan("p", {"long": long, **few.runs}))
     state = folder / "long" / "state.safetensors"
@@ -201,11 +203,11 @@ def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
             again = "headway sweep s --workers 1 --stack 4"
             assert complaint == f"headway: interrupted; continue with: {again}\n"
     until(lambda: Run.open(folder / "long").status == "stopped", 5)
-    sweep(few, folder, LocalEngine(1), stack=3)
+    sweep(few, folder, engine, stack=3)
     for name in few.runs:
         run = Run.open(folder / name)
         assert run.status == "done"
-        assert [line["step"] for line in run.metrics()] == list(range(10, 801, 10))
+        assert [line["step"] for line in run.metrics()] == list(range(10, 201, 10))
 
 
 def test_a_plan_of_which_nothing_can_be_stacked_is_refused(tmp_path):

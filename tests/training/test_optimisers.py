@@ -1,5 +1,8 @@
 """Muon against the obvious one-matrix-at-a-time version and against PyTorch's."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -82,3 +85,18 @@ def test_every_weight_has_one_optimiser_and_matrices_decay(optimizer):
         assert sorted(inside) == sorted(
             n for n, w in model.named_parameters() if n.startswith("blocks.") and w.ndim == 2
         )
+
+
+def test_no_optimiser_loads_the_compiler():
+    code = (
+        "import sys; from headway.models import Transformer, TransformerConfig\n"
+        "from headway.training import TrainingConfig\n"
+        "from headway.training.optimisers import Optimisers\n"
+        "model = Transformer(TransformerConfig(n_layers=1, d_model=8), 8, 12, 20, 4)\n"
+        "for name in ('muon', 'adam', 'sgd'):\n"
+        "    optimisers = Optimisers(model, TrainingConfig(optimizer=name, weight_decay=0.0))\n"
+        "    optimisers.zero_grad(); optimisers.step(1.0); optimisers.load(optimisers.state())\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "False\n"

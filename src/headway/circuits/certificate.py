@@ -3,7 +3,7 @@
 It is measured on a sample and guarantees nothing about other sequences: that does `guarantee`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from headway.circuits.mechanism import Head, head_of, name_of
@@ -199,7 +199,7 @@ class Certificate:
         minimum: the proven least number of layers; none if the task has no such theory.
         sequences: how many held-out sequences the losses are over.
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
-        likeness: how like the model the circuit is; none in files of an earlier version.
+        likeness: how like the model the circuit is.
         mlps: which MLPs the circuit needs; none if the model has none that headway can replace.
     """
 
@@ -216,8 +216,8 @@ class Certificate:
     infeasible: list[WrittenPath] | None
     minimum: int | None
     sequences: int
-    alone: dict[WrittenHead, float] = field(default_factory=dict)
-    likeness: Likenesses | None = None
+    alone: dict[WrittenHead, float]
+    likeness: Likenesses
     mlps: MLPs | None = None
 
     @property

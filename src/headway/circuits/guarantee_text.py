@@ -19,8 +19,6 @@ def percent(part: float) -> str:
 def said_of_likeness(certificate: Certificate) -> list[str]:
     """A table: intact, circuit, complement and ablated, each with its loss and its agreement."""
     likeness = certificate.likeness
-    if likeness is None:
-        return []
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
     rows.append(["intact", f"{certificate.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
     for name in ("circuit", "complement", "ablated"):

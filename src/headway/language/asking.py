@@ -48,7 +48,7 @@ class Asked:
 
     Attributes:
         model: its name or path.
-        form: `chat` or `completion`; none means the model's own.
+        form: `chat` or `completion`; by default the model's own.
         places: (formulation, depth) of every cell.
         chains: interleaved.
         n: questions a cell.

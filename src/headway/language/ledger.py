@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
 from headway.errors import HeadwayError, require
-from headway.reading import parsed, read_bytes
+from headway.reading import parsed
 from headway.training.environment import describe_environment
 from headway.training.files import (
     append_line,
     clear_io_errors,
+    holding,
     is_there,
     read_json,
     remove_drafts,
+    whole_lines,
     write_json,
 )
 
@@ -36,7 +37,7 @@ class Ledger:
         name: of what is asked.
         asked: plain data that decides every line; a `format` among it.
         part: of the results, if there are several kinds: the name of their file, `PART.jsonl`;
-            none means that of what is asked.
+            by default that of what is asked.
     """
 
     folder: Path
@@ -80,10 +81,8 @@ class Ledger:
         Raises:
             HeadwayError: if the file is damaged.
         """
-        if not is_there(self.path):
-            return []
-        lines = read_bytes(self.path).split(b"\n")[:-1]
-        found = [parsed(line, f"{self.path}, line {i}") for i, line in enumerate(lines, start=1)]
+        lines = enumerate(whole_lines(self.path), start=1)
+        found = [parsed(line, f"{self.path}, line {i}") for i, line in lines]
         for i, line in enumerate(found, start=1):
             require(isinstance(line, dict), f"{self.path}, line {i}", line, "an object of fields")
         return found
@@ -105,13 +104,8 @@ class Ledger:
         """
         with clear_io_errors(self.folder, "make"):
             self.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.folder / ".lock", timeout=0.3)
-        with clear_io_errors(self.folder, "write to"):
-            try:
-                lock.acquire()
-            except Timeout:  # an OSError too
-                raise HeadwayError(f"{self.folder}: another process is writing here") from None
-        try:
+        busy = HeadwayError(f"{self.folder}: another process is writing here")
+        with holding(self.folder, busy):
             self.require_same()
             if not is_there(self.folder / f"{self.name}.json"):
                 environment = describe_environment(device, torch.get_num_threads())
@@ -122,8 +116,6 @@ class Ledger:
             for path in self.folder.glob("*.jsonl"):
                 _drop_torn_line(path)
             yield
-        finally:
-            lock.release()
 
 
 def _drop_torn_line(path: Path) -> None:

@@ -18,7 +18,7 @@ def questions(
 
     Args:
         name: of the formulation.
-        depth: look-ups to the answer; none means that of the paper's example.
+        depth: look-ups to the answer; by default that of the paper's example.
         chains: that are interleaved.
         count: how many questions.
         seed: of all of them.

@@ -37,12 +37,12 @@ def depend(
 
     Args:
         run: in which a circuit was discovered, or its folder.
-        paths: of the circuit, that are clamped; none means every one.
+        paths: of the circuit, that are clamped; by default every one.
         after: the step after which they are.
-        until: the last step at which they are; None means to the end.
-        steps: that a clamped training may take; None means those of the free run's schedule, so
+        until: the last step at which they are; by default to the end.
+        steps: that a clamped training may take; by default those of the free run's schedule, so
             that the learning rate is the same at every step (`schedule`).
-        engine: that trains; None means worker processes on this machine.
+        engine: that trains; by default worker processes on this machine.
         retry_failed: whether trainings that have failed are tried again.
         training: told how the trainings go on.
         measuring: told how many checkpoints are measured, of how many.

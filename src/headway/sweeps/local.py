@@ -27,7 +27,7 @@ class LocalEngine:
     starts them once.
 
     Args:
-        workers: how many stacks side by side; none means as many as the cores suffice for.
+        workers: how many stacks side by side; by default as many as the cores suffice for.
         memory: bytes that can still be had on a device, none if unknown.
     """
 
@@ -60,7 +60,9 @@ class LocalEngine:
         Raises:
             HeadwayError: if no worker can start.
         """
-        waiting = list(stacks)
+        waiting, cut_short = list(stacks), self._busy()
+        self._crew = self._idle()
+        stop_all(cut_short)
         self._not_before.clear()
         self._losses.clear()
         while waiting or self._busy():

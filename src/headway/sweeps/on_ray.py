@@ -35,10 +35,10 @@ class RayEngine:
     again, by us and not by Ray, which would try one that is killed for its memory without end.
 
     Args:
-        address: of the cluster, `host:port` or `ray://host:port`; none means the environment's
+        address: of the cluster, `host:port` or `ray://host:port`; by default the environment's
             RAY_ADDRESS, or a cluster of this machine alone for as long as the sweep takes.
-        workers: at most so many tasks side by side; none means as many as fit.
-        gpus_per_run: of a task on a GPU; a fraction shares it. None means 1 for such, else 0.
+        workers: at most so many tasks side by side; by default as many as fit.
+        gpus_per_run: of a task on a GPU; a fraction shares it. By default 1 for such, else 0.
         bring_home: whether the files are returned instead of written to a shared folder. A run
             that was interrupted then starts again.
     """

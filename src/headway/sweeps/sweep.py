@@ -44,8 +44,8 @@ def sweep(
 
     Args:
         plan: the plan, or what `load_plan` takes.
-        folder: of the sweep; none means the one that the plan comes from, or one in `runs/`.
-        engine: that carries the runs out; none means worker processes on this machine.
+        folder: of the sweep; by default the one that the plan comes from, or one in `runs/`.
+        engine: that carries the runs out; by default worker processes on this machine.
         retry_failed: whether runs that have failed are tried again.
         watch: told of every event, to show progress.
         stack: the most runs that are trained at once in one stack, of those that can be

@@ -36,7 +36,7 @@ def table(
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.
         where: which rows to keep, each `FIELD=VALUES`; all must hold.
-        sort: the column to sort by; rows without a value come last. None means by name.
+        sort: the column to sort by; rows without a value come last. By name unless told.
 
     Raises:
         HeadwayError: if there is no such folder, field or column, or a value is not one.

@@ -6,7 +6,7 @@ Runs, circuits and timelines say themselves what there is to say: `print(found)`
 from headway.terminal.arena import print_arena, print_row
 from headway.terminal.base import require_file
 from headway.terminal.checking import print_findings, print_task
-from headway.terminal.circuit import print_comparison
+from headway.terminal.circuit import note_older_report, print_comparison
 from headway.terminal.counts import exhausting, print_counts
 from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.fields import print_fields
@@ -29,6 +29,7 @@ __all__ = [
     "exhausting",
     "following",
     "following_heads",
+    "note_older_report",
     "print_arena",
     "print_bounds",
     "print_cells",

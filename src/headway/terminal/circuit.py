@@ -7,6 +7,14 @@ from rich.table import Table
 from headway.circuits import Comparison
 from headway.circuits.mechanism import name_of
 from headway.terminal.base import console
+from headway.terminal.summary import say
+from headway.training import Run
+
+
+def note_older_report(run: Run) -> None:
+    """Tells that a run's report is older than what has just been found out about it, if it is."""
+    if (run.folder / "report.html").exists():
+        say(f"its report is older; draw it again: headway report {run.folder}")
 
 
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 from headway.errors import HeadwayError
@@ -123,6 +124,11 @@ def append_line(path: Path, line: str) -> None:
             sync_folder(path.parent)
 
 
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file, which need not be there, but for one that was cut off in writing."""
+    return read_bytes(path).split(b"\n")[:-1] if is_there(path) else []
+
+
 def sync_folder(folder: Path) -> None:
     """Flushes to disk which files a folder holds."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -161,6 +167,30 @@ def _is_alive(process: int) -> bool:
     except (PermissionError, OverflowError):
         pass
     return True
+
+
+@contextmanager
+def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
+    """Holds a folder for one writer; the lock dies with the process.
+
+    Args:
+        folder: that is there.
+        busy: raised if another process holds it.
+
+    Raises:
+        HeadwayError: if writing is not permitted.
+    """
+    lock = FileLock(folder / ".lock", timeout=0.3)  # longer than `is_held` ever holds it
+    with clear_io_errors(folder, "write to"):
+        try:
+            lock.acquire()
+        except Timeout:  # an OSError too
+            raise busy from None
+    try:
+        yield
+    finally:
+        with clear_io_errors(folder / ".lock", "unlock"):
+            lock.release()
 
 
 def is_held(lock: Path) -> bool:

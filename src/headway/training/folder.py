@@ -21,21 +21,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.fields import found_in
-from headway.reading import parsed, read_bytes
+from headway.reading import parsed
 from headway.training.files import (
     append_line,
     clear_io_errors,
+    holding,
     is_held,
     is_there,
     read_json,
     read_tensors,
     remove_drafts,
     sync_folder,
+    whole_lines,
     write_json,
     write_tensors,
     write_whole,
@@ -114,9 +115,7 @@ class RunFolder:
 
     def _lines(self) -> list[bytes]:
         """The whole lines of `metrics.jsonl`."""
-        if not is_there(self._metrics_path):
-            return []
-        return read_bytes(self._metrics_path).split(b"\n")[:-1]
+        return whole_lines(self._metrics_path)
 
     def _evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
         """The lines of `metrics.jsonl`, each checked, to the first that is not before a step."""
@@ -248,7 +247,7 @@ class RunFolder:
         outcome = self.outcome()
         if outcome is not None:
             return outcome["status"]
-        return "running" if is_held(self._lock_path) else "stopped"
+        return "running" if is_held(self.folder / ".lock") else "stopped"
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -258,25 +257,11 @@ class RunFolder:
             RunBusyError: if another process is writing to the run.
             HeadwayError: if writing is not permitted.
         """
-        lock = FileLock(self._lock_path, timeout=0.3)  # longer than `status` ever holds it
-        with clear_io_errors(self.folder, "write to"):
-            try:
-                lock.acquire()
-            except Timeout:  # an OSError too
-                raise RunBusyError(
-                    f"{self.folder}: another process is writing to this run; wait for it or stop it"
-                ) from None
-        try:
+        told = "another process is writing to this run; wait for it or stop it"
+        with holding(self.folder, RunBusyError(f"{self.folder}: {told}")):
             for name in (".", "checkpoints", "figures"):
                 remove_drafts(self.folder / name)
             yield
-        finally:
-            with clear_io_errors(self._lock_path, "unlock"):
-                lock.release()
-
-    @property
-    def _lock_path(self) -> Path:
-        return self.folder / ".lock"
 
     def _names(self, name: str) -> list[str]:
         """What lies in one of the run's folders; nothing if it is not there."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from inspect import unwrap
 
 import torch
 from jaxtyping import Float
@@ -15,7 +16,31 @@ from headway.training.trained import Trained
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
-class Muon(torch.optim.Optimizer):
+class Uncompiled(torch.optim.Optimizer):
+    """An optimiser that is not kept out of `torch.compile`, as nothing here is compiled.
+
+    PyTorch's own loads the compiler on its first call: more than a second in every process.
+    """
+
+    add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = unwrap(torch.optim.Optimizer.state_dict)
+    load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
+
+
+class AdamW(Uncompiled, torch.optim.AdamW):
+    """Adam with decoupled decay."""
+
+    step = torch.no_grad()(unwrap(torch.optim.AdamW.step))
+
+
+class SGD(Uncompiled, torch.optim.SGD):
+    """Gradient descent with momentum."""
+
+    step = torch.no_grad()(unwrap(torch.optim.SGD.step))
+
+
+class Muon(Uncompiled):
     """Momentum, orthogonalised: every singular value of an update is about 1 (Jordan et al. 2024).
 
     All matrices of one shape are orthogonalised in one batch, over layers and over the query, key
@@ -203,9 +228,9 @@ def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Op
         {"params": [w for w in named.values() if w.ndim != 2], "weight_decay": 0.0},
     ]
     if config.optimizer == "sgd":
-        yield torch.optim.SGD(groups, lr=config.learning_rate, momentum=config.momentum)
+        yield SGD(groups, lr=config.learning_rate, momentum=config.momentum)
     else:
-        yield torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
+        yield AdamW(groups, lr=config.learning_rate, betas=config.betas, fused=True)
 
 
 def _remembers(optimiser: torch.optim.Optimizer) -> bool:

@@ -18,11 +18,11 @@ def arena(
 
     Args:
         families: of models: tracr (compiled by Tracr, if it is installed), trained, compiled,
-            planted. None means all.
+            planted. By default all.
         methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", attention, random.
-            None means all.
+            By default all.
         budget: forward and backward passes that a method may make on a model.
-        first: so many models of every family alone; none means all.
+        first: so many models of every family alone; by default all.
         workers: processes, each on one core.
         out: the folder.
     """

@@ -30,27 +30,20 @@ def certify(
     Args:
         paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
         agreement: the share of all sequences on which they are to agree at least.
-        sequences: how many to draw; none means enough to certify it although half as many disagree
+        sequences: how many to draw; by default enough to certify it although half as many disagree
             as may of all sequences.
         confidence: of the bound.
-        step: the checkpoint whose weights are meant, with a file; none means the last.
-        seed: of the sequences; none means the run's.
+        step: the checkpoint whose weights are meant, with a file; by default the last.
+        seed: of the sequences; by default the run's.
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.circuits.guarantee import FILE, require_sequences
+    from headway.circuits.guarantee import FILE
     from headway.circuits.guarantee import certify as certified
-    from headway.intervals import draws_for, failures_allowed
 
     file, folder = _file_and_folder("certify", paths)
     run = opened(folder, changed_task)
-    count = require_sequences(agreement, confidence, sequences)
-    least = draws_for(agreement, confidence)
-    may = failures_allowed(agreement, confidence, count)
-    terminal.say(
-        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
-        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
-    )
+    count = _announced(agreement, confidence, sequences)
     found = certified(
         run,
         circuit=file,
@@ -63,8 +56,7 @@ def certify(
     terminal.say(str(found))
     if file is None:
         terminal.say(f"written to {run.folder / FILE}")
-        if (run.folder / "report.html").exists():
-            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
+        terminal.note_older_report(run)
     if not found.holds:
         sys.exit(1)
 
@@ -93,8 +85,8 @@ def hypotheses(
         quantile: of random paths and circuits that those of the circuit are held against.
         sequences: how many to draw.
         random_circuits: how many random paths, and random circuits, to compare with.
-        step: the checkpoint whose weights are meant, with a file; none means the last.
-        seed: of the sequences and of all that is drawn; none means the run's.
+        step: the checkpoint whose weights are meant, with a file; by default the last.
+        seed: of the sequences and of all that is drawn; by default the run's.
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
@@ -128,3 +120,19 @@ def _file_and_folder(verb: str, paths: Sequence[Path]) -> tuple[Path | None, Pat
     allowed = "RUN, or a file with a circuit and RUN"
     require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
     return (paths[0] if len(paths) == 2 else None), paths[-1]
+
+
+def _announced(agreement: float, confidence: float, sequences: int | None) -> int:
+    """How many sequences are drawn; tells so, and how many of them may disagree."""
+    from headway import terminal
+    from headway.circuits.guarantee import require_sequences
+    from headway.intervals import draws_for, failures_allowed
+
+    count = require_sequences(agreement, confidence, sequences)
+    least = draws_for(agreement, confidence)
+    may = failures_allowed(agreement, confidence, count)
+    terminal.say(
+        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
+        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
+    )
+    return count

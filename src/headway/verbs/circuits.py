@@ -1,5 +1,6 @@
 """Verbs that take a run apart, date it and show it."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -36,7 +37,7 @@ def circuit(
         sequences: held-out sequences to search on, and as many others to judge on.
         ablation: what stands in rows without a path, of heads that have paths.
         trials: whether to search again on other samples and at other thresholds.
-        step: the checkpoint to study; none means the last.
+        step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one.
         all: every minimal circuit among the paths that the search may choose from, by judging sets
             of paths, the smallest first; leave them in circuits.json.
@@ -46,47 +47,52 @@ def circuit(
         changed_task: go on although the file of a run's task has changed.
     """
     from headway import terminal
-    from headway.circuits import circuit_file, compare, discover, every_circuit, read_circuit
+    from headway.circuits import circuit_file, compare, discover, read_circuit
     from headway.circuits.discovery import require_threshold
 
     if not runs:
         raise HeadwayError("Missing from headway circuit: RUN, the folder of a run")
     require_threshold(threshold)
     require(most >= 1, "most", most, "a whole number of at least 1")
-    for name, value in (("step", step), ("circuit", circuit)):
-        fits = value is None or not all
-        require(fits, name, str(value), "left out with --all, which takes a run's own last circuit")
+    if all:
+        _require_left_out(step=step, circuit=circuit)
     given = None if circuit is None else read_circuit(circuit)
     those = [opened(run, changed_task) for run in runs]
+    search = partial(discover, circuit=given, step=step, ablation=ablation, trials=trials)
     found = []
     for run in those:
         terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
-        found.append(
-            discover(
-                run,
-                circuit=given,
-                step=step,
-                threshold=threshold,
-                sequences=sequences,
-                ablation=ablation,
-                trials=trials,
-            )
-        )
+        found.append(search(run, threshold=threshold, sequences=sequences))
         terminal.say(str(found[-1]))
         terminal.say(f"written to {run.folder / circuit_file(run, step, given)}")
         if all:
-            terminal.say("")
-            with terminal.exhausting() as watch:
-                every = every_circuit(
-                    run, free_above=free_above, sequences=sequences, most=most, watch=watch
-                )
-            terminal.say(str(every))
-            terminal.say(f"written to {run.folder / 'circuits.json'}")
-        if given is None and step is None and (run.folder / "report.html").exists():
-            terminal.say(f"its report is older; draw it again: headway report {run.folder}")
+            _exhaust(run, free_above, sequences, most)
+        if given is None and step is None:
+            terminal.note_older_report(run)
     if len(found) > 1:
         names = [run.folder.name for run in those]
         terminal.print_comparison(compare([f.circuit for f in found]), names)
+
+
+def _require_left_out(**options: object) -> None:
+    """Raises a `HeadwayError` if an option is given that does not go with --all."""
+    for name, value in options.items():
+        allowed = "left out with --all, which takes a run's own last circuit"
+        require(value is None, name, str(value), allowed)
+
+
+def _exhaust(run: "Run", free_above: bool, sequences: int, most: int) -> None:
+    """Finds every minimal circuit of a run, and tells of them."""
+    from headway import terminal
+    from headway.circuits import every_circuit
+
+    terminal.say("")
+    with terminal.exhausting() as watch:
+        every = every_circuit(
+            run, free_above=free_above, sequences=sequences, most=most, watch=watch
+        )
+    terminal.say(str(every))
+    terminal.say(f"written to {run.folder / 'circuits.json'}")
 
 
 def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None = None) -> None:
@@ -139,7 +145,7 @@ def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> No
 
     Args:
         folders: of one or more runs, or one folder that holds runs.
-        out: the page of several runs; none means comparison.html in the folder that holds them all,
+        out: the page of several runs; by default comparison.html in the folder that holds them all,
             and report.html in a folder of runs.
     """
     from headway import terminal

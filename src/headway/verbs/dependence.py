@@ -25,12 +25,12 @@ def depend(
 
     Args:
         runs: the folders of one or more runs, in which a circuit has been found.
-        path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; none means every one.
+        path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; by default every one.
         after: the step after which paths are clamped.
-        until: the last step at which they are; none means to the end.
-        steps: that a clamped training may take; none means those of the run's schedule, which
+        until: the last step at which they are; by default to the end.
+        steps: that a clamped training may take; by default those of the run's schedule, which
             gives the same learning rate at every step.
-        workers: trainings side by side; none means as many as there are cores for.
+        workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
         out: a file to write what was found in all runs to, as JSON.
     """

@@ -1,10 +1,13 @@
 """The verb that looks for the heads of a language model that follow the chain."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from headway.arguments import continued_by
-from headway.errors import require
+from headway.verbs.local_models import compute_on, place_of, save_both
+
+if TYPE_CHECKING:
+    from headway.language.heads.study import Study
 
 
 def heads(
@@ -35,37 +38,27 @@ def heads(
         depth: look-ups to the answer.
         chains: that are interleaved.
         n: questions, of which half rank.
-        top: how many of the best heads to knock out, such as 1,3,10,30; none means these, as far
+        top: how many of the best heads to knock out, such as 1,3,10,30; by default these, as far
             as the model has twice as many heads.
         random: sets of heads drawn anew for every question and number of heads, from the same
             layers and from all.
         seed: of questions and draws.
-        form: in the model's chat template, or as a text to go on with; none means the template if
+        form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
         ablation: knock-out (the head adds nothing) or uniform (it attends to all alike).
-        folder: of what is found; none means runs/heads-MODEL.
+        folder: of what is found; by default runs/heads-MODEL.
         device: cpu, cuda or mps.
-        threads: that compute on a CPU; none means as many as PyTorch takes.
+        threads: that compute on a CPU; by default as many as PyTorch takes.
     """
-    import torch
-
     from headway import terminal
-    from headway.language.heads.study import Study, is_done, look, require_free, summary
+    from headway.language.heads.study import Study, is_done, look, require_free
     from headway.language.local import LocalModel
-    from headway.report.figures import save_figure
-    from headway.report.figures.heads_plot import draw_heads
-    from headway.report.heads import write_heads
-    from headway.training.files import write_json
-    from headway.training.run import require_device
     from headway.words import values_of
 
-    require_device(device)
-    if threads is not None:
-        require(threads >= 1, "threads", threads, "a whole number of at least 1")
-        torch.set_num_threads(threads)
+    compute_on(device, threads)
     tops = None if top is None else tuple(values_of("top", top, int))
     study = Study(model, formulation, depth, chains, n, tops, random, seed, form, ablation)
-    place = folder or Path("runs") / f"heads-{Path(model).stem}"
+    place = place_of("heads", model, folder)
     require_free(study, place)
     options = {"model": model, "formulation": formulation, "depth": depth, "chains": chains, "n": n}
     options |= {"top": top, "random": random, "seed": seed, "form": form, "ablation": ablation}
@@ -75,11 +68,20 @@ def heads(
             loaded = LocalModel(model, form, device, terminal.say)
             with terminal.following_heads() as watch:
                 look(study, loaded, place, watch)
+    _show(study, place)
+
+
+def _show(study: "Study", place: Path) -> None:
+    """Tells what was found, draws it and writes its page."""
+    from headway import terminal
+    from headway.language.heads.study import summary
+    from headway.report.figures.heads_plot import draw_heads
+    from headway.report.heads import write_heads
+    from headway.training.files import write_json
+
     found = summary(study, place)
     terminal.print_heads(found)
     write_json(place / "heads.json", found)
-    figure = draw_heads(found)
-    for ending in ("svg", "png"):
-        save_figure(figure, place / f"heads.{ending}", f"Heads of {found['model']}")
+    save_both(draw_heads(found), place / "heads", f"Heads of {found['model']}")
     page = write_heads(found, place)
     terminal.say(f"{page}, heads.json and heads.svg are in {place}")

@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from headway.arguments import continued_by
-from headway.errors import require
+from headway.verbs.local_models import compute_on, place_of, save_both
+
+if TYPE_CHECKING:
+    from headway.language.accuracy import Cell
+    from headway.language.asking import Asked
 
 
 def prompts(
@@ -25,11 +29,11 @@ def prompts(
 
     Args:
         formulation: one of equations, lives-with, kingdoms, functions, relatives.
-        depth: look-ups to the answer; none means those of the paper's example.
+        depth: look-ups to the answer; by default those of the paper's example.
         chains: that are interleaved.
         n: how many questions.
         seed: of all of them.
-        out: a file to write; none means standard output.
+        out: a file to write; by default standard output.
     """
     import json
 
@@ -71,41 +75,32 @@ def ask(
             of Hugging Face Transformers.
         formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
             spaces or commas between.
-        depth: look-ups to the answer: a number, a range or a list; none means those of the paper's
+        depth: look-ups to the answer: a number, a range or a list; by default those of the paper's
             examples. A formulation is asked at those that it has names for.
         chains: that are interleaved.
         n: questions of every formulation and depth.
         seed: of questions and draws.
-        form: in the model's chat template, or as a text to go on with; none means the template if
+        form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
         sampled: so many questions of each are also asked by the paper's protocol, until the answer
             is acceptable.
         draws: after so many it gives a question up.
-        folder: of the answers; none means runs/ask-MODEL.
+        folder: of the answers; by default runs/ask-MODEL.
         device: cpu, cuda or mps.
-        threads: that compute on a CPU; none means as many as PyTorch takes.
+        threads: that compute on a CPU; by default as many as PyTorch takes.
     """
-    import torch
-
     from headway import terminal
     from headway.language.accuracy import cells
-    from headway.language.asking import Asked, summary
+    from headway.language.asking import Asked
     from headway.language.formulations import places
-    from headway.papers.paper.language_models import answer, curves
-    from headway.report.figures import save_figure
-    from headway.report.figures.accuracy_plot import draw_accuracy
-    from headway.training.files import write_json
-    from headway.training.run import require_device
+    from headway.papers.paper.language_models import answer
     from headway.words import values_of
 
-    require_device(device)
-    if threads is not None:
-        require(threads >= 1, "threads", threads, "a whole number of at least 1")
-        torch.set_num_threads(threads)
+    compute_on(device, threads)
     depths = None if depth is None else values_of("depth", depth, int)
     formulation = tuple(name for word in formulation for name in word.split(","))
     wanted = places(formulation, depths, chains)
-    place = folder or Path("runs") / f"ask-{Path(model).stem}"
+    place = place_of("ask", model, folder)
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
     asked.ledger(place).require_same()
     options = {"model": model, "depth": depth, "chains": chains, "n": n, "seed": seed}
@@ -113,9 +108,19 @@ def ask(
     options |= {"device": device, "threads": threads}
     with continued_by("ask", ["--formulation", *formulation], options), terminal.asking() as watch:
         found = cells(answer(asked, place, watch, device=device, say=terminal.say))
+    _show(asked, found, place)
+
+
+def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
+    """Tells how many answers are right, and draws it."""
+    from headway import terminal
+    from headway.language.asking import summary
+    from headway.papers.paper.language_models import curves
+    from headway.report.figures.accuracy_plot import draw_accuracy
+    from headway.training.files import write_json
+
     terminal.print_cells(found)
     write_json(place / "cells.json", summary(asked, place))
-    figure = draw_accuracy(curves({model: found}))
-    for ending in ("svg", "png"):
-        save_figure(figure, place / f"accuracy.{ending}", f"Accuracy of {Path(model).name}")
+    figure = draw_accuracy(curves({asked.model: found}))
+    save_both(figure, place / "accuracy", f"Accuracy of {Path(asked.model).name}")
     terminal.say(f"answers, cells.json and accuracy.svg are in {place}")

@@ -23,7 +23,7 @@ def demo(words: Fields = (), folder: Path | None = None) -> None:
 
     Args:
         words: as for headway train.
-        folder: of the run; none means a free one in runs/.
+        folder: of the run; by default a free one in runs/.
     """
     config = config_asked_for(words)
     from headway.demo import demo
@@ -46,7 +46,7 @@ def train(
         words: a recipe (fast unless told), or a Python file with a task of your own, which is
             executed; then changes to its arguments and to all fields of a run's config, each
             FIELD=VALUE.
-        folder: of the run; none means a free one in runs/.
+        folder: of the run; by default a free one in runs/.
         resume: the folder of a run that was stopped, to continue from its last saved state.
         changed_task: continue although the file of the run's task has changed.
     """
@@ -81,7 +81,7 @@ def runs(
     Args:
         folder: that holds run folders, or sweeps' folders.
         where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
-        sort: the column to sort by, such as val_loss; none means by name.
+        sort: the column to sort by, such as val_loss; by name unless told.
         table: a file to write every field and figure to: .csv, .parquet or .json
     """
     from headway import sweeps, terminal
@@ -117,12 +117,12 @@ def sweep(
         plan: a recipe, a Python file with a task of your own or with plan(), which is executed, or
             the folder of a sweep to go on with.
         grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
-        folder: of the sweep; none means one in runs/, named after the plan and the grid.
-        workers: runs or stacks side by side; none means as many as there are cores for.
+        folder: of the sweep; by default one in runs/, named after the plan and the grid.
+        workers: runs or stacks side by side; by default as many as there are cores for.
         retry_failed: try failed runs again.
         engine: processes on this machine, or tasks of a Ray cluster.
-        address: of the cluster, host:port; none means one of this machine alone.
-        gpus_per_run: a run's or stack's share of GPUs; none means 1 if its device is cuda.
+        address: of the cluster, host:port; by default one of this machine alone.
+        gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
         bring_home: nodes return a run's files instead of writing to a folder that they share.
         stack: at most so many runs of one shape are trained at once, as one; pays on a GPU.
     """

@@ -36,9 +36,9 @@ def reproduce(
             experiments of one's own, with their names or all behind it.
         scale: seconds; minutes a run on two cores; the same on seeds by which no setting and no
             rule was chosen; or as printed.
-        folder: of all runs; none means runs/paper-SCALE, or runs/FILE-SCALE.
-        workers: runs side by side; none means as many as there are cores for.
-        results: where to write the measures; none means results/ in the folder.
+        folder: of all runs; by default runs/paper-SCALE, or runs/FILE-SCALE.
+        workers: runs side by side; by default as many as there are cores for.
+        results: where to write the measures; by default results/ in the folder.
         dry_run: only say what it would cost, by ten steps of a run of each group.
     """
     document = figures[0] if figures and figures[0].endswith(".py") else "paper"
@@ -65,12 +65,12 @@ def mechanism(
             induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
         scale: seconds; minutes a mechanism on two cores; the same on seeds by which no setting and
             no rule was chosen; or as the sources have it.
-        folder: of all runs; none means runs/talk-SCALE.
-        workers: runs side by side; none means as many as there are cores for.
-        results: where to write the measures; none means results/ in the folder.
+        folder: of all runs; by default runs/talk-SCALE.
+        workers: runs side by side; by default as many as there are cores for.
+        results: where to write the measures; by default results/ in the folder.
         dry_run: only say what it would cost.
         corpus: text whose bigrams are learnt in context: a file in UTF-8, plays (Shakespeare's, of
-            the extra `plays`) or synthetic; none means what the environment variable HEADWAY_CORPUS
+            the extra `plays`) or synthetic; by default what the environment variable HEADWAY_CORPUS
             names, else plays if they are installed and the scale is not smoke, else synthetic.
     """
     from headway.papers.talk.induction import CORPUS, reading
@@ -212,8 +212,8 @@ def claims(
     """Every claim of a document, with the verdict of the results measured last.
 
     Args:
-        scale: of the results; none means small, fresh seeds and as printed, side by side.
-        results: where they lie; none means those that come with headway.
+        scale: of the results; by default small, fresh seeds and as printed, side by side.
+        results: where they lie; by default those that come with headway.
         file: where to write the table too, as Markdown.
         document: paper, talk, or a Python file of experiments of one's own.
     """

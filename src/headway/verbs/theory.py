@@ -58,46 +58,82 @@ def theory(
         figure: where to draw it, .svg or .png.
     """
     from headway import terminal
-    from headway.theory import conditional_flow, facts_flow, retrieval_flow
     from headway.words import values_of
 
-    options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
-    options |= {"query": query, "goal": goal, "queries": queries, "figure": figure}
-    options |= {"count": count or None}
-    given = [name for name, value in options.items() if value is not None]
+    given = _given(
+        *(("depth", depth), ("mask", mask), ("order", order), ("task", task), ("facts", facts)),
+        *(("query", query), ("goal", goal), ("queries", queries), ("figure", figure)),
+        ("count", count or None),
+    )
     causal, order = mask != "none", "deep-first" if order is None else order
-    room = 1 if queries is None else queries
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
     if figure is not None:
         terminal.require_file(figure, (".svg", ".png"))
     if run is not None:
         require_goes_with("a run", given)
-        return terminal.print_run(opened(run), figure)
-    if count:
+        terminal.print_run(opened(run), figure)
+    elif count:
         require_goes_with("--count", given)
-        return terminal.print_counts(depths, pairs_of(order))
-    if facts is not None:
+        terminal.print_counts(depths, pairs_of(order))
+    elif facts is not None:
         require_goes_with("--facts", given)
-        said = re.findall(r"[^\s,]+", " ".join(facts))
-        asked, answer = "a" if query is None else query, "z" if goal is None else goal
-        flow, title = facts_flow(said, asked, answer, singled=True), f"{' '.join(said)}, {asked}?"
+        _of_facts(facts, query, goal, causal, figure)
     elif task == "conditional":
-        require_goes_with("--task conditional", given)
-        flow = conditional_flow(named_order(order), singled=True)
-        title = "conditional retrieval"
+        _of_conditional(causal, order, figure, given)
     elif task == "hops":
         require_goes_with("--task hops", given)
-        return terminal.print_hops(depths, causal)
-    elif len(depths) > 1 or depths[0] > terminal.TOLD:
-        require_goes_with("several depths" if len(depths) > 1 else "so great a depth", given)
-        return terminal.print_bounds(depths, causal, named_order(order), figure)
+        terminal.print_hops(depths, causal)
     else:
-        require_goes_with("a single depth", given)
-        flow, title = (
-            retrieval_flow(depths[0], pairs_of(order), room),
-            f"retrieval, D = {depths[0]}",
-        )
-    terminal.print_flow(flow, causal, title, figure)
+        _of_retrieval(depths, causal, order, queries, figure, given)
+
+
+def _of_retrieval(
+    depths: Sequence[int],
+    causal: bool,
+    order: str,
+    queries: int | None,
+    figure: Path | None,
+    given: Sequence[str],
+) -> None:
+    """Tells of the retrieval problem: of one small depth its flow, else bounds depth by depth."""
+    from headway import terminal
+    from headway.theory import retrieval_flow
+
+    if len(depths) > 1 or depths[0] > terminal.TOLD:
+        require_goes_with("several depths" if len(depths) > 1 else "so great a depth", given)
+        terminal.print_bounds(depths, causal, named_order(order), figure)
+        return
+    require_goes_with("a single depth", given)
+    flow = retrieval_flow(depths[0], pairs_of(order), 1 if queries is None else queries)
+    terminal.print_flow(flow, causal, f"retrieval, D = {depths[0]}", figure)
+
+
+def _of_facts(
+    facts: Sequence[str], query: str | None, goal: str | None, causal: bool, figure: Path | None
+) -> None:
+    """Tells of a task that is given fact by fact."""
+    from headway import terminal
+    from headway.theory import facts_flow
+
+    said = re.findall(r"[^\s,]+", " ".join(facts))
+    asked, answer = "a" if query is None else query, "z" if goal is None else goal
+    flow = facts_flow(said, asked, answer, singled=True)
+    terminal.print_flow(flow, causal, f"{' '.join(said)}, {asked}?", figure)
+
+
+def _of_conditional(causal: bool, order: str, figure: Path | None, given: Sequence[str]) -> None:
+    """Tells of the conditional problem."""
+    from headway import terminal
+    from headway.theory import conditional_flow
+
+    require_goes_with("--task conditional", given)
+    flow = conditional_flow(named_order(order), singled=True)
+    terminal.print_flow(flow, causal, "conditional retrieval", figure)
+
+
+def _given(*options: tuple[str, object]) -> list[str]:
+    """The names of the options that were given."""
+    return [name for name, value in options if value is not None]
 
 
 def pairs_of(order: str) -> PairOrder:
@@ -147,7 +183,7 @@ def depths(
     Args:
         grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
         folder: of the sweep.
-        workers: runs side by side; none means as many as there are cores for.
+        workers: runs side by side; by default as many as there are cores for.
         figure: where to draw it beside the theory's curves, .svg or .png.
         file: where to write all cells, as JSON.
     """

@@ -9,7 +9,8 @@ import tyro
 from tyro.conf import Positional
 
 from headway.arguments import continued_by, opened
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
+from headway.verbs.local_models import compute_on, place_of, save_both
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,49 +51,52 @@ def truncate(
     Args:
         run: the run's folder, where truncation.json is left.
         model: instead of a run: smollm2, gemma3, a GGUF file, or a folder of Transformers.
-        layers: a number, a range (20..29) or a list; none means all of a run's, the upper third of
+        layers: a number, a range (20..29) or a list; by default all of a run's, the upper third of
             a language model's.
         weights: sets of weights, by comma: mlp, attention, query, key, value, output, gate, up,
             down; what is joined by + is truncated as one.
         rank: fractions of the full rank, by comma.
         sequences: of a run: held-out sequences to average over, 512 unless told.
-        step: of a run: the checkpoint; none means the last.
+        step: of a run: the checkpoint; by default the last.
         prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
-            file with prompt, answer and generic on every line; none means all.
+            file with prompt, answer and generic on every line; by default all.
         reading: of a language model: compare the first token that tells the two apart, or all their
             tokens; the first unless told. Both are kept, so that this can be asked again.
-        folder: of a language model's results; none means runs/truncate-MODEL.
+        folder: of a language model's results; by default runs/truncate-MODEL.
         device: of a language model: cpu, cuda or mps; cpu unless told.
-        threads: of a language model: that compute on a CPU; none means as many as PyTorch takes.
+        threads: of a language model: that compute on a CPU; by default as many as PyTorch takes.
     """
     from headway.words import values_of
 
     chosen = None if layers is None else tuple(values_of("layers", layers, int))
     fractions = tuple(dict.fromkeys(values_of("rank", rank, float)))
     sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
-    if (run is None) == (model is None):
-        given = "both are given" if run else "neither is"
-        raise HeadwayError(
-            "headway truncate takes RUN, the folder of a run, or --model with a language model"
-            f" (smollm2, gemma3, a GGUF file or a folder): {given}"
-        )
-    if run is not None:
+    if run is not None and model is None:
         of_models = {"prompts": prompts, "reading": reading, "folder": folder}
         _require_unused({**of_models, "device": device, "threads": threads}, "--model")
-        _of_run(run, chosen, sets, fractions, sequences, step)
-        return
-    assert model is not None
+        return _of_run(run, chosen, sets, fractions, sequences, step)
+    model = _only(model, run)
     _require_unused({"sequences": sequences, "step": step}, "a RUN")
     from headway.language.truncation.completions import completions
     from headway.language.truncation.truncating import Truncating
 
     asked = Truncating(model, chosen, sets, fractions, tuple(completions(prompts or ("all",))))
-    place = folder or Path("runs") / f"truncate-{Path(model).stem}"
+    place = place_of("truncate", model, folder)
     options = {"model": model, "layers": layers, "weights": weights, "rank": rank}
     options |= {"reading": reading, "folder": folder, "device": device, "threads": threads}
-    words = ["--prompts", *prompts] if prompts else []
-    with continued_by("truncate", words, options):
+    with continued_by("truncate", ["--prompts", *prompts] if prompts else [], options):
         _of_model(asked, place, reading or "token", device or "cpu", threads)
+
+
+def _only(model: str | None, run: Path | None) -> str:
+    """The language model, if it alone is given; else a `HeadwayError`."""
+    if model is None or run is not None:
+        raise HeadwayError(
+            "headway truncate takes RUN, the folder of a run, or --model with a language model"
+            " (smollm2, gemma3, a GGUF file or a folder):"
+            f" {'neither is' if run is None else 'both are given'}"
+        )
+    return model
 
 
 def _require_unused(options: dict[str, object], of: str) -> None:
@@ -122,16 +126,13 @@ def _of_run(
     if find_spec("matplotlib") is None:
         terminal.say("without a figure: it needs pip install 'headway[plot]'")
         return
-    from headway.report.figures import save_figure
     from headway.training.files import clear_io_errors
 
     figures = its.folder / "figures"
     with clear_io_errors(figures, "make"):
         figures.mkdir(exist_ok=True)
-    figure = _losses_figure(found)
-    for ending in ("svg", "png"):
-        save_figure(figure, figures / f"truncation.{ending}", "Losses with weights cut to low rank")
-    terminal.say(f"drawn in {figures / 'truncation.svg'}")
+    title = "Losses with weights cut to low rank"
+    terminal.say(f"drawn in {save_both(_losses_figure(found), figures / 'truncation', title)}")
 
 
 def _losses_figure(found: "Truncated") -> "Figure":
@@ -158,21 +159,14 @@ def _of_model(
     device: str,
     threads: int | None,
 ) -> None:
-    import torch
-
     from headway import terminal
     from headway.language.local import LocalModel
     from headway.language.truncation.effects import document, effects
     from headway.language.truncation.low_rank import spans
     from headway.language.truncation.truncating import truncate, truncated
-    from headway.report.figures import save_figure
     from headway.training.files import write_whole
-    from headway.training.run import require_device
 
-    require_device(device)
-    if threads is not None:
-        require(threads >= 1, "threads", threads, "a whole number of at least 1")
-        torch.set_num_threads(threads)
+    compute_on(device, threads)
 
     def load() -> LocalModel:
         return LocalModel(asked.model, "completion", device, terminal.say)
@@ -190,9 +184,8 @@ def _of_model(
     for weights in asked.weights if chosen else ():
         for span in spans(chosen):
             figure = _effects_figure(found, weights, span)
-            for ending in ("svg", "png"):
-                path = place / f"{weights}-{span}.{ending}"
-                save_figure(figure, path, f"{Path(asked.model).name} with weights cut to low rank")
+            title = f"{Path(asked.model).name} with weights cut to low rank"
+            save_both(figure, place / f"{weights}-{span}", title)
     terminal.say(f"truncation.jsonl, effects.json and figures are in {place}")
 
 

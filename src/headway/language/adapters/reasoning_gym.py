@@ -24,9 +24,9 @@ class HeadwayConfig:
 
     Attributes:
         formulation: equations, lives-with, kingdoms, functions or relatives.
-        depth: look-ups to the answer; none means that of the paper's example.
+        depth: look-ups to the answer; by default that of the paper's example.
         chains: that are interleaved.
-        seed: of all questions; none means another every time.
+        seed: of all questions; by default another every time.
         size: how many.
     """
 

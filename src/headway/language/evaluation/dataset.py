@@ -16,7 +16,7 @@ def samples(name: str, d: Depths, n: int, chains: int, seed: int) -> MemoryDatas
 
     Args:
         name: of the formulation.
-        d: depths; none means that of the paper's example.
+        d: depths; by default that of the paper's example.
         n: questions of every depth.
         chains: that are interleaved.
         seed: of all of them.

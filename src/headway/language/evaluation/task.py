@@ -1,7 +1,7 @@
 """The five formulations as tasks: `inspect eval headway/equations -T d=1,2,3 --model …`.
 
 All take the same parameters: `d`, the look-ups to the answer (a number, a list or a range `1..5`;
-none means those of the paper's example), `n` questions of every depth, `chains` that are
+by default those of the paper's example), `n` questions of every depth, `chains` that are
 interleaved, the `seed` of the questions, and `draws`, after which a question is given up.
 """
 

@@ -30,7 +30,7 @@ def places(
 
     Args:
         names: of formulations; `all` means each.
-        depths: look-ups to the answer; none means that of the paper's example.
+        depths: look-ups to the answer; by default that of the paper's example.
         chains: that are interleaved.
 
     Raises:

@@ -48,10 +48,10 @@ class Study:
         depth: look-ups to the answer.
         chains: interleaved.
         n: questions; the first half ranks.
-        top: how many of the best heads to knock out; none means `TOPS`.
+        top: how many of the best heads to knock out; by default `TOPS`.
         random: sets of heads drawn, anew for every question, for every number and kind of draw.
         seed: of questions and draws.
-        form: `chat` or `completion`; none means the model's own.
+        form: `chat` or `completion`; by default the model's own.
         ablation: how heads are knocked out.
     """
 

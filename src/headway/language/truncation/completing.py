@@ -84,7 +84,7 @@ class Completer:
         """The odds of every text, in order.
 
         Args:
-            changed_from: the lowest layer that is not as it was; none means that all are.
+            changed_from: the lowest layer that is not as it was, if any.
         """
         told: dict[tuple[Tokens, int], tuple[Tensor, Tensor]] = {}
         for batch, (start, rows) in enumerate(self.batches):

@@ -28,7 +28,7 @@ class Replay:
         """While the model reads a batch: layers below `first` are as they were before.
 
         Args:
-            first: the lowest layer that changed; none means that none did.
+            first: the lowest layer that changed, if any did.
             batch: a name of what is read.
         """
         known = None if first is None else self._kept.get((batch, first))

@@ -31,7 +31,7 @@ class Truncating:
 
     Attributes:
         model: its name or path.
-        layers: each alone and with those above it among them; none means the upper third.
+        layers: each alone and with those above it among them; by default the upper third.
         weights: sets of weights, each truncated as one.
         fractions: of the full rank.
         texts: to go on with.

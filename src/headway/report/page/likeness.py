@@ -12,8 +12,6 @@ def likeness(found: Certificate, guarantee: Guarantee | None) -> str:
 
 def _table(found: Certificate) -> str:
     like = found.likeness
-    if like is None:
-        return ""
     rows = [("model as it is", number(found.intact_loss), *map(_share, (1.0, 1.0)), "1", "1")]
     rows += [
         (f"<b>{name}</b>" if name == "circuit" else name, *_row(one))

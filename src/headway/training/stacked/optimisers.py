@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.training.optimisers import Muon, gain, orthogonalised_by_shape
+from headway.training.optimisers import SGD, AdamW, Muon, gain, orthogonalised_by_shape
 
 Numbers = Float[Tensor, "row number"]
 
@@ -179,7 +179,7 @@ class StackedSGD(StackedOptimiser):
         weights.sub_(rate * mean)
 
 
-STACKED = {Muon: StackedMuon, torch.optim.AdamW: StackedAdam, torch.optim.SGD: StackedSGD}
+STACKED = {Muon: StackedMuon, AdamW: StackedAdam, SGD: StackedSGD}
 
 
 def on(device: torch.device, *rows: Float[Tensor, " row"]) -> tuple[Float[Tensor, "row 1"], ...]:

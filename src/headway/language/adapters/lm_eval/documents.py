@@ -19,7 +19,7 @@ def documents(
 
     Args:
         name: of the formulation.
-        d: depths; none means that of the paper's example.
+        d: depths; by default that of the paper's example.
         n: questions of every depth.
         chains: that are interleaved.
         seed: of all of them.

@@ -1,0 +1,48 @@
+"""What the verbs that ask a language model of this machine have in common."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headway.errors import require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def compute_on(device: str, threads: int | None) -> None:
+    """Makes sure that there is a device, and lets so many threads compute on a CPU.
+
+    Raises:
+        HeadwayError: if there is no such device, or the number is not allowed.
+    """
+    import torch
+
+    from headway.training.run import require_device
+
+    require_device(device)
+    if threads is not None:
+        require(threads >= 1, "threads", threads, "a whole number of at least 1")
+        torch.set_num_threads(threads)
+
+
+def place_of(verb: str, model: str, folder: Path | None) -> Path:
+    """The folder that is asked for; by default one in `runs/`, named after verb and model."""
+    return folder or Path("runs") / f"{verb}-{Path(model).stem}"
+
+
+def save_both(figure: "Figure", stem: Path, title: str) -> Path:
+    """Saves a figure as SVG and as PNG.
+
+    Args:
+        figure: a matplotlib figure.
+        stem: its file, without the ending.
+        title: what it shows, for who cannot see it.
+
+    Returns:
+        The SVG file.
+    """
+    from headway.report.figures import save_figure
+
+    for ending in ("png", "svg"):
+        save_figure(figure, stem.with_name(f"{stem.name}.{ending}"), title)
+    return stem.with_name(f"{stem.name}.svg")
