@@ -3,12 +3,20 @@
 import math
 
 import pytest
+import torch
 from reference import SlowBench
 
-from headway.circuits import Bench, Circuit, Identity, Paths, Uniform
+from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention_along
 from headway.circuits.ablation import First
-from headway.circuits.search import longest, relation_attention, search, searched
+from headway.circuits.search import (
+    candidate_paths,
+    longest,
+    relation_attention,
+    search,
+    searched,
+)
 from headway.models import compiled, planted
+from headway.tasks import Edges
 from headway.training import held_out
 
 
@@ -99,3 +107,22 @@ def test_attention_too_weak_for_a_first_guess_is_used_if_it_must_be():
 def test_the_longest_is_found_by_halving(most):
     for end in range(most + 1):
         assert longest(most, lambda n, end=end: n <= end) == end
+
+
+def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():
+    generator = torch.Generator().manual_seed(0)
+    queries = torch.full((2, 1), 3)
+    pair, more = (Edges(queries, torch.arange(n).expand(2, 1, n)) for n in (2, 3))
+    one = Edges(queries, torch.zeros(2, 1, 1, dtype=torch.long))
+    patterns = torch.zeros(2, 1, 1, 4, 4)
+    patterns[..., 3, :2] = 0.5  # it attends evenly to both keys of the pair
+    summed = [attention_along(patterns, edges).item() for edges in (one, pair, more)]
+    shared = [attention_along(patterns, edges, shared=True).item() for edges in (one, pair, more)]
+    assert summed == [0.5, 1, 1]
+    assert shared == pytest.approx([0.5, 1, 2 / 3])
+    drawn = torch.rand(2, 1, 1, 4, 4, generator=generator)
+    assert torch.equal(attention_along(drawn, one), attention_along(drawn, one, shared=True))
+    names = {"more": [[1.0]], "pair": [[1.0]]}
+    likeness = {"more": [[2 / 3]], "pair": [[1.0]]}
+    assert candidate_paths([(0, 0)], names, [*names], 0.3) == {(0, 0): ["more", "pair"]}
+    assert candidate_paths([(0, 0)], names, [*names], 0.3, likeness) == {(0, 0): ["pair", "more"]}

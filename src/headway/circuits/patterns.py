@@ -241,16 +241,26 @@ def tap_of(patterns: Patterns, candidates: Sequence[Mapping[Head, Mechanism]], p
 
 
 def attention_along(
-    patterns: Float[Tensor, "batch layer head query key"], relation: Edges
+    patterns: Float[Tensor, "batch layer head query key"], relation: Edges, shared: bool = False
 ) -> Float[Tensor, "layer head"]:
     """The attention that goes along a relation: summed over keys, averaged over query positions.
 
     1 means that wherever the relation applies the head attends along it alone. Zero if it applies
     nowhere.
+
+    Args:
+        patterns: of the model's heads.
+        relation: where it leads.
+        shared: whether to count no more at any key than a path would put there, which shares a
+            row evenly among its keys. Then 1 means that the head does what the path does, and a
+            relation that has other keys, too, gets less. With one key a row it is the same.
     """
     batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
     along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
     there = relation.there
+    if shared:
+        even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
+        along = along.minimum(even[..., None, None, None])
     if bool(there.all()):
         return along.sum(2).mean((0, 1))
     rows = there.any(-1).sum().clamp(min=1)

@@ -64,6 +64,7 @@ def search(
     threshold: float,
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     pairs: bool = True,
+    likeness: Attention | None = None,
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
@@ -76,10 +77,12 @@ def search(
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.
         pairs: whether to look for pairs of paths that can go together, too.
+        likeness: how like a path's own pattern a head's is, by which a head's paths are tried in
+            order; None means the attention along it.
     """
     tried: list[tuple[float, int, Circuit]] = []
     for least, budget in product(candidate_attention, IDLE_BUDGETS):
-        candidates = candidate_paths(bench.heads, attention, paths, least)
+        candidates = candidate_paths(bench.heads, attention, paths, least, likeness)
         circuit = propose(bench, candidates, threshold, budget)
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
@@ -88,11 +91,14 @@ def search(
 
 
 @torch.no_grad()
-def relation_attention(model: Tappable, task: Task, batch: Batch) -> Attention:
-    """Mean attention along every relation of the task, [layer, head], by relation."""
+def relation_attention(
+    model: Tappable, task: Task, batch: Batch, shared: bool = False
+) -> Attention:
+    """Mean attention along every relation (see `attention_along`), [layer, head], by relation."""
     patterns = attention_patterns(model, batch.inputs)
     return {
-        name: attention_along(patterns, edges).tolist() for name, edges in task.edges(batch).items()
+        name: attention_along(patterns, edges, shared).tolist()
+        for name, edges in task.edges(batch).items()
     }
 
 
@@ -102,17 +108,23 @@ def searched(patterns: Patterns, use: str) -> list[str]:
 
 
 def candidate_paths(
-    heads: Sequence[Head], attention: Attention, paths: Sequence[str], least: float
+    heads: Sequence[Head],
+    attention: Attention,
+    paths: Sequence[str],
+    least: float,
+    likeness: Attention | None = None,
 ) -> dict[Head, list[str]]:
-    """For every head, the paths along which it attends at least so much, the strongest first."""
+    """For every head, the paths along which it attends at least so much, the likeliest first.
 
-    def along(name: str, head: Head) -> float:
-        return attention[name][head[0]][head[1]]
+    What contains the relation that a head attends along has all of its attention, too; likeness
+    (see `search`) tells the two apart. Without it attention decides the order.
+    """
+    by = likeness or attention
 
     return {
         head: sorted(
-            (name for name in paths if along(name, head) >= least),
-            key=lambda name: -along(name, head),
+            (name for name in paths if attention[name][head[0]][head[1]] >= least),
+            key=lambda name: -by[name][head[0]][head[1]],
         )
         for head in heads
     }

@@ -118,6 +118,7 @@ class Sample:
         self.all, self.few = First(bench, count), First(bench, min(DRAFT, count))
         batch = bench.batch.part(slice(count))
         self.attention = relation_attention(bench.model, bench.task, batch)
+        self.likeness = relation_attention(bench.model, bench.task, batch, shared=True)
 
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""
@@ -149,10 +150,10 @@ class Sample:
         for relations in (paths, [*paths, *stays]):
             how = (self.attention, relations)
             least = self.settings.candidate_attention
-            draft = search(self.few, *how, few, least, pairs=False)
+            draft = search(self.few, *how, few, least, pairs=False, likeness=self.likeness)
             if self.all.losses([draft], limit)[0] < math.inf:
                 return simplify(self.all, draft, limit)
-            circuit = search(self.all, *how, threshold, least)
+            circuit = search(self.all, *how, threshold, least, likeness=self.likeness)
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
                 break
