@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from headway.circuits.agreement import lost_without
 from headway.report.findings import Findings
 from headway.report.history import History, thinned
 from headway.report.page.html import path_key, where
@@ -84,6 +85,7 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
     index = [when.get(step) for step in steps]
     standing = [place.role for place in places(task)]
     relations = task.relations(batch)
+    lost = lost_without(task, discovery.circuit.paths, findings.causal) or {}
     data = []
     for path in discovery.circuit.paths:
         query, key = path.relation.ends or ("", "")
@@ -100,7 +102,10 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
         }
         if (n := necessity.get(path)) is not None:
             entry |= {"cut": n.loss, "cutFree": n.free}
+        if (rest := lost.get(path)) is not None:
+            entry |= {"lost": [path_key(other) for other in rest.paths], "answers": rest.answers}
         if (h := histories.get(path)) is not None:
+            entry["born"] = h.born
             entry["attention"] = [None if i is None else h.attention[i] for i in index]
             entry["without"] = [None if i is None else h.loss_without[i] for i in index]
         data.append(entry)

@@ -1,4 +1,4 @@
-"""A part of section 4 of the page: how like the model the circuit is, and what is guaranteed."""
+"""A part of the evidence: how like the model the circuit is, and what is guaranteed."""
 
 from headway.circuits import Certificate, Guarantee, Likeness
 from headway.circuits.guarantee_text import percent, sentences

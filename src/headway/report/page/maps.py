@@ -1,18 +1,15 @@
-"""Section 3 of the page: every head's attention, between roles or position by position."""
+"""Attention on the page: every head's attention, between roles or position by position."""
 
 from headway.report.findings import SEQUENCES, Findings
 from headway.report.history import History
-from headway.report.page.example import example
 from headway.report.page.html import command, counted, figure, missing, section, tag
 from headway.report.roles import places
 
 
 def attention(findings: Findings, seen: History | None) -> str:
-    """Section 3. The page's script draws the maps, at the checkpoint where the page stands."""
-    html = example(findings)
+    """The page's script draws the maps, at the checkpoint where the page stands."""
     if seen is None:
-        html += tag("p", findings.no_maps or "")
-        return section("attention", 3, "Attention", html)
+        return section("attention", "Attention", tag("p", findings.no_maps or ""))
     controls = tag("output", "", id="readout", aria_live="polite")
     if findings.task.roles:
         controls = (
@@ -21,7 +18,7 @@ def attention(findings: Findings, seen: History | None) -> str:
             + controls
         )
     maps = tag("div", controls, class_="controls") + tag("div", "", id="maps")
-    html += figure(maps, _caption(findings, seen), "attention")
+    html = figure(maps, _caption(findings, seen), "attention")
     html += (
         '<noscript><p class="missing">The maps, the slider and the switches need'
         " JavaScript.</p></noscript>"
@@ -30,11 +27,11 @@ def attention(findings: Findings, seen: History | None) -> str:
         html += missing(
             f"{command(findings.run.folder, 'circuit')} finds which of these cells matter."
         )
-    return section("attention", 3, "Attention", html)
+    return section("attention", "Attention", html)
 
 
 def _caption(findings: Findings, seen: History) -> str:
-    sequence = "the sequence above, every position by itself"
+    sequence = "the sequence of the task, every position by itself"
     if findings.task.roles:
         edges = "; the coloured edges tell the symbol at a position"
         caption = (
@@ -47,7 +44,7 @@ def _caption(findings: Findings, seen: History) -> str:
     else:
         caption = (
             f"How much each position (row) attends to each position (column): {sequence}. The mean"
-            " attention along the relations of the circuit is in sections 1 and 2. "
+            " attention along the relations of the circuit is in the table of paths. "
         )
     caption += (
         "Point at a cell to read it. Framed cells are the circuit's paths (where they are many and"

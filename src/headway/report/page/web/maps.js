@@ -38,7 +38,7 @@ maps.make = (head, number) => {
   canvas.addEventListener("pointerleave", () => point(null));
   canvas.addEventListener("click", (event) => {
     const path = maps.pathAt(map, maps.cellAt(map, event));
-    if (path) point(path.key, true);
+    if (path) choose(path.key);
   });
   return map;
 };
