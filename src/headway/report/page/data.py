@@ -10,9 +10,11 @@ from typing import Any
 import torch
 
 from headway.circuits.agreement import lost_without
+from headway.circuits.emergence import MATTERS
 from headway.report.findings import Findings
 from headway.report.history import History, thinned
 from headway.report.page.html import path_key, where
+from headway.report.page.maps import cost
 from headway.report.page.looks import path_looks, symbol_colours
 from headway.report.roles import places, position_labels
 from headway.tasks import Edges
@@ -124,6 +126,23 @@ def _cells(edges: Edges | None, shown: range) -> list[tuple[int, int]]:
     return [(q - shown.start, k - shown.start) for q, k in cells if q in shown and k in shown]
 
 
+def _strays(findings: Findings, standing: list[str]) -> list[dict[str, Any]]:
+    """What is known of strong attention between roles that is no path; see `maps`."""
+    return [
+        {
+            "head": findings.followed_heads.index(stray.path.at),
+            "query": standing.index(ends[0]),
+            "attended": standing.index(ends[1]),
+            "needed": stray.rise >= MATTERS,
+            "cost": cost(stray),
+        }
+        for stray in findings.strays
+        if (ends := stray.path.relation.ends) is not None
+        and {*ends} <= {*standing}
+        and stray.path.at in findings.followed_heads
+    ]
+
+
 def _attention(findings: Findings, seen: History) -> dict[str, Any]:
     task, batch, shown = findings.task, findings.example, findings.shown
     standing, colours = places(task), symbol_colours(task)
@@ -148,6 +167,7 @@ def _attention(findings: Findings, seen: History) -> dict[str, Any]:
             }
             for layer, head in findings.followed_heads
         ],
+        "strays": _strays(findings, [place.role for place in standing]),
         "betweenRoles": base64.b64encode(seen.roles.numpy().tobytes()).decode(),
         "example": {
             "kept": seen.example_steps,

@@ -23,7 +23,7 @@ def _table(found: Certificate) -> str:
             ("ablated", like.ablated),
         )
     ]
-    head = ("", "loss", "answers alike", "sequences alike", "R²", "faithfulness")
+    head = ("what answers", "loss", "answers alike", "sequences alike", "R²", "faithfulness")
     by_hop = ", ".join(
         f"{named(hop)} {_share(part)}" for hop, part in like.circuit.agreement_by_hop.items()
     )

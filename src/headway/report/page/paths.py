@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from headway.circuits import Discovery, Necessity, Path, PathHistory, Timeline
 from headway.circuits.emergence import MATTERS, crossing
 from headway.report.findings import Findings
-from headway.report.labels import rounded
 from headway.report.page.charts import swatch
 from headway.report.page.html import (
     change,
@@ -238,7 +237,7 @@ def _notes(findings: Findings, discovery: Discovery) -> dict[str, str]:
         "birth": dated,
         "evidence": (
             f"<b>Evidence</b>, over the same {sample} sequences. <b>needed?</b>: whether the loss"
-            f" is at or above the threshold {rounded(discovery.threshold)} without the path, with"
+            f" is at or above the threshold {discovery.threshold:g} without the path, with"
             " every head replaced or with the heads above free. <b>rise</b>: of the circuit's loss"
             " without it. <b>above free</b>: that loss when the useful heads of the layers above"
             " attend as they like, so that a head which only helps them to find their place counts"

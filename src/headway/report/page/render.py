@@ -101,7 +101,8 @@ def render(findings: Findings, live: bool = False, memory: Memory | None = None)
     links = {name: said for name, said in SECTIONS.items() if f'id="{name}"' in main}
     top = header(findings, links)
     data = as_script(page_data(findings, seen))
-    return document(about, top, main, findings.run.folder.name, TIME, SCRIPTS, data, live)
+    name = findings.run.folder.name
+    return document(about, top, main, name, TIME, SCRIPTS, data, live, ("run.css",))
 
 
 def document(
