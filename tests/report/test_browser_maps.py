@@ -199,12 +199,12 @@ def test_a_map_can_be_enlarged_and_then_names_its_positions(visit, learnt):
     box = seen.page.locator(".map").nth(1)
     enlarge = box.get_by_role("button", name="layer 1: larger or smaller")
     before = box.bounding_box()["width"]
-    assert not box.locator(".side span").count()
+    batch = held_out(learnt.run.task, 16, learnt.run.config.seed, "cpu", "emergence")
+    labels = position_labels(learnt.run.task, batch)
+    assert box.locator(".side span").all_text_contents() == labels  # there is room for them
     enlarge.click()
     assert enlarge.get_attribute("aria-pressed") == "true"
     assert box.bounding_box()["width"] > 1.5 * before
-    batch = held_out(learnt.run.task, 16, learnt.run.config.seed, "cpu", "emergence")
-    labels = position_labels(learnt.run.task, batch)
     assert box.locator(".side span").all_text_contents() == labels
     assert box.locator(".top span").all_text_contents() == labels
     for kind, (start, size) in {"side": ("top", "height"), "top": ("left", "width")}.items():

@@ -77,7 +77,7 @@ def run_cell(run: Run) -> str:
     group = loss_group(findings, hop_steps(metrics, run.task.hops))
     ends = [[name.like.points[-1][1]] for name in group.names]
     end = max(1, last["step"])
-    return _cell(html + stacked([_ended(group, ends)], end, end), CURVES)
+    return _cell(html + stacked([_ended(group, ends)], end, end, pressable=False), CURVES)
 
 
 def discovery_cell(found: Discovery) -> str:
@@ -114,7 +114,7 @@ def timeline_cell(timeline: Timeline) -> str:
         ends = [[h.attention[-1], h.loss_without[-1]] for h in timeline.paths]
         group = _ended(path_group(timeline, cast, several), [*ends, [timeline.loss[-1]]])
         last, _ = shown_until(timeline, [])
-        html += stacked([group], last, last)
+        html += stacked([group], last, last, pressable=False)
         told = (
             "<b>born</b>: the step at which attention along the path first passes 0.5."
             " <b>needed</b>: from where the rise of the loss without it first passes half of its"

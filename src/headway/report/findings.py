@@ -202,7 +202,7 @@ class Findings:
         """Strong attention, at the last step, that no path of the circuit stands for."""
         if self.discovery is None or self.no_maps is not None:
             return []
-        model = with_tap(self.run.model(), self.task)
+        model = with_tap(self.run.model(self.checkpoints[-1]), self.task)
         return strays(model, self.task, self.sequences, self.discovery.circuit.paths)
 
     @functools.cached_property

@@ -106,18 +106,19 @@ class Group:
     names: Sequence[Name]
 
 
-def stacked(groups: Sequence[Group], end: float, cut: float) -> str:
+def stacked(groups: Sequence[Group], end: float, cut: float, pressable: bool = True) -> str:
     """The groups above each other on one axis of steps.
 
     Args:
         groups: from top to bottom.
         end: the last step of the run.
         cut: the last step to show at first.
+        pressable: whether there may be buttons; if not, there is no script to press them for.
     """
     curves = (curve for group in groups for panel in group.panels for curve in panel.curves)
     first = min((step for curve in curves for step, _ in curve.points if step > 0), default=end)
     html = "".join(_group(group, end, cut, first, group is groups[-1]) for group in groups)
-    return charted(html, end, cut, first=first)
+    return charted(html, end, cut, first=first if pressable else None)
 
 
 def charted(html: str, end: float, cut: float, kind: str = "", first: float | None = None) -> str:

@@ -6,7 +6,7 @@ charts.start = () => {
     for (const button of all(".chart .whole")) charts.extend(button.closest(".chart"), true);
   }
   if (page.log) {
-    for (const button of all(".chart .log[aria-pressed]")) charts.scale(button.closest(".chart"), true);
+    for (const button of all(".chart button.log")) charts.scale(button.closest(".chart"), true);
   }
   const paths = new Map((page.data.paths ?? []).map((path) => [path.key, path]));
   charts.outputs = all("output[data-now]").map((output) => {
@@ -83,7 +83,7 @@ charts.lay = (chart) => {
 charts.scale = (chart, log) => {
   if (log) chart.dataset.scale = "log";
   else delete chart.dataset.scale;
-  chart.querySelector(".log").setAttribute("aria-pressed", String(log));
+  chart.querySelector("button.log").setAttribute("aria-pressed", String(log));
   charts.lay(chart);
 };
 
@@ -101,7 +101,7 @@ charts.extend = (chart, whole) => {
 };
 
 document.addEventListener("click", (event) => {
-  const log = event.target.closest?.(".log[aria-pressed]");
+  const log = event.target.closest?.("button.log");
   if (log) {
     page.log = log.getAttribute("aria-pressed") === "false";
     charts.scale(log.closest(".chart"), page.log);
