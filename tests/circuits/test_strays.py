@@ -15,7 +15,7 @@ def test_what_is_left_out_of_the_circuit_is_found_and_costs(monkeypatch):
     task = known.task
     batch = task.sample(8, torch.Generator().manual_seed(0))
     paths = sorted(known.required)
-    assert paths and not {one.path for one in strays(known.model, task, batch, paths)} & set(paths)
+    assert not {one.path for one in strays(known.model, task, batch, paths)} & known.required
     found = {one.path: one for one in strays(known.model, task, batch, paths[:-1])}
     assert found[paths[-1]].rise > MATTERS
     patterns, relations = attention_patterns(known.model, batch.inputs), task.relations(batch)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from browser import spoken
 
+from headway.circuits.roles import places, position_labels
 from headway.models import attention_patterns
-from headway.report.roles import places, position_labels
 from headway.training.data import held_out
 
 HUNDREDTHS = 0.005 + 1e-6

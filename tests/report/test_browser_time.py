@@ -229,7 +229,8 @@ def test_who_asks_for_less_motion_sees_none(visit, learnt):
     seen.page.keyboard.press("Space")
     seen.page.evaluate("time.play()")
     assert seen.page.evaluate("[time.timer, headway.page.at]") == [
-        None, len(learnt.run.checkpoint_steps()) - 1
+        None,
+        len(learnt.run.checkpoint_steps()) - 1,
     ]
     seen.page.emulate_media(reduced_motion="no-preference")
     seen.wait_until("!document.querySelector('#play').disabled")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from headway.circuits import Path
+from headway.circuits.roles import role_attention
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import write_report
 from headway.report.findings import Findings
 from headway.report.history import hundredths, thinned
 from headway.report.page.html import named, path_key
-from headway.report.roles import role_attention
 from headway.tasks import Conditional
 from headway.training import Run
 from headway.training.files import write_json

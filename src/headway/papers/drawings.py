@@ -86,9 +86,9 @@ def births(runs: GroupRuns) -> Drawn:
 
 def maps(runs: GroupRuns) -> Drawn:
     """Appendix C: the attention of every layer."""
+    from headway.circuits.roles import block_starts, position_labels
     from headway.report import Findings
     from headway.report.figures import draw_attention
-    from headway.report.roles import block_starts, position_labels
 
     drawn: Drawn = {}
     for group in ("abc", "d"):

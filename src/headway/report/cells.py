@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headway.circuits import Circuit, Discovery, Timeline
+from headway.circuits.casting import cast_of
 from headway.circuits.emergence import hop_steps
+from headway.circuits.roles import Cast
 from headway.errors import HeadwayError
-from headway.report.casting import cast_of
 from headway.report.findings import Findings
 from headway.report.page.births import loss_group, path_group
 from headway.report.page.charts import Group, stacked
@@ -29,7 +30,6 @@ from headway.report.page.html import (
 )
 from headway.report.page.looks import path_looks
 from headway.report.page.scoped import CLASS, scoped_style
-from headway.report.roles import Cast
 from headway.report.span import ending, shown_until
 from headway.training import Run
 

@@ -24,10 +24,10 @@ from headway.circuits import (
 from headway.circuits.dependence import Dependence, saved_dependence
 from headway.circuits.emergence import hop_steps
 from headway.circuits.given import with_tap
+from headway.circuits.least import Least
 from headway.circuits.strays import Stray, strays
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
-from headway.report.least import Least
 from headway.tasks import Batch, Task
 from headway.training import Run, held_out
 from headway.training.modules import Module

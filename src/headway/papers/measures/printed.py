@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 
 from headway.circuits import Circuit, Discovery, Path, Timeline, saved_discovery, saved_timeline
 from headway.circuits.comparison import jaccard
+from headway.circuits.routes import trace
 from headway.papers.claims import Measures
 from headway.papers.measures.reading import (
     Runs,
@@ -16,7 +17,6 @@ from headway.papers.measures.reading import (
     taken_apart,
     task_of,
 )
-from headway.report.routes import trace
 from headway.tasks import Retrieval
 from headway.theory import (
     minimum_layers,

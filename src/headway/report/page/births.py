@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from headway.circuits import THRESHOLD, Timeline
 from headway.circuits.emergence import BIRTH
+from headway.circuits.roles import Cast
 from headway.report.findings import Findings
 from headway.report.page.charts import Curve, Group, Name, Panel, stacked
 from headway.report.page.html import (
@@ -19,7 +20,6 @@ from headway.report.page.html import (
     whole,
 )
 from headway.report.page.looks import DASHES, path_looks, symbol_colours
-from headway.report.roles import Cast
 from headway.report.span import shown_until
 from headway.tasks import Task
 

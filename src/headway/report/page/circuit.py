@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from headway.circuits import Discovery, Path
+from headway.circuits.roles import joins_roles
+from headway.circuits.routes import trace
 from headway.report.findings import Findings
 from headway.report.labels import rounded
 from headway.report.page.html import (
@@ -20,8 +22,6 @@ from headway.report.page.html import (
 from headway.report.page.looks import NOTHING, Look, path_looks
 from headway.report.page.paths import MOST_ROWS, path_table
 from headway.report.page.story import branch_caption, the_way
-from headway.report.roles import joins_roles
-from headway.report.routes import trace
 from headway.tasks import Task
 
 TITLE = "The circuit"
@@ -30,7 +30,6 @@ HOW = (
     "Click an arrow of the circuit, or switch a path off here, to see what it costs. The losses"
     " were measured one path at a time, so one path is off at a time."
 )
-
 
 
 def circuit_figure(findings: Findings, drawing: str) -> str:

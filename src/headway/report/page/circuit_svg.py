@@ -10,13 +10,13 @@ import math
 from collections.abc import Sequence
 
 from headway.circuits import Circuit, Discovery, Head, Path, Paths
+from headway.circuits.roles import Cast, gained
+from headway.circuits.routes import Join, trace
 from headway.report.labels import answer_of, few, rounded, shortened, typeset
 from headway.report.layout import CHARACTER, Grid, grid_of
 from headway.report.page.canvas import ABOVE, BELOW, Canvas, at_point, text
 from headway.report.page.html import escape, path_key, tag
 from headway.report.page.looks import Look, path_looks
-from headway.report.roles import Cast, gained
-from headway.report.routes import Join, trace
 from headway.tasks import Task
 
 LEFT, RIGHT = 78, 40

@@ -11,12 +11,12 @@ import torch
 
 from headway.circuits.agreement import lost_without
 from headway.circuits.emergence import MATTERS
+from headway.circuits.roles import places, position_labels
 from headway.report.findings import Findings
 from headway.report.history import History, thinned
 from headway.report.page.html import path_key, where
-from headway.report.page.maps import cost
 from headway.report.page.looks import path_looks, symbol_colours
-from headway.report.roles import places, position_labels
+from headway.report.page.maps import cost
 from headway.tasks import Edges
 
 MOST_STEPS = 1000

@@ -1,8 +1,8 @@
 """The task on the page: one held-out sequence as the model reads it."""
 
+from headway.circuits.roles import block_starts, places, position_labels
 from headway.report.findings import Findings
 from headway.report.page.html import escape, named, section, tag, whole
-from headway.report.roles import block_starts, places, position_labels
 
 
 def the_task(findings: Findings) -> str:

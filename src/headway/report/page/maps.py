@@ -1,11 +1,11 @@
 """Attention on the page: every head's attention, between roles or position by position."""
 
 from headway.circuits.emergence import MATTERS
+from headway.circuits.roles import places
 from headway.circuits.strays import STRONG, Stray
 from headway.report.findings import SEQUENCES, Findings
 from headway.report.history import History
 from headway.report.page.html import command, counted, figure, missing, place_of, section, tag
-from headway.report.roles import places
 
 MOST_NAMED = 8
 """Places of strong attention that are named, of each kind."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from headway.circuits.least import Least
 from headway.report.findings import Findings
-from headway.report.least import Least
 from headway.report.page.html import command, listed, named, place_of, section, table, tag
 from headway.theory import (
     Flow,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from headway.circuits import Discovery, Necessity, Path, PathHistory, Timeline
 from headway.circuits.emergence import MATTERS, crossing
+from headway.circuits.routes import Leg, Routes, trace
 from headway.report.findings import Findings
 from headway.report.page.charts import swatch
 from headway.report.page.html import (
@@ -20,7 +21,6 @@ from headway.report.page.html import (
     whole,
 )
 from headway.report.page.looks import path_looks
-from headway.report.routes import Leg, Routes, trace
 
 OPEN = ("birth",)
 """The groups of columns that are unfolded at first."""
@@ -77,10 +77,9 @@ def path_table(findings: Findings) -> str:
     under = "".join(
         tag("p", notes[group], class_="under", **_group(group)) for group in ("", *groups)
     )
-    return (
-        tag("p", tag("span", f"more columns {buttons}", **unfold), class_="controls") * bool(groups)
-        + tag("div", html + under, class_="unfolding sortable", data_open=opened)
-    )
+    return tag("p", tag("span", f"more columns {buttons}", **unfold), class_="controls") * bool(
+        groups
+    ) + tag("div", html + under, class_="unfolding sortable", data_open=opened)
 
 
 def found_by(leg: Leg) -> str:

@@ -33,8 +33,16 @@ SECTIONS = {
 }
 
 SCRIPTS = (
-    "state.js", "time.js", "circuit.js", "paths.js", "charts.js", "maps.js", "sort.js", "keep.js",
-    "address.js", "start.js",
+    "state.js",
+    "time.js",
+    "circuit.js",
+    "paths.js",
+    "charts.js",
+    "maps.js",
+    "sort.js",
+    "keep.js",
+    "address.js",
+    "start.js",
 )
 """In this order; together they are one script."""
 

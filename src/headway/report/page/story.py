@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from headway.circuits import Path
+from headway.circuits.routes import Routes, trace
 from headway.report.findings import Findings
 from headway.report.page.html import counted, listed, named, place_of
 from headway.report.page.paths import found_by
-from headway.report.routes import Routes, trace
 from headway.tasks import Task
 
 

@@ -9,8 +9,8 @@ positions what they have in common.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headway.circuits import Path
-from headway.report.roles import Cast, joins_roles, places, symbol_order
+from headway.circuits.roles import Cast, joins_roles, places, symbol_order
+from headway.paths import Path
 from headway.tasks import Task
 
 
