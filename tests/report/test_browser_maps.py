@@ -15,7 +15,7 @@ HUNDREDTHS = 0.005 + 1e-6
 def reading(words):
     """What a readout says: head, row, column, weight."""
     head, _, rest = words.partition(": ")
-    rows, _, weight = rest.rpartition(" with ")
+    rows, _, weight = rest.partition("; ")[0].rpartition(" with ")
     row, _, column = rows.partition(" attends to ")
     return head, row, column, float(weight)
 
@@ -103,6 +103,26 @@ def names_of_positions(task, batch):
         )
         for at, label in enumerate(position_labels(task, batch))
     ]
+
+
+def test_strong_attention_that_is_no_path_says_what_it_costs(visit, learnt):
+    seen = visit(learnt)
+    roles = seen.page.evaluate("headway.page.data.roles")
+    strays = seen.page.evaluate("headway.page.data.strays")
+    assert strays
+    for stray in strays:
+        assert f"costs {stray['cost']}" in seen.point_at(
+            stray["head"], stray["query"], stray["attended"]
+        )
+        place = f"layer {stray['head']} {roles[stray['query']]}←{roles[stray['attended']]}"
+        assert place in seen.words("#attention > .under")
+    assert seen.page.locator(".stray").count() == len(strays)
+    assert "costs" not in seen.point_at(*frame_of_first(seen))
+
+
+def frame_of_first(seen):
+    path = seen.page.evaluate("headway.page.data.paths[0]")
+    return path["head"], path["query"], path["attended"]
 
 
 def test_what_is_read_follows_time_while_the_pointer_rests(visit, learnt):

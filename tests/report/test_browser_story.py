@@ -31,12 +31,6 @@ def test_the_address_keeps_section_step_and_path(visit, learnt):
     seen.page.get_by_role("navigation").get_by_role("link", name="Birth").click()
     seen.wait_until("location.hash.startsWith('#births&')")
     whole = ["births", f"step={steps[3]}", "path=1.0.s0-s2", "cut"]
-    sent = seen.page.evaluate("location.hash")
-    seen.page.evaluate("history.replaceState(null, '', location.pathname)")
-    seen.page.reload()
-    assert state(seen) == {"parts": [""], "step": steps[-1], "path": None, "cut": []}
-    seen.page.evaluate("(hash) => { location.hash = hash; }", sent)
-    assert state(seen) == {"parts": whole, "step": steps[3], "path": FIRST, "cut": [FIRST]}
     seen.page.reload()  # as somebody who opens the link
     assert state(seen) == {"parts": whole, "step": steps[3], "path": FIRST, "cut": [FIRST]}
     seen.wait_until("Math.abs(document.querySelector('#births').getBoundingClientRect().top) < 40")
@@ -115,7 +109,7 @@ def test_all_that_can_be_read_is_printed(visit, learnt):
     paper = pdf_text(seen.page.pdf(format="A4"))
     assert seen.page.locator("details:not([open])").count()
     folded = seen.page.locator("details pre").first.text_content()
-    seen.page.set_viewport_size({"width": 680, "height": 1000})  # as wide as the paper's text
+    seen.page.set_viewport_size({"width": 686, "height": 1000})  # as wide as the paper's text
     seen.page.emulate_media(media="print")
     seen.settle()
     words = [squeezed(text) for text in [*seen.page.evaluate(PRINTED), folded]]
@@ -124,7 +118,7 @@ def test_all_that_can_be_read_is_printed(visit, learnt):
     assert [word for word in words if word not in paper] == []
     assert "layer0" in paper  # in the drawing
     too_wide = "all('body *').filter((it) => it.checkVisibility()"
-    too_wide += " && !it.closest('svg') && it.getBoundingClientRect().right > 681).length"
+    too_wide += " && !it.closest('svg') && it.getBoundingClientRect().right > 687).length"
     assert seen.page.evaluate(too_wide) == 0
 
 

@@ -12,6 +12,7 @@ import torch
 from headway.circuits.agreement import lost_without
 from headway.circuits.emergence import MATTERS
 from headway.circuits.roles import places, position_labels
+from headway.circuits.strays import STRONG
 from headway.report.findings import Findings
 from headway.report.history import History, thinned
 from headway.report.page.html import path_key, where
@@ -167,6 +168,7 @@ def _attention(findings: Findings, seen: History) -> dict[str, Any]:
             }
             for layer, head in findings.followed_heads
         ],
+        "strong": STRONG,
         "strays": _strays(findings, [place.role for place in standing]),
         "betweenRoles": base64.b64encode(seen.roles.numpy().tobytes()).decode(),
         "example": {

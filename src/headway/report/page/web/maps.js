@@ -232,15 +232,15 @@ maps.tell = (map, event) => {
 maps.read = (map, cell) => {
   const share = maps.reader(map)(cell.row.at, cell.column.at) / 100;
   byId("readout").replaceChildren(`${map.name}: `, named(cell.row.name), " attends to ",
-    named(cell.column.name), ` with ${share.toFixed(2)}`, maps.why(map, cell));
+    named(cell.column.name), ` with ${share.toFixed(2)}`, share < page.data.strong ? "" : maps.why(map, cell));
 };
 
-// Of strong attention that is no path: what it costs to cut it, along all chains.
+// Of strong attention that is no path: what it costs to cut it, along all chains, at the last step.
 maps.why = (map, { row, column }) => {
   const role = (place) => page.view === "roles" ? place.at : place.role;
   const stray = map.strays.find(({ query, attended }) => query === role(row)
     && attended === role(column) && row.chain === column.chain);
-  if (!stray || role(column) === null) return "";
+  if (!stray || page.at < page.data.steps.length - 1) return "";
   return `; ${stray.needed ? "no path of the circuit, but" : "attends, not needed:"}`
     + ` cutting it costs ${stray.cost}`;
 };
