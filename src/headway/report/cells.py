@@ -89,7 +89,7 @@ def discovery_cell(found: Discovery) -> str:
         html += tag("div", _paths(found, cast), class_="scroll")
         html += tag(
             "p",
-            "<b>without it</b>: the loss with every head replaced and this path cut."
+            "<b>circuit without it</b>: the loss with every head replaced and this path cut."
             " <b>above free</b>: the same, while the useful heads of the layers above attend as"
             " they like.",
             class_="soft",
@@ -117,8 +117,8 @@ def timeline_cell(timeline: Timeline) -> str:
         html += stacked([group], last, last, pressable=False)
         told = (
             "<b>born</b>: the step at which attention along the path first passes 0.5."
-            " <b>needed</b>: from where the rise of the loss without it first passes half of its"
-            " largest value. The last two columns: at the last checkpoint."
+            " <b>needed</b>: from where the rise of the loss with it knocked out first passes half of"
+            " its largest value. The last two columns: at the last checkpoint."
         )
         html += tag("p", told + escape(ending(timeline, [])), class_="soft")
     return _cell(html, CURVES)
@@ -174,7 +174,7 @@ def _paths(found: Discovery, cast: Cast) -> str:
                 *([] if again is None else [f"{again:.0%}"]),
             ]
         )
-    head = ["layer", "head", "path", "attention", "without it", "above free"]
+    head = ["layer", "head", "path", "mean attention", "circuit without it", "above free"]
     return plain_table(head + ["found again"] * bool(found.certificate.trials), rows)
 
 

@@ -22,9 +22,6 @@ from headway.report.page.html import (
 )
 from headway.report.page.looks import path_looks
 
-OPEN = ("birth",)
-"""The groups of columns that are unfolded at first."""
-
 MOST_ROWS = 24
 """Tables longer than this scroll by themselves."""
 
@@ -48,38 +45,36 @@ class Column:
 
 
 def path_table(findings: Findings) -> str:
-    """All that is known of every path, a row a path, and what the columns mean."""
+    """All that is known of every path, a row a path, and what the columns mean.
+
+    All columns are unfolded; the page's script folds them.
+    """
     discovery = findings.discovery
     assert discovery is not None
     paths = discovery.circuit.paths
     columns = _columns(findings, discovery)
     notes = _notes(findings, discovery)
     groups = [group for group in dict.fromkeys(c.group for c in columns) if group]
-    pressed = {True: "true", False: "false"}
     buttons = "".join(
-        tag("button", g, type="button", data_unfold=g, aria_pressed=pressed[g in OPEN])
-        for g in groups
+        tag("button", group, type="button", data_unfold=group, aria_pressed="true")
+        for group in groups
     )
-    top = "".join(
-        tag("th", escape(column.name), scope="col", **_group(column.group)) for column in columns
-    )
+    top = "".join(tag("th", escape(c.name), scope="col", **_group(c.group)) for c in columns)
     body = "".join(
         tag("tr", "".join(tag("td", c.cell(path), **_group(c.group)) for c in columns)) + "\n"
         for path in paths
     )
     inner = f"<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>"
-    opened = " ".join(group for group in groups if group in OPEN)
-    html = tag("table", inner, class_="paths")
-    html = tabled(html, "paths of the circuit")
+    html = tabled(tag("table", inner, class_="paths"), "paths of the circuit")
     if len(paths) > MOST_ROWS:
         html = tag("div", html, class_="tall")
-    unfold = {"class_": "choice", "role": "group", "aria_label": "columns"}
-    under = "".join(
+    html += "".join(
         tag("p", notes[group], class_="under", **_group(group)) for group in ("", *groups)
     )
-    return tag("p", tag("span", f"more columns {buttons}", **unfold), class_="controls") * bool(
-        groups
-    ) + tag("div", html + under, class_="unfolding sortable", data_open=opened)
+    html = tag("div", html, class_="unfolding sortable", data_open=" ".join(groups))
+    unfold = {"class_": "choice", "role": "group", "aria_label": "columns"}
+    choice = tag("span", f"more columns {buttons}", **unfold) if groups else ""
+    return tag("p", choice, class_="controls") + html
 
 
 def found_by(leg: Leg) -> str:

@@ -33,6 +33,7 @@ address.follow = () => {
 };
 
 address.write = (how) => {
+  if (!/^(https?|file):$/.test(location.protocol)) return; // inside another page
   const { steps } = page.data, parts = [address.section];
   if (steps?.length && page.at < steps.length - 1) parts.push(`step=${steps[page.at]}`);
   if (page.pinned) parts.push(`path=${encodeURIComponent(slug(page.pinned))}`);

@@ -15,7 +15,7 @@ const page = {
   pinned: null, // the path that was clicked
   pointed: null, // the path that is pointed at
   cut: false, // whether it is cut out of the circuit
-  unfolded: null, // the groups of columns that were asked for
+  unfolded: ["birth"], // groups of columns
   whole: false, // whether curves show the whole run where a part would do
   log: false, // whether steps are by their logarithm
   view: "roles",
