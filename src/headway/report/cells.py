@@ -117,8 +117,8 @@ def timeline_cell(timeline: Timeline) -> str:
         html += stacked([group], last, last, pressable=False)
         told = (
             "<b>born</b>: the step at which attention along the path first passes 0.5."
-            " <b>needed</b>: from where the rise of the loss with it knocked out first passes half of"
-            " its largest value. The last two columns: at the last checkpoint."
+            " <b>needed</b>: from where the rise of the loss with it knocked out first passes half"
+            " of its largest value. The last two columns: at the last checkpoint."
         )
         html += tag("p", told + escape(ending(timeline, [])), class_="soft")
     return _cell(html, CURVES)
