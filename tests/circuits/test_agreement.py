@@ -1,6 +1,6 @@
 """What the flow predicts of clamped training: cases worked out by hand, and planted outcomes."""
 
-from headway.circuits.agreement import Pair, Share, predicted, predicted_by
+from headway.circuits.agreement import Pair, Share, lost_without, predicted, predicted_by
 from headway.circuits.dependence import Dependence, Training
 from headway.circuits.dependence_text import edges, of_several, over_runs
 from headway.paths import Path
@@ -45,6 +45,26 @@ def test_pointer_doubling_by_hand():
         *((last, second), (last, third), (last, gather)),
     }
     assert len(those(kinds, "apart")) == 10
+
+
+def test_what_is_lost_with_a_path_by_hand():
+    paths = [Path.parse(name) for name in DOUBLING]
+    first, second, third, jump, gather, last = paths
+    found = lost_without(Retrieval(depth=3), paths, True)
+    assert found is not None
+    assert {path: set(lost.paths) for path, lost in found.items()} == {
+        first: {jump, last},
+        second: {last},
+        third: {gather, last},
+        jump: {last},
+        gather: {last},
+        last: set(),
+    }
+    answers = {path: lost.answers for path, lost in found.items()}
+    assert answers[first] == answers[jump] == ("x_1", "x_2", "x_3")
+    assert answers[third] == answers[gather] == ("x_3",)
+    assert answers[second] == answers[last] == ("x_2", "x_3")
+    assert lost_without(Retrieval(depth=3), [Path.of(0, 0, "previous token")], True) is None
 
 
 def test_what_comes_on_two_ways_is_needed_on_neither():

@@ -26,7 +26,7 @@ from headway.circuits import (
 from headway.circuits.evidence import with_path
 from headway.circuits.hypotheses import Tests, require_enough
 from headway.circuits.independence import independence
-from headway.circuits.routes import Routes
+from headway.circuits.random_routes import RandomRoutes
 from headway.circuits.search import free_above
 from headway.circuits.subject import Subject
 from headway.circuits.tested import FLEXIBLE, IDEAL
@@ -155,7 +155,7 @@ def test_routes_lead_to_where_answers_are_read():
     one = compiled(2)
     batch = held_out(one.task, 8, 0, "cpu", "routes")
     bench = Bench(one.model, one.task, batch)
-    routes = Routes(bench, Random(0))
+    routes = RandomRoutes(bench, Random(0))
     last = {path.relation for path in routes.paths if path.layer == one.model.n_layers - 1}
     assert {name.partition("←")[0] for name in last} == {"s0"}
     circuit = true_circuit(one).paths

@@ -29,7 +29,7 @@ SHOWN = """() => ({
 
 LIT = """() => ({
   picking: document.body.classList.contains('picking'),
-  ...Object.fromEntries(['.arrow', '.frame', '.curve', '.curves tr', 'span.path'].map((kind) => {
+  ...Object.fromEntries(['.arrow', '.frame', '.curve', '#marks i', 'span.path'].map((kind) => {
     const lit = [...document.querySelectorAll(`${kind}.lit`)].map((it) => it.dataset.path);
     return [kind, [...new Set(lit)]];
   })),

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headway.circuits import Path
 from headway.report.labels import rounded
 
 LABELS = {
     "circuit": ["layer0", "layer2", "s₀", "x₁", "uniform", "answer", "arrowscarry"],
-    "birth": ["validation", "L0s2←s1", "L1s0←s2", "asitis", "born,0.5", "step", "losswithout"],
+    "birth": ["validation", "L0s2←s1", "L1s0←s2", "asitis", "born,0.5", "step"],
     "attention": ["layer0", "layer1", "layer2", "s2←s1", "uniform", "s0"],
 }
 """Words of every figure, without spaces."""
@@ -118,26 +117,17 @@ def rows_of(text):
 
 def test_the_table_of_paths_is_copied_with_its_exact_numbers(copied, learnt):
     copied.seen.page.locator(".switch").first.click()
-    rows = copied("paths of the circuit, to switch off")
+    rows = copied("paths of the circuit")
     necessity = learnt.run.read("circuit.json")["certificate"]["necessity"]
     dated = learnt.run.read("emergence.json")["paths"]
     assert [row["on"] for row in rows] == ["off", "on"]
     for row, n, path in zip(rows, necessity, dated, strict=True):
-        assert f"L{row['layer']}.H{row['head']} {row['path']}" == n["path"]
+        assert row["path"] == n["path"] == path["path"]
         assert float(row["circuit without it"]) == n["loss"]
         assert float(row["above free"]) == n["free"]
         assert float(row["attention now"]) == path["attention"][3]
-        assert float(row["model without it, now"]) == path["loss_without"][3]
-
-
-def test_births_are_copied_exactly(copied, learnt):
-    rows = copied("births of paths, and from when they were needed")
-    paths = learnt.run.read("emergence.json")["paths"]
-    dated = {Path.parse(path["path"]).relation: path for path in paths}
-    assert len(rows) == len(dated)
-    for row in rows:
-        path = dated[row["path"]]
-        assert float(row["born at step"]) == path["born"]
+        assert float(row["knocked out now"]) == path["loss_without"][3]
+        assert float(row["born"]) == path["born"]
         assert float(row["needed from"]) == path["needed"]
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from browser import spoken
 
+from headway.circuits.roles import places, position_labels
 from headway.models import attention_patterns
-from headway.report.roles import places, position_labels
 from headway.training.data import held_out
 
 HUNDREDTHS = 0.005 + 1e-6
@@ -15,7 +15,7 @@ HUNDREDTHS = 0.005 + 1e-6
 def reading(words):
     """What a readout says: head, row, column, weight."""
     head, _, rest = words.partition(": ")
-    rows, _, weight = rest.rpartition(" with ")
+    rows, _, weight = rest.partition("; ")[0].rpartition(" with ")
     row, _, column = rows.partition(" attends to ")
     return head, row, column, float(weight)
 
@@ -103,6 +103,26 @@ def names_of_positions(task, batch):
         )
         for at, label in enumerate(position_labels(task, batch))
     ]
+
+
+def test_strong_attention_that_is_no_path_says_what_it_costs(visit, learnt):
+    seen = visit(learnt)
+    roles = seen.page.evaluate("headway.page.data.roles")
+    strays = seen.page.evaluate("headway.page.data.strays")
+    assert strays
+    for stray in strays:
+        assert f"costs {stray['cost']}" in seen.point_at(
+            stray["head"], stray["query"], stray["attended"]
+        )
+        place = f"layer {stray['head']} {roles[stray['query']]}←{roles[stray['attended']]}"
+        assert place in seen.words("#attention > .under")
+    assert seen.page.locator(".stray").count() == len(strays)
+    assert "costs" not in seen.point_at(*frame_of_first(seen))
+
+
+def frame_of_first(seen):
+    path = seen.page.evaluate("headway.page.data.paths[0]")
+    return path["head"], path["query"], path["attended"]
 
 
 def test_what_is_read_follows_time_while_the_pointer_rests(visit, learnt):
@@ -199,12 +219,12 @@ def test_a_map_can_be_enlarged_and_then_names_its_positions(visit, learnt):
     box = seen.page.locator(".map").nth(1)
     enlarge = box.get_by_role("button", name="layer 1: larger or smaller")
     before = box.bounding_box()["width"]
-    assert not box.locator(".side span").count()
+    batch = held_out(learnt.run.task, 16, learnt.run.config.seed, "cpu", "emergence")
+    labels = position_labels(learnt.run.task, batch)
+    assert box.locator(".side span").all_text_contents() == labels  # there is room for them
     enlarge.click()
     assert enlarge.get_attribute("aria-pressed") == "true"
     assert box.bounding_box()["width"] > 1.5 * before
-    batch = held_out(learnt.run.task, 16, learnt.run.config.seed, "cpu", "emergence")
-    labels = position_labels(learnt.run.task, batch)
     assert box.locator(".side span").all_text_contents() == labels
     assert box.locator(".top span").all_text_contents() == labels
     for kind, (start, size) in {"side": ("top", "height"), "top": ("left", "width")}.items():

@@ -9,7 +9,7 @@ from headway.report.page.html import path_key
 PAIR, FIRST = "0.0.s2←s1", "1.0.s0←s2"
 """The paths of the run that learnt."""
 
-NOTHING = {".arrow": [], ".frame": [], ".curve": [], ".curves tr": [], "span.path": []}
+NOTHING = {".arrow": [], ".frame": [], ".curve": [], "#marks i": [], "span.path": []}
 
 
 def only(path):
@@ -40,7 +40,7 @@ def test_an_arrow_pointed_at_lights_up_map_curves_and_tables(visit, learnt, path
     assert seen.lit() == no_path()
 
 
-@pytest.mark.parametrize("kind", ["span.path", ".curves tr", "input.switch", ".mark-at"])
+@pytest.mark.parametrize("kind", ["span.path", ".legend .path", "input.switch", ".mark-at"])
 def test_so_does_its_name_in_lists_and_tables(visit, learnt, kind):
     seen = visit(learnt)
     for path in (PAIR, FIRST):
@@ -166,10 +166,13 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
             assert words == (
                 f"Without layer {path[0]} {path[4:]}: loss {printed(n['loss'])} instead of"
                 f" {printed(found['loss']['replaced'])}, {side} {found['threshold']:g}; with the"
-                f" useful heads above free, {printed(n['free'])}. The model at step"
-                f" {timeline['steps'][at]} without this attention alone: {printed(without)}"
+                f" useful heads above free, {printed(n['free'])}. Knocked out of the model at step"
+                f" {timeline['steps'][at]}: {printed(without)}"
                 f" instead of {printed(timeline['loss'][at])}."
+                f"{GREY * (path == PAIR)} Never reaches the query: x1."
             )
+            assert seen.words(".circuit .cost") == f"✂ {printed(n['loss'])}"
+            assert lost(seen) == [FIRST] * (path == PAIR)
         ghost = seen.page.locator(f'.arrow[data-path="{path}"] .shaft')
         assert ghost.evaluate("it => getComputedStyle(it).strokeDasharray") != "none"
         worse = seen.page.locator("#switched").evaluate("it => it.classList.contains('worse')")
@@ -192,6 +195,33 @@ def test_a_switch_obeys_the_keyboard(visit, learnt):
     assert seen.page.locator("#play").get_attribute("aria-label") == "play"
     seen.page.keyboard.press("Space")
     assert off(seen) == []
+
+
+GREY = " Grey: what by the flow of information then lacks what it needs."
+
+
+def lost(seen):
+    """The paths that are grey because they need the one that is cut."""
+    return seen.page.locator(".arrow.lost").evaluate_all("them => them.map(it => it.dataset.path)")
+
+
+def test_an_arrow_that_is_clicked_is_cut(visit, learnt):
+    seen = visit(learnt)
+    whole = seen.words("#switched")
+    seen.page.mouse.click(*seen.on_arrow(PAIR))
+    assert off(seen) == [PAIR]
+    assert lost(seen) == [FIRST]
+    assert seen.words("#switched").startswith("Without layer 0 s2←s1")
+    seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()  # a name lets it go
+    assert (off(seen), lost(seen), seen.words("#switched")) == ([], [], whole)
+    seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()
+    away(seen)
+    assert (off(seen), seen.lit()) == ([], only(PAIR))
+    seen.page.mouse.click(*seen.on_arrow(PAIR))
+    assert off(seen) == [PAIR]
+    seen.page.keyboard.press("Escape")
+    away(seen)
+    assert (off(seen), seen.lit()) == ([], no_path())
 
 
 def off(seen):

@@ -3,7 +3,7 @@
 import pytest
 from browser import printed
 from pages import written
-from test_browser import grave_faults, use_everything
+from test_browser import faults, use_everything
 from test_every_task import TASKS, taken_apart
 
 from headway.circuits import saved_timeline
@@ -21,7 +21,7 @@ def test_it_can_be_read_and_used(visit, page, width, scheme):
     seen = visit(page, viewport={"width": width, "height": 844}, color_scheme=scheme)
     seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert not grave_faults(seen)
+    assert not faults(seen)
     use_everything(seen)
 
 

@@ -1,6 +1,8 @@
 """In a browser: one position in training, which circuit, curves and lists all show."""
 
 import json
+import math
+from math import ceil, floor
 
 import pytest
 from browser import printed, spoken
@@ -52,24 +54,31 @@ def check(seen, run, index):
 
 
 @pytest.mark.parametrize("page", ["learnt", "two_hops"])
-def test_at_every_position_the_page_shows_what_the_files_say(visit, request, page):
+def test_at_some_positions_the_page_shows_what_the_files_say(visit, request, page):
     page = request.getfixturevalue(page)
     seen, steps = visit(page), page.run.checkpoint_steps()
     check(seen.shown(), page.run, len(steps) - 1)  # it opens at the end
-    for index in range(len(steps)):
+    for index in range(0, len(steps), 1 + len(steps) // 8):
         check(seen.go_to(index), page.run, index)
     shown = {kind for kind, _, _ in seen.shown()["outputs"]}
     assert ("partial" in shown) == (len(page.run.task.hops) > 1)
 
 
-def test_every_path_is_listed_in_the_table_and_beside_both_kinds_of_curves(visit, learnt):
-    outputs = visit(learnt).shown()["outputs"]
-    paths = learnt.run.read("emergence.json")["paths"]
-    for path in paths:
-        key = path_key(Path.parse(path["path"]))
-        assert sorted(kind for kind, at, _ in outputs if at == key) == 2 * ["attention"] + 2 * [
-            "without"
-        ]
+def test_every_path_has_one_row_and_a_mark_on_the_slider(visit, learnt):
+    seen, steps = visit(learnt), learnt.run.checkpoint_steps()
+    outputs = seen.shown()["outputs"]
+    keys = []
+    for path in learnt.run.read("emergence.json")["paths"]:
+        keys.append(path_key(Path.parse(path["path"])))
+        assert sorted(kind for kind, at, _ in outputs if at == keys[-1]) == ["attention", "without"]
+        share = float(seen.page.locator(f'#marks [data-path="{keys[-1]}"]').evaluate(AT))
+        low, high = (steps[round_(share * (len(steps) - 1))] for round_ in (floor, ceil))
+        assert low <= path["born"] <= high
+    rows = "them => them.map(it => it.dataset.path)"
+    assert seen.page.locator(".paths .path").evaluate_all(rows) == keys
+
+
+AT = "it => it.style.getPropertyValue('--at')"
 
 
 def test_arrow_keys_and_space(visit, learnt):
@@ -182,6 +191,49 @@ def test_the_line_stands_where_the_curve_is_and_hides_beyond_what_is_shown(visit
     button.click()
     seen.settle()
     assert not seen.page.locator(".cursor").first.is_visible()
+
+
+def test_steps_can_be_logarithmic(visit, learnt):
+    seen, steps = visit(learnt), learnt.run.checkpoint_steps()
+    log, chart = seen.page.locator("button.log"), seen.page.locator(".chart")
+    shown, first = (float(chart.evaluate(VALUE, name)) for name in ("--shown", "--first"))
+    assert first == steps[1]
+    before = seen.page.locator(".curve").first.get_attribute("points")
+    log.click()
+    assert log.get_attribute("aria-pressed") == "true"
+    at = max(i for i, step in enumerate(steps) if step <= shown)
+    for index in (at, at // 2, 1):
+        check(seen.go_to(index), learnt.run, index)
+        for cursor, _ in seen.page.locator(".plot").evaluate_all(PLACES):
+            expected = math.log(steps[index] / first) / math.log(shown / first)
+            assert cursor == pytest.approx(expected, abs=0.01)
+    ticks = seen.page.locator(".xtick:visible").all_text_contents()
+    assert {tick[0] for tick in ticks} == {*"125"}
+    plot = seen.page.locator(".plot").nth(1)
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    seen.page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.9 * box["height"])
+    middle = math.sqrt(first * shown)
+    nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - middle))
+    check(seen.shown(), learnt.run, nearest)
+    log.click()
+    assert seen.page.locator(".curve").first.get_attribute("points") == before
+
+
+VALUE = "(it, name) => it.style.getPropertyValue(name)"
+
+
+def test_who_asks_for_less_motion_sees_none(visit, learnt):
+    seen = visit(learnt, reduced_motion="reduce")
+    assert seen.page.locator("#play").is_disabled()
+    seen.page.keyboard.press("Space")
+    seen.page.evaluate("time.play()")
+    assert seen.page.evaluate("[time.timer, headway.page.at]") == [
+        None,
+        len(learnt.run.checkpoint_steps()) - 1,
+    ]
+    seen.page.emulate_media(reduced_motion="no-preference")
+    seen.wait_until("!document.querySelector('#play').disabled")
 
 
 PLACES = """(plots) => plots.map((plot) => {

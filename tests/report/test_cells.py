@@ -15,12 +15,12 @@ from headway.circuits import (
     discover,
     saved_discovery,
 )
+from headway.circuits.casting import cast_of
+from headway.circuits.roles import Cast, Place, places
 from headway.models import TransformerConfig, compiled
-from headway.report.casting import cast_of
 from headway.report.cells import cell
 from headway.report.labels import rounded
 from headway.report.page.scoped import scoped_style
-from headway.report.roles import Cast, Place, places
 from headway.tasks import Conditional, Retrieval
 from headway.training import FinalHop, Run, RunConfig, TrainingConfig, train
 

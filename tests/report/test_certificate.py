@@ -23,6 +23,7 @@ from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import Findings
 from headway.report.page.certificate import certificate, evidence
+from headway.report.page.paths import path_table
 from headway.report.page.verdicts import verdicts
 from headway.training import Run
 
@@ -58,7 +59,7 @@ def words(discovery, name):
 
 def shown(run: Run, discovery: Discovery) -> str:
     findings = replace(Findings.of(run), discovery=discovery)
-    return certificate(findings) + evidence(findings)
+    return certificate(findings) + evidence(findings) + path_table(findings)
 
 
 def without_path(discovery, relation, **losses):
@@ -224,7 +225,7 @@ def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
     data["ablation"] = rows
     run.write("circuit.json", data)
     text = write_report(run).read_text(encoding="utf-8").replace("&#x27;", "'")
-    assert text.count(ABLATIONS[rows]) >= 4
+    assert text.count(ABLATIONS[rows]) >= 3
     for other in set(ABLATIONS) - {rows}:
         assert ABLATIONS[other] not in text
     assert text.count("(as searched)") == 1

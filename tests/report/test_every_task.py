@@ -24,13 +24,13 @@ from headway.circuits import (
     saved_discovery,
     saved_timeline,
 )
+from headway.circuits.roles import position_labels
 from headway.report import Findings, write_report
 from headway.report.cells import cell
 from headway.report.comparison import write_comparison
 from headway.report.figures import save_figures
 from headway.report.labels import typeset
 from headway.report.page.html import path_key
-from headway.report.roles import position_labels
 from headway.report.sweep import write_sweep
 from headway.tasks import (
     Associations,

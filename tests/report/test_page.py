@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from headway.circuits import Path
+from headway.circuits.roles import role_attention
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report import write_report
 from headway.report.findings import Findings
 from headway.report.history import hundredths, thinned
 from headway.report.page.html import named, path_key
-from headway.report.roles import role_attention
 from headway.tasks import Conditional
 from headway.training import Run
 from headway.training.files import write_json
@@ -210,9 +210,11 @@ def test_births_say_when_a_path_was_felt_and_needed(run):
     timeline["paths"][0] |= {"loss_without": [1.0, 0.94, 0.9, 0.9], "needed": 22.5}
     run.write("emergence.json", timeline)
     html = report(run)
-    rows = re.findall("<tr>(.*?)</tr>", html[html.index('aria-label="births of paths') :])
-    cells = [re.findall("<td>(.*?)</td>", row) for row in rows[1 : 1 + len(timeline["paths"])]]
-    cells = [[re.sub("<[^>]*>", "", cell) for cell in row[3:]] for row in cells]
+    rows = re.findall("<tr>(.*?)</tr>", html[html.index('aria-label="paths of the circuit"') :])
+    head = re.findall("<th.*?>(.*?)</th>", rows[0])
+    some = [head.index(name) for name in ("born", "felt from", "needed from", "largest rise")]
+    cells = [re.findall("<td.*?>(.*?)</td>", row) for row in rows[1 : 1 + len(timeline["paths"])]]
+    cells = [[re.sub("<[^>]*>", "", row[at]) for at in some] for row in cells]
     assert sorted(cells)[0] == ["15", "5", "22", "+0.800"]
     assert sorted(cells)[1:] == [["15", "never", "never", "+0.0100"]] * (len(cells) - 1)
     assert "attention along the path set to zero, all else as it is" in html.replace("\n", " ")

@@ -110,12 +110,49 @@ def predicted(task: Task, paths: Sequence[Path], causal: bool) -> Kinds | None:
         paths: of the circuit.
         causal: whether a position sees only itself and what stands before it.
     """
+    known = _known(task, paths)
+    return None if known is None else predicted_by(known[0], paths, causal, known[1])
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a circuit loses with one of its paths, by the flow of information.
+
+    Attributes:
+        paths: the others that then do not find their key, or lack something that they carried.
+        answers: what the query is asked for and then does not come to hold.
+    """
+
+    paths: tuple[Path, ...]
+    answers: tuple[str, ...]
+
+
+def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, Lost] | None:
+    """What is lost with every path of a circuit; none where `predicted` says nothing.
+
+    Args:
+        task: whose flow it is.
+        paths: of the circuit.
+        causal: whether a position sees only itself and what stands before it.
+    """
+    if (known := _known(task, paths)) is None:
+        return None
+    whole = _Rest(known[0], paths, causal, known[1])
+    found = {}
+    for cut in paths:
+        rest = whole.without(cut)
+        needing = (path for path in whole.paths if path != cut and _needs(whole, rest, path))
+        found[cut] = Lost(tuple(needing), tuple(sorted(whole.answers - rest.answers)))
+    return found
+
+
+def _known(task: Task, paths: Sequence[Path]) -> tuple[Flow, frozenset[str]] | None:
+    """A task's flow, and the pieces that it asks for; none if that says nothing of the paths."""
     flow = task.flow()
     ends = {end for path in paths for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
         return None
-    asked = {*task.hops, flow.goal} & set(flow.pieces)
-    return predicted_by(flow, paths, causal, frozenset(asked))
+    return flow, frozenset({*task.hops, flow.goal} & set(flow.pieces))
 
 
 def predicted_by(
@@ -140,11 +177,16 @@ def predicted_by(
 
 
 def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
+    if (need := _needs(whole, rest, path)) is not None:
+        return need
+    return "serves" if whole.uses(path) and not rest.uses(path) else "apart"
+
+
+def _needs(whole: "_Rest", rest: "_Rest", path: Path) -> Kind | None:
+    """In which way a path needs what is not in the rest; none if it does not."""
     if path not in rest.paths:
         return "finds"
-    if whole.brought(path) - rest.offered(path):
-        return "carries"
-    return "serves" if whole.uses(path) and not rest.uses(path) else "apart"
+    return "carries" if whole.brought(path) - rest.offered(path) else None
 
 
 class _Rest:

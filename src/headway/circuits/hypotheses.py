@@ -18,7 +18,7 @@ from headway.circuits.given import device_of
 from headway.circuits.independence import independence
 from headway.circuits.likeness import ablated
 from headway.circuits.mechanism import Circuit
-from headway.circuits.routes import Routes
+from headway.circuits.random_routes import RandomRoutes
 from headway.circuits.search import free_above
 from headway.circuits.study import require_fits
 from headway.circuits.subject import Subject, judged
@@ -167,7 +167,7 @@ class Tests:
         batch = held_out(subject.task, sequences, subject.seed, device_of(subject.model), stream)
         self.bench = Bench(subject.model, subject.task, batch, subject.rows, ends=())
         self.seed = seed_of(subject.seed, stream, "drawn")
-        self.routes = Routes(self.bench, Random(self.seed))
+        self.routes = RandomRoutes(self.bench, Random(self.seed))
         self.routes.require_outside(self.circuit.paths)
         self.own, self.replaced, self.complement, self.ablated = self.scores(
             [{}, self.circuit, self.circuit.complement, ablated(self.bench)]

@@ -1,98 +1,166 @@
-"""Random circuits to compare one with: routes through heads that lead to where answers are read.
+"""How a circuit comes by its answer: what every path finds its key by, what it brings, who joins.
 
-A route is what Shi et al. (2024) call a random path from the input to the output. Their nodes are
-heads and MLPs; here they are heads, as a path of a circuit is one head reading along one relation.
+As in `headway.theory`, every position starts with its symbol and the code of its pair or row, and
+a path copies all that stands where it looks. A path can find its key by what both positions hold
+before the layer. So what a path needs below it can be traced back: whatever brought one of its two
+positions what they have in common.
 """
 
-from collections.abc import Callable, Collection
-from itertools import groupby
-from random import Random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Paths
-from headway.circuits.reach import Reach
-from headway.circuits.search import searched
-from headway.errors import HeadwayError
+from headway.circuits.roles import Cast, joins_roles, places, symbol_order
 from headway.paths import Path
-
-TRIES = 100
-"""How often a random circuit is drawn that is not to hold another one."""
+from headway.tasks import Task
 
 
-class Routes:
-    """Draws random routes through a model's heads.
-
-    Upwards from the input, the next node is any head of a higher layer or the output, each as
-    likely. Then every head, from the top, gets any of the relations that bring something to where
-    answers are read, or to where a higher head of the route looks.
+@dataclass(frozen=True)
+class Leg:
+    """One path of a circuit, by what it can be found by and what it brings.
 
     Attributes:
-        paths: every path that can be on a route.
+        path: layer, head and relation.
+        together: whether the two positions stand in one pair, fact or row: then they have its code
+            in common from the start.
+        by: the symbols that both positions hold before the layer.
+        codes: the codes of pairs and rows that both hold.
+        brings: the symbols that are new to the position that attends.
     """
 
-    def __init__(self, bench: Bench, random: Random):
-        self.random, self.reach = random, Reach(bench)
-        self.heads, self.relations = bench.heads, searched(bench.patterns, "path")
-        live, self.paths = self.reach.read, list[Path]()
-        for _, layer in groupby(reversed(self.heads), key=lambda head: head[0]):
-            names = self._live(live)
-            self.paths += [Path.of(*head, name) for head in layer for name in names]
-            live |= self.reach.opened(Paths(frozenset({name})) for name in names)
+    path: Path
+    together: bool
+    by: tuple[str, ...]
+    codes: tuple[str, ...]
+    brings: tuple[str, ...]
 
-    def _live(self, live: int) -> list[str]:
-        return [name for name in self.relations if self.reach.is_live(name, live)]
 
-    def draw(self) -> list[Path]:
-        """A route of one path at least."""
-        heads = list[tuple[int, int]]()
-        layer = -1
-        while above := [head for head in self.heads if head[0] > layer]:
-            at = self.random.randrange(len(above) + 1)
-            if at < len(above):
-                heads.append(above[at])
-                layer = above[at][0]
-            elif heads:
-                break
-        live, route = self.reach.read, list[Path]()
-        for head in reversed(heads):
-            name = self.random.choice(self._live(live))
-            route.append(Path.of(*head, name))
-            live |= self.reach.opened([Paths(frozenset({name}))])
-        return route
+@dataclass(frozen=True)
+class Join:
+    """A path whose key is found by several symbols that came to it each along a way of its own.
 
-    def paths_of(self, enough: Callable[[set[Path]], bool]) -> set[Path]:
-        """The paths of as many random routes as it takes until they are enough."""
-        found = set[Path]()
-        while not enough(found):
-            found |= set(self.draw())
-        return found
+    Attributes:
+        path: where they meet.
+        branches: for every such symbol the paths that it, and none of the others, depends on.
+        key_side: the other paths that brought these symbols to the position attended to.
+    """
 
-    def other(self, circuit: Collection[Path]) -> set[Path]:
-        """The paths of random routes, at least as many as a circuit has.
+    path: Path
+    branches: dict[str, tuple[Path, ...]]
+    key_side: tuple[Path, ...]
 
-        One that holds the whole circuit is drawn again, a hundred times at most: where there are
-        few routes, nearly all might hold it.
-        """
-        size, found = min(len(circuit), len(self.paths)), set[Path]()
-        for _ in range(TRIES):
-            found = self.paths_of(lambda paths: len(paths) >= size)
-            if not set(circuit) <= found:
-                break
-        return found
 
-    def require_outside(self, circuit: Collection[Path]) -> None:
-        """Makes sure that there is a path outside of a circuit to compare its paths with.
+@dataclass(frozen=True)
+class Routes:
+    """How the symbols that a query is asked for come to it.
 
-        Raises:
-            HeadwayError: if there is none.
-        """
-        if set(self.paths) <= set(circuit):
-            raise HeadwayError(
-                f"circuit: it has all {len(self.paths)} paths along which these heads can bring"
-                " something to an answer, so that there are none to compare its own with"
+    Attributes:
+        legs: every path of the circuit, in the order in which information flows.
+        arrivals: for every symbol that comes to the query, the paths that bring it there.
+        needs: for the same symbols, all paths that this depends on, those among them.
+        missing: the hops that are symbols and never reach the query.
+        joins: where branches meet on the way to an answer; none if the way is a chain.
+        idle: the paths that no answer depends on, by this account.
+    """
+
+    legs: dict[Path, Leg]
+    arrivals: dict[str, tuple[Path, ...]]
+    needs: dict[str, tuple[Path, ...]]
+    missing: tuple[str, ...]
+    joins: tuple[Join, ...]
+    idle: tuple[Path, ...]
+
+    def last_join(self) -> Join | None:
+        """The join nearest to the answer."""
+        return max(self.joins, key=lambda join: join.path) if self.joins else None
+
+
+def trace(task: Task | Cast, paths: Sequence[Path]) -> Routes | None:
+    """Traces every symbol asked for back through a circuit.
+
+    None if the task names no symbols, or a path leads elsewhere than from role to role.
+    """
+    standing = places(task)
+    if not all(place.symbol for place in standing) or not joins_roles(task, paths):
+        return None
+    order = symbol_order(task)
+    group = {place.role: place.group for place in standing}
+    held = {place.role: {place.symbol, place.group} for place in standing}
+    origin: dict[tuple[str, str], list[Path]] = {}
+    legs: dict[Path, Leg] = {}
+    for layer in sorted({path.layer for path in paths}):
+        before = {role: set(pieces) for role, pieces in held.items()}
+        for path in (path for path in paths if path.layer == layer):
+            query, key = _ends(path)
+            shared, new = before[query] & before[key], before[key] - before[query]
+            legs[path] = Leg(
+                path=path,
+                together=group[query] == group[key],
+                by=tuple(symbol for symbol in order if symbol in shared),
+                codes=tuple(sorted(shared - set(order))),
+                brings=tuple(symbol for symbol in order if symbol in new),
             )
+            for piece in new:
+                origin.setdefault((query, piece), []).append(path)
+            held[query] |= new
+    tracer = _Tracer(legs, origin)
+    query = standing[-1].role
+    arrivals = {s: tuple(origin[query, s]) for s in order if (query, s) in origin}
+    needs = {symbol: tuple(sorted(tracer.support(query, symbol))) for symbol in arrivals}
+    asked = [symbol for symbol in order if symbol in task.hops]
+    used = {path for symbol in asked or needs for path in needs.get(symbol, ())}
+    joins = (tracer.join(path) for path in legs if path in used)
+    return Routes(
+        legs=legs,
+        arrivals=arrivals,
+        needs=needs,
+        missing=tuple(symbol for symbol in asked if symbol not in needs),
+        joins=tuple(join for join in joins if join is not None),
+        idle=tuple(path for path in legs if path not in used),
+    )
 
-    def outside(self, circuit: Collection[Path]) -> set[Path]:
-        """The paths of a random route that a circuit does not have, at least one."""
-        own = set(circuit)
-        return self.paths_of(lambda found: not found <= own) - own
+
+def _ends(path: Path) -> tuple[str, str]:
+    """The role that attends and the role attended to, of a path between roles."""
+    assert path.relation.ends is not None
+    return path.relation.ends
+
+
+class _Tracer:
+    """Follows pieces back along the paths that first brought them to a role."""
+
+    def __init__(self, legs: Mapping[Path, Leg], origin: Mapping[tuple[str, str], Sequence[Path]]):
+        self.legs, self.origin = legs, origin
+        self._supports: dict[tuple[str, str], frozenset[Path]] = {}
+
+    def support(self, role: str, piece: str) -> frozenset[Path]:
+        """The paths along which a piece moved to a role, and all that they were found by."""
+        if (role, piece) not in self._supports:
+            found: set[Path] = set()
+            for path in self.origin.get((role, piece), ()):
+                query, key = _ends(path)
+                found |= {path} | self.support(key, piece)
+                for other in self.found_by(path):
+                    found |= self.support(query, other) | self.support(key, other)
+            self._supports[role, piece] = frozenset(found)
+        return self._supports[role, piece]
+
+    def found_by(self, path: Path) -> tuple[str, ...]:
+        """The pieces that a path depends on to find its key; none within a pair or row."""
+        leg = self.legs[path]
+        return () if leg.together else leg.by or leg.codes
+
+    def join(self, path: Path) -> Join | None:
+        """The path as a join, if it is one."""
+        query, key = _ends(path)
+        pieces = self.found_by(path)
+        supports = {piece: self.support(query, piece) for piece in pieces}
+        branches: dict[str, tuple[Path, ...]] = {}
+        for piece, support in supports.items():
+            others = frozenset[Path]().union(*(s for p, s in supports.items() if p != piece))
+            if support - others:
+                branches[piece] = tuple(sorted(support - others))
+        if len(branches) < 2:
+            return None
+        key_side = frozenset[Path]().union(*(self.support(key, piece) for piece in branches))
+        own = {path for paths in branches.values() for path in paths}
+        return Join(path, branches, tuple(sorted(key_side - own)))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headway.circuits import Circuit, Discovery, Timeline
+from headway.circuits.casting import cast_of
 from headway.circuits.emergence import hop_steps
+from headway.circuits.roles import Cast
 from headway.errors import HeadwayError
-from headway.report.casting import cast_of
 from headway.report.findings import Findings
 from headway.report.page.births import loss_group, path_group
 from headway.report.page.charts import Group, stacked
@@ -29,7 +30,6 @@ from headway.report.page.html import (
 )
 from headway.report.page.looks import path_looks
 from headway.report.page.scoped import CLASS, scoped_style
-from headway.report.roles import Cast
 from headway.report.span import ending, shown_until
 from headway.training import Run
 
@@ -77,7 +77,7 @@ def run_cell(run: Run) -> str:
     group = loss_group(findings, hop_steps(metrics, run.task.hops))
     ends = [[name.like.points[-1][1]] for name in group.names]
     end = max(1, last["step"])
-    return _cell(html + stacked([_ended(group, ends)], end, end), CURVES)
+    return _cell(html + stacked([_ended(group, ends)], end, end, pressable=False), CURVES)
 
 
 def discovery_cell(found: Discovery) -> str:
@@ -89,7 +89,7 @@ def discovery_cell(found: Discovery) -> str:
         html += tag("div", _paths(found, cast), class_="scroll")
         html += tag(
             "p",
-            "<b>without it</b>: the loss with every head replaced and this path cut."
+            "<b>circuit without it</b>: the loss with every head replaced and this path cut."
             " <b>above free</b>: the same, while the useful heads of the layers above attend as"
             " they like.",
             class_="soft",
@@ -114,11 +114,11 @@ def timeline_cell(timeline: Timeline) -> str:
         ends = [[h.attention[-1], h.loss_without[-1]] for h in timeline.paths]
         group = _ended(path_group(timeline, cast, several), [*ends, [timeline.loss[-1]]])
         last, _ = shown_until(timeline, [])
-        html += stacked([group], last, last)
+        html += stacked([group], last, last, pressable=False)
         told = (
             "<b>born</b>: the step at which attention along the path first passes 0.5."
-            " <b>needed</b>: from where the rise of the loss without it first passes half of its"
-            " largest value. The last two columns: at the last checkpoint."
+            " <b>needed</b>: from where the rise of the loss with it knocked out first passes half"
+            " of its largest value. The last two columns: at the last checkpoint."
         )
         html += tag("p", told + escape(ending(timeline, [])), class_="soft")
     return _cell(html, CURVES)
@@ -174,7 +174,7 @@ def _paths(found: Discovery, cast: Cast) -> str:
                 *([] if again is None else [f"{again:.0%}"]),
             ]
         )
-    head = ["layer", "head", "path", "attention", "without it", "above free"]
+    head = ["layer", "head", "path", "mean attention", "circuit without it", "above free"]
     return plain_table(head + ["found again"] * bool(found.certificate.trials), rows)
 
 

@@ -23,9 +23,11 @@ from headway.circuits import (
 )
 from headway.circuits.dependence import Dependence, saved_dependence
 from headway.circuits.emergence import hop_steps
+from headway.circuits.given import with_tap
+from headway.circuits.least import Least
+from headway.circuits.strays import Stray, strays
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
-from headway.report.least import Least
 from headway.tasks import Batch, Task
 from headway.training import Run, held_out
 from headway.training.modules import Module
@@ -194,6 +196,14 @@ class Findings:
     def several_heads(self) -> bool:
         """Whether the model has more than one head in a layer."""
         return self.run.config.model.n_heads > 1
+
+    @functools.cached_property
+    def strays(self) -> list[Stray]:
+        """Strong attention, at the last step, that no path of the circuit stands for."""
+        if self.discovery is None or self.no_maps is not None:
+            return []
+        model = with_tap(self.run.model(self.checkpoints[-1]), self.task)
+        return strays(model, self.task, self.sequences, self.discovery.circuit.paths)
 
     @functools.cached_property
     def heads(self) -> list[Head]:

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from headway.circuits.roles import role_attention
 from headway.models import attention_patterns
 from headway.report.findings import Findings
-from headway.report.roles import role_attention
 from headway.training.files import is_there
 
 MOST_BETWEEN_ROLES = 600_000

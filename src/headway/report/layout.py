@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from headway.circuits import Circuit, Path
+from headway.circuits.roles import Cast, Place, joins_roles, places
 from headway.report.labels import shortened
-from headway.report.roles import Cast, Place, joins_roles, places
 from headway.tasks import Task
 
 USEFUL_HEIGHT, USELESS_HEIGHT = 1.3, 0.42

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
+from headway.circuits.routes import trace
 from headway.models import TransformerConfig
 from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway.papers.reading import in_order, taken_apart
 from headway.papers.scales import roomy, smoke
-from headway.report.routes import trace
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig
 

@@ -90,9 +90,9 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
 
 def maps(runs: GroupRuns) -> Drawn:
     """Appendix C: the attention of every layer."""
+    from headway.circuits.roles import block_starts, position_labels
     from headway.report import Findings
     from headway.report.figures import draw_attention
-    from headway.report.roles import block_starts, position_labels
 
     drawn: Drawn = {}
     for group in ("abc", "d"):

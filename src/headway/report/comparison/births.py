@@ -29,7 +29,7 @@ def births(members: Sequence[Member]) -> str:
     known = [member for member in members if member.findings.metrics]
     if not known:
         html = tag("p", "No run has been evaluated yet, so there is nothing to date.")
-        return section("births", 4, "How they were born", html)
+        return section("births", "How they were born", html)
     rows = [_strip(member) for member in members]
     end = max(line["step"] for member in known for line in member.findings.metrics)
     marked = [mark.step for row in rows for mark in row.marks]
@@ -39,7 +39,7 @@ def births(members: Sequence[Member]) -> str:
     below = tag("h4", panel.title) + plot(panel, end, cut)
     drawn = tag("h4", "when every hop was learnt, and every path of the circuit was born")
     html = figure(drawn + strips(rows, end, cut, below=below), _caption(), "births")
-    return section("births", 4, "How they were born", html + _table(members))
+    return section("births", "How they were born", html + _table(members))
 
 
 def _strip(member: Member) -> Strip:

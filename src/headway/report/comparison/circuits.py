@@ -15,7 +15,7 @@ def circuits(members: Sequence[Member]) -> str:
     drawn = [_small(member) for member in members if member.findings.discovery is not None]
     if not drawn:
         html = tag("p", "No run has a circuit yet.")
-        return section("circuits", 2, "The circuits", html)
+        return section("circuits", "The circuits", html)
     caption = (
         "An arrow runs from the position attended to, before the layer, to the position that"
         " attends, after it; its width is the attention along it, its colour the symbol that it"
@@ -26,7 +26,7 @@ def circuits(members: Sequence[Member]) -> str:
     html = figure(
         tag("div", "".join(drawn), class_="minis") + legend(_looks(members)), caption, "all"
     )
-    return section("circuits", 2, "The circuits", html)
+    return section("circuits", "The circuits", html)
 
 
 def _small(member: Member) -> str:

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from headway.circuits import PathHistory
 from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits.roles import places
 from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.page.html import escape, tag
-from headway.report.roles import places
 from headway.training import Run
 from headway.training.files import clear_content_errors
 from headway.training.seeds import generator_for

@@ -42,7 +42,7 @@ def the_runs(members: Sequence[Member]) -> str:
         f" to the first evaluation below {THRESHOLD:g}. <b>in order</b>: whether no hop was learnt"
         " before one that is nearer to the query.</p>"
     )
-    return section("runs", 1, "The runs", html + _lacking(members))
+    return section("runs", "The runs", html + _lacking(members))
 
 
 FIGURES = (

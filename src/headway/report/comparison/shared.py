@@ -43,7 +43,7 @@ def shared(members: Sequence[Member]) -> str:
             "<p>The runs learnt different tasks. Only circuits of one task attend between the"
             f" same positions, so they are compared task by task.</p>{html}"
         )
-    return section("shared", 3, "What the circuits share", html)
+    return section("shared", "What the circuits share", html)
 
 
 def _name(family: Sequence[Member]) -> str:

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import Path
+from headway.circuits.routes import Join
 from headway.report.figures.style import INK, PAPER
 from headway.report.labels import typeset
 from headway.report.layout import GROUPS, Grid, Point, arrow_name
-from headway.report.routes import Join
 
 BANDS = ("#f0c93a", "#b08fe0", "#8fd0b8", "#e8a5a5")
 """Of the branches; light, so that no arrow is mistaken for one."""

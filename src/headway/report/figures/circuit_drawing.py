@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import ABLATIONS, Circuit, Discovery, Paths
+from headway.circuits.roles import gained
+from headway.circuits.routes import trace
 from headway.report.figures.branch_drawing import draw_branches
 from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
 from headway.report.labels import answer_of, few, shortened, typeset
 from headway.report.layout import Grid, arrow_name, grid_of
-from headway.report.roles import gained
-from headway.report.routes import trace
 from headway.tasks import Task
 
 INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62

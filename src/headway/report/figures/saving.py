@@ -4,6 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from headway.circuits.roles import block_starts, position_labels
 from headway.report.figures.attention import draw_attention
 from headway.report.figures.circuit_drawing import draw_circuit
 from headway.report.figures.emergence_plot import draw_emergence
@@ -12,7 +13,6 @@ from headway.report.figures.style import png_bytes, svg_bytes
 from headway.report.findings import Findings
 from headway.report.labels import rounded
 from headway.report.page.dependence_svg import dependence_svg
-from headway.report.roles import block_starts, position_labels
 from headway.training import Run
 from headway.training.files import clear_io_errors, write_whole
 

@@ -76,7 +76,7 @@ def ranked(found: Mapping[str, Any]) -> str:
         class_="under",
     )
     html += tag("p", ROLES, class_="under")
-    return section("ranked", 1, "The heads that follow the chain", html)
+    return section("ranked", "The heads that follow the chain", html)
 
 
 def _three(value: float) -> str:
@@ -99,7 +99,7 @@ def maps(found: Mapping[str, Any]) -> str:
         f" full shade of a map stands for its largest value, told above it, and at least for"
         f" {LEAST_SHADE}."
     )
-    return section("relations", 2, "Relation by relation", figure(drawn, caption, "maps"))
+    return section("relations", "Relation by relation", figure(drawn, caption, "maps"))
 
 
 def _map_of(one: Mapping[str, Any]) -> str:
@@ -176,7 +176,7 @@ def effects(found: Mapping[str, Any]) -> str:
     names = ("against", "argmax right", "expected", "margin", "ln p(right)")
     html += table(names, less, "differences between the best heads and drawn ones")
     words = "Below zero: without the best heads it is less than without as many others."
-    return section("effects", 3, "Knocked out", html + tag("p", words, class_="under"))
+    return section("effects", "Knocked out", html + tag("p", words, class_="under"))
 
 
 def _ablated(ablation: str) -> str:
@@ -237,7 +237,7 @@ def orders(found: Mapping[str, Any]) -> str:
         " more. The interval of the correlation comes from drawing these heads anew.",
         class_="under",
     )
-    return section("orders", 4, "Order of hops, order of layers", html)
+    return section("orders", "Order of hops, order of layers", html)
 
 
 def reading(found: Mapping[str, Any]) -> str:
@@ -261,7 +261,7 @@ def reading(found: Mapping[str, Any]) -> str:
         f" knock-outs {seconds['without']:.0f} s."
     )
     html += tag("p", made)
-    return section("reading", 5, "How it is measured", html)
+    return section("reading", "How it is measured", html)
 
 
 def _follows(one: Mapping[str, Any]) -> bool:

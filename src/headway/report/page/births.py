@@ -1,13 +1,14 @@
-"""Section 2 of the page: losses and every path's attention through training, on one axis."""
+"""How the circuit was born: losses and every path's attention through training, on one axis."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from headway.circuits import THRESHOLD, PathHistory, Timeline
-from headway.circuits.emergence import BIRTH, MATTERS, crossing
+from headway.circuits import THRESHOLD, Timeline
+from headway.circuits.emergence import BIRTH
+from headway.circuits.roles import Cast
 from headway.report.findings import Findings
 from headway.report.page.charts import Curve, Group, Name, Panel, stacked
 from headway.report.page.html import (
-    change,
     command,
     figure,
     missing,
@@ -15,27 +16,26 @@ from headway.report.page.html import (
     path_key,
     path_tag,
     section,
-    table,
     tag,
     whole,
 )
 from headway.report.page.looks import DASHES, path_looks, symbol_colours
-from headway.report.roles import Cast
 from headway.report.span import shown_until
 from headway.tasks import Task
 
 
 def births(findings: Findings) -> str:
-    """Section 2."""
+    """Curves on one axis of steps, and what is to be said of them."""
     timeline, metrics = findings.timeline, findings.metrics
     if not metrics and timeline is None:
         html = tag("p", "There is no evaluation yet, so there is no curve to draw.")
-        return section("births", 2, "How it was born", html)
+        return section("births", "How it was born", html)
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
     groups = [loss_group(findings, findings.hops)] if metrics else []
     if timeline is not None:
-        groups.append(path_group(timeline, findings.task, findings.several_heads))
+        paths = path_group(timeline, findings.task, findings.several_heads)
+        groups.append(replace(paths, head=()))
     html = figure(stacked(groups, end, cut), _caption(findings), "birth")
     if timeline is None and findings.no_circuit is not None:
         html += tag("p", "There are no paths to date.")
@@ -46,8 +46,8 @@ def births(findings: Findings) -> str:
             f" checkpoints: {command(findings.run.folder, 'emergence')}{first}"
         )
     else:
-        html += _tables(findings, timeline)
-    return section("births", 2, "How it was born", html)
+        html += tag("p", _order(timeline), class_="under")
+    return section("births", "How it was born", html)
 
 
 def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
@@ -124,7 +124,7 @@ def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Gr
             top=1.05 * top,
         ),
     ]
-    return Group(panels, ["path", "born", "needed", "attention", "loss without"], names)
+    return Group(panels, ["path", "born", "needed", "attention", "knocked out"], names)
 
 
 def _between(steps: list[int], values: list[float], at: float) -> float:
@@ -155,51 +155,10 @@ def _caption(findings: Findings) -> str:
     )
 
 
-def _tables(findings: Findings, timeline: Timeline) -> str:
-    never = '<span class="none">never</span>'
-    paths = [
-        (
-            *map(str, h.path.at),
-            path_tag(h.path),
-            whole(h.born),
-            *(
-                never if step is None else whole(step)
-                for step in (felt_from(h, timeline), h.needed)
-            ),
-            change(max(rises(h, timeline))),
-        )
-        for h in sorted(timeline.paths, key=lambda h: (h.born is None, h.born))
-    ]
-    hops = [(named(hop), whole(step)) for hop, step in timeline.hops.items()]
-    order = "were" if timeline.in_chain_order else "were <b>not</b>"
-    order = f"The hops {order} learnt in order."
-    if timeline.in_chain_order is None:
-        order = "There is no order of hops to compare."
+def _order(timeline: Timeline) -> str:
+    """Whether the hops were learnt in order, as a sentence."""
     if all(step is None for step in timeline.hops.values()):
-        order = "No hop was learnt."
-    columns = ("layer", "head", "path", "born at step", "felt from", "needed from", "largest rise")
-    rise = (
-        f"<b>felt</b>: the step at which the rise of the loss first passes {MATTERS:g}; it may pass"
-        " half of its largest value, and so count as <b>needed</b>, much later, when later hops"
-        f" come to depend on the path too. If no rise is above {MATTERS:g}, the model as it was"
-        " never needed the path."
-    )
-    return (
-        tag(
-            "div",
-            table(columns, paths, "births of paths, and from when they were needed")
-            + table(("hop", "below 0.5 at step"), hops, "when hops were learnt"),
-            class_="pair",
-        )
-        + f'<p class="under">{order} {rise}</p>'
-    )
-
-
-def rises(history: PathHistory, timeline: Timeline) -> list[float]:
-    """By how much a path's knock-out raises the loss, at every checkpoint."""
-    return [cut - loss for cut, loss in zip(history.loss_without, timeline.loss, strict=True)]
-
-
-def felt_from(history: PathHistory, timeline: Timeline) -> float | None:
-    """The step from which a path's knock-out raises the loss by more than 0.02; none if never."""
-    return crossing(timeline.steps, rises(history, timeline), MATTERS)
+        return "No hop was learnt."
+    if timeline.in_chain_order is None:
+        return "There is no order of hops to compare."
+    return f"The hops were {'' if timeline.in_chain_order else '<b>not</b> '}learnt in order."

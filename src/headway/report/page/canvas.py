@@ -7,8 +7,8 @@ from headway.report.page.html import tag
 UNIT = 62
 """Pixels between two roles of one pair."""
 
-LEFT, BELOW, ABOVE = 78, 78, 46
-"""Pixels around the grid, but for its right side."""
+BELOW, ABOVE = 78, 46
+"""Pixels below and above the grid."""
 
 
 class Canvas:
@@ -16,12 +16,11 @@ class Canvas:
 
     Args:
         grid: of the circuit.
-        bare: whether words are larger, and those around the grid left out.
+        left: pixels left of it.
     """
 
-    def __init__(self, grid: Grid, bare: bool):
-        self.grid = grid
-        self.left = LEFT + (34 if bare and not grid.by_role else 0)
+    def __init__(self, grid: Grid, left: float):
+        self.grid, self.left = grid, left
         self.base = ABOVE + UNIT * grid.top
 
     def x(self, column: float) -> float:

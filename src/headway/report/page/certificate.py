@@ -1,17 +1,15 @@
-"""Section 4 of the page: the verdicts on the circuit, and the tables they rest on."""
+"""The evidence for the circuit: the verdicts on the circuit, and the tables they rest on."""
 
-from headway.circuits import ABLATIONS, Discovery, Necessity, Path, Trial
+from headway.circuits import ABLATIONS, Discovery, Path, Trial
 from headway.circuits.evidence import INTERVAL
 from headway.report.findings import Findings
 from headway.report.page.every import every_circuit
 from headway.report.page.html import (
-    change,
     counted,
     escape,
     listed,
     named,
     number,
-    path_tag,
     place_of,
     section,
     table,
@@ -27,12 +25,12 @@ MARKS = {True: ("✓", "yes"), False: ("✗", "no"), None: ("–", "open")}
 
 
 def evidence_section(findings: Findings) -> str:
-    """Section 4."""
+    """Verdicts and tables."""
     if findings.discovery is None:
         html = tag("p", "Without a circuit there is nothing to give evidence for.")
     else:
         html = certificate(findings) + evidence(findings)
-    return section("evidence", 4, "The evidence", html)
+    return section("evidence", "The evidence", html)
 
 
 def certificate(findings: Findings) -> str:
@@ -56,8 +54,7 @@ def evidence(findings: Findings) -> str:
         + tag("div", losses, class_="pair")
         + likeness(discovery.certificate, findings.guarantee)
         + "<h3>Is every path needed?</h3>"
-        + _necessity(discovery, several)
-        + f"<p>{_backups(discovery, several)}</p>"
+        + f"<p>{_cuts(discovery)} {_backups(discovery, several)}</p>"
         + mlps(discovery.certificate.mlps)
         + "<h3>Would another search find it again?</h3>"
         + _trials(discovery, several)
@@ -110,52 +107,14 @@ def _variants(discovery: Discovery) -> str:
     return table(head, rows, "losses by what stands in rows without a path")
 
 
-def _necessity(discovery: Discovery, several: bool) -> str:
-    found = discovery.certificate
-    if not found.necessity:
-        return tag("p", "The circuit has no path.")
-    most = max(n.loss for n in found.necessity)
-    rows = []
-    for n in found.necessity:
-        share = 0 if most <= 0 else 100 * n.loss / most
-        bar = f'<i class="bar" style="width:{share:.0f}%"></i>'
-        again = found.stability(n.path)
-        where_it_is = map(str, n.path.at if several else n.path.at[:1])
-        rows.append(
-            (
-                *where_it_is,
-                path_tag(n.path),
-                _needed(n, discovery),
-                f'<span class="barred">{number(n.loss)}{bar}</span>',
-                change(n.loss - discovery.replaced_loss),
-                number(n.free),
-                number(n.uniform),
-                number(n.attention),
-                number(None) if again is None else f"{again:.0%}",
-            )
-        )
-    columns = ("loss without it", "rise", "above free", "head uniform", "attention", "found again")
-    place = ("layer", "head") if several else ("layer",)
-    head = (*place, "path", "needed?", *columns)
-    return table(head, rows, "necessity of paths") + (
-        '<p class="under">Each path is cut on its own while all other paths stay'
-        f" ({escape(ABLATIONS[discovery.ablation])}; {whole(found.sequences)} sequences)."
-        " <b>attention</b>: the model's own, averaged. <b>rise</b>: against the whole circuit,"
-        f" {number(discovery.replaced_loss)}. <b>above free</b>: the loss without the path"
-        " when the useful heads of the layers above attend as they like, so that a head which only"
-        " helps them to find their place counts too. <b>head uniform</b>: the loss when the path's"
-        " head looks everywhere equally. <b>needed?</b>: whether the loss is at or above the"
-        f" threshold {discovery.threshold:g} without it, in one of the first two ways."
-        " <b>found again</b>: the share of the searches below that found the path.</p>"
+def _cuts(discovery: Discovery) -> str:
+    """Where the table is that says it path by path."""
+    if not discovery.circuit.paths:
+        return "The circuit has no path."
+    return (
+        'Path by path: <a href="#circuit" data-unfold="evidence">the columns of the evidence</a>'
+        " in the table of paths."
     )
-
-
-def _needed(n: Necessity, discovery: Discovery) -> str:
-    if not discovery.faithful:
-        return '<span class="none">– open</span>'
-    if n.worst < discovery.threshold:
-        return "<b>✗ no</b>"
-    return "✓ yes" if n.loss >= discovery.threshold else "✓ by those above"
 
 
 def _backups(discovery: Discovery, several: bool) -> str:

@@ -93,26 +93,35 @@ class Panel:
 
 @dataclass(frozen=True)
 class Group:
-    """Panels above each other, and one list beside them that names their curves."""
+    """Panels above each other, and what names their curves.
+
+    Attributes:
+        panels: from top to bottom.
+        head: the columns of a list beside them; empty for a legend below.
+        names: of the curves.
+    """
 
     panels: Sequence[Panel]
     head: Sequence[str]
     names: Sequence[Name]
 
 
-def stacked(groups: Sequence[Group], end: float, cut: float) -> str:
+def stacked(groups: Sequence[Group], end: float, cut: float, pressable: bool = True) -> str:
     """The groups above each other on one axis of steps.
 
     Args:
         groups: from top to bottom.
         end: the last step of the run.
         cut: the last step to show at first.
+        pressable: whether there may be buttons; if not, there is no script to press them for.
     """
-    html = "".join(_group(group, end, cut, group is groups[-1]) for group in groups)
-    return charted(html, end, cut)
+    curves = (curve for group in groups for panel in group.panels for curve in panel.curves)
+    first = min((step for curve in curves for step, _ in curve.points if step > 0), default=end)
+    html = "".join(_group(group, end, cut, first, group is groups[-1]) for group in groups)
+    return charted(html, end, cut, first=first if pressable else None)
 
 
-def charted(html: str, end: float, cut: float, kind: str = "") -> str:
+def charted(html: str, end: float, cut: float, kind: str = "", first: float | None = None) -> str:
     """What lies on one axis of steps, with a button that shows the whole run if it is cut.
 
     Args:
@@ -120,13 +129,16 @@ def charted(html: str, end: float, cut: float, kind: str = "") -> str:
         end: the last step of the run.
         cut: the last step to show at first.
         kind: a further class.
+        first: the step at which a logarithmic axis begins, if it may be asked for.
     """
-    whole = ""
+    whole, style = "", f"--shown:{cut:.10g};--end:{end:.10g};--now:{end:.10g}"
+    if first is not None and first < cut:
+        style += f";--first:{first:.10g}"
+        whole += tag("button", "log steps", type="button", class_="log", aria_pressed="false")
     if cut < end:
         words = f"show the whole run, {end:,.0f} steps"
         data = {"data_cut": f"{cut:.10g}", "data_end": f"{end:.10g}"}
-        whole = tag("button", words, type="button", class_="whole", **data)
-    style = f"--shown:{cut:.10g};--end:{end:.10g};--now:{end:.10g}"
+        whole += tag("button", words, type="button", class_="whole", **data)
     look = {"class_": f"chart {kind}".strip(), "style": style, "data_range": "cut"}
     return tag("div", html + whole, **look)
 
@@ -149,9 +161,9 @@ def round_step(least: float) -> float:
     return next(m * size for m in (1, 2, 5, 10) if m * size >= least * (1 - 1e-9))
 
 
-def _group(group: Group, end: float, cut: float, last: bool) -> str:
-    drawn = "".join(tag("h4", panel.title) + plot(panel, end, cut) for panel in group.panels)
-    drawn += steps_axis(end, cut) if last else ""
+def _group(group: Group, end: float, cut: float, first: float, last: bool) -> str:
+    drawn = "".join(tag("h3", panel.title) + plot(panel, end, cut) for panel in group.panels)
+    drawn += steps_axis(end, cut, first) if last else ""
     return tag("div", tag("div", drawn, class_="drawn") + _names(group), class_="panel")
 
 
@@ -198,9 +210,19 @@ def plot(panel: Panel, end: float, cut: float, more: str = "") -> str:
     return tag("div", inner + more, class_="plot", style=f"height:{panel.height}px")
 
 
-def steps_axis(end: float, cut: float) -> str:
-    """The axis of steps, for the whole run and for the part shown at first."""
-    ticks = ""
+def steps_axis(end: float, cut: float, first: float | None = None) -> str:
+    """The axis of steps, for the whole run and for the part shown at first; perhaps by logarithm.
+
+    Args:
+        end: the last step of the run.
+        cut: the last step to show at first.
+        first: the step at which a logarithmic axis begins, if it may be asked for.
+    """
+    ticks = "".join(
+        _word("xtick log", f"{step:,}", step=step)
+        for step in (d * 10**e for e in range(10) for d in (1, 2, 5))
+        if first is not None and first <= step <= end
+    )
     for shown, last in (("cut", cut), ("end", end)) if cut < end else (("cut", end),):
         step = round_step(last / 6)
         numbers = [i * step for i in range(int(last / step) + 1)]
@@ -232,17 +254,29 @@ def _names(group: Group) -> str:
     if not group.names:
         return ""
     rows = []
+    if not group.head:
+        spans = (
+            tag("span", swatch(name.like.colour, name.like.dashes) + name.html, class_="carried")
+            for name in group.names
+        )
+        return tag("p", "".join(spans), class_="legend")
     for name in group.names:
-        line = tag("line", "", x1="0", x2="26", y1="5", y2="5", **_dashes(name.like))
-        swatch = tag("svg", line, viewBox="0 0 26 10", class_="swatch", aria_hidden="true")
         now = [tag("output", "", data_now=values) for values in name.now]
-        cells = [swatch + name.html, *name.cells, *now]
+        cells = [swatch(name.like.colour, name.like.dashes) + name.html, *name.cells, *now]
         row = "".join(tag("td", cell) for cell in cells)
-        rows.append(tag("tr", row, class_=name.like.colour, **_data(name.like.key)))
+        rows.append(tag("tr", row, **_data(name.like.key)))
     head = tag("tr", "".join(tag("th", word, scope="col") for word in group.head))
     inner = tag("thead", head) + tag("tbody", "".join(rows))
     box = {"tabindex": "0", "role": "group", "aria_label": "curves and their values"}
     return tag("div", tag("table", inner), class_="curves scroll", **box)
+
+
+def swatch(colour: str, dashes: str = "none") -> str:
+    """A short line that looks like a curve."""
+    drawn = {} if dashes == "none" else {"stroke_dasharray": dashes}
+    line = tag("line", "", x1="0", x2="26", y1="5", y2="5", **drawn)
+    look = {"class_": f"swatch {colour}", "viewBox": "0 0 26 10", "aria_hidden": "true"}
+    return tag("svg", line, **look)
 
 
 def _data(key: dict[str, str]) -> dict[str, str]:

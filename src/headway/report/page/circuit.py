@@ -1,31 +1,35 @@
-"""Section 1 of the page: the circuit path by path, with the loss that cutting each one costs."""
+"""The circuit on the page: its drawing, the way to the answer, paths and heads."""
 
 from collections.abc import Iterable, Sequence
 
-from headway.circuits import Path
+from headway.circuits import Discovery, Path
+from headway.circuits.roles import joins_roles
+from headway.circuits.routes import trace
 from headway.report.findings import Findings
 from headway.report.labels import rounded
 from headway.report.page.html import (
     command,
-    escape,
+    counted,
     figure,
     missing,
     named,
     number,
-    path_key,
     path_tag,
     section,
     table,
     tag,
 )
 from headway.report.page.looks import NOTHING, Look, path_looks
+from headway.report.page.paths import MOST_ROWS, path_table
 from headway.report.page.story import branch_caption, the_way
-from headway.report.roles import joins_roles
-from headway.report.routes import trace
 from headway.tasks import Task
 
-MOST_ROWS = 24
-"""Tables longer than this start folded."""
+TITLE = "The circuit"
+
+HOW = (
+    "Click an arrow of the circuit, or switch a path off here, to see what it costs. The losses"
+    " were measured one path at a time, so one path is off at a time."
+)
 
 
 def circuit_figure(findings: Findings, drawing: str) -> str:
@@ -34,7 +38,8 @@ def circuit_figure(findings: Findings, drawing: str) -> str:
     assert discovery is not None
     paths = discovery.circuit.paths
     looks = path_looks(task, paths).values()
-    return figure(drawing + legend(looks), caption(task, paths), "circuit")
+    drawn = figure(drawing + legend(looks) + cost(discovery), caption(task, paths), "circuit")
+    return tag("aside", drawn, aria_label="the circuit, drawn")
 
 
 def caption(task: Task, paths: Sequence[Path]) -> str:
@@ -76,77 +81,36 @@ def legend(looks: Iterable[Look]) -> str:
 
 
 def the_circuit(findings: Findings) -> str:
-    """Section 1: paths to switch off, the way to the answer, what every head does."""
+    """The way to the answer, the table of paths, what every head does."""
     discovery = findings.discovery
     if discovery is None and findings.no_circuit is not None:
-        return section("circuit", 1, "The circuit, path by path", tag("p", findings.no_circuit))
+        return section("circuit", TITLE, tag("p", findings.no_circuit))
     if discovery is None:
         html = missing(
             "The circuit has not been looked for yet. This finds a mechanism for every head and"
             f" tests it: {command(findings.run.folder, 'circuit')}"
         )
-        return section("circuit", 1, "The circuit, path by path", html)
+        return section("circuit", TITLE, html)
     way = the_way(findings)
-    html = _switches(findings)
-    html += f"<h3>How it comes by the answer</h3>{way}" if way else ""
+    html = way
+    if discovery.circuit.paths:
+        html += f"<h3>Path by path</h3><p>{HOW}</p>{path_table(findings)}"
+    else:
+        html += tag("p", "The circuit has no path.")
     html += "<h3>What every head does</h3>" + _heads(findings)
-    return section("circuit", 1, "The circuit, path by path", html)
+    return section("circuit", TITLE, html)
 
 
-def _switches(findings: Findings) -> str:
-    discovery, task = findings.discovery, findings.task
-    assert discovery is not None
+def cost(discovery: Discovery) -> str:
+    """A line for the page's script to say in what cutting a path costs, if there are any."""
     if not discovery.circuit.paths:
-        return tag("p", "The circuit has no path.")
-    looks = path_looks(task, discovery.circuit.paths)
-    necessity = {n.path: n for n in discovery.certificate.necessity}
-    dated, carries = findings.timeline is not None, trace(task, discovery.circuit.paths) is not None
-    rows = []
-    for path in discovery.circuit.paths:
-        look, n = looks[path], necessity.get(path)
-        name = f"switch off layer {path.layer} head {path.head} {path.relation}"
-        switch = {"type": "checkbox", "checked": "", "aria_label": name, "class_": "switch"}
-        cells = [
-            tag("input", "", **switch, data_path=path_key(path)),
-            str(path.layer),
-            str(path.head),
-            f'<i class="dot {look.colour}"></i>{path_tag(path)}',
-        ]
-        if carries:
-            brings = ", ".join(map(named, look.carries))
-            cells.append(brings or '<span class="none">nothing new</span>')
-        cells += [
-            number(n and n.loss),
-            number(n and n.free),
-        ]
-        if dated:
-            key = path_key(path)
-            cells += [tag("output", "", data_now=kind, data_path=key) for kind in _NOW]
-        rows.append(cells)
-    heads = ["on", "layer", "head", "path", *(["carries"] if carries else [])]
-    heads += ["circuit without it", "above free"]
-    if dated:
-        heads += ["attention now", "model without it, now"]
-    whole = rounded(discovery.replaced_loss)
+        return ""
     told = (
-        f"With all {len(rows)} paths on, and every other head replaced, the loss is {whole}; to"
-        f" stay below {discovery.threshold:g}."
+        f"With all {counted(len(discovery.circuit.paths), 'path')}, and every other head replaced,"
+        f" the loss is {rounded(discovery.replaced_loss)}; to stay below {discovery.threshold:g}."
+        " Click an arrow to cut it."
     )
-    return (
-        "<p>Switch a path off to see what it costs. The losses were measured when the circuit was"
-        " found, one path at a time; two at once were only tried for whether the loss stays below"
-        " the threshold (section 4), so one path is off at a time here.</p>"
-        + table(heads, rows, "paths of the circuit, to switch off")
-        + tag("p", told, id="switched", role="status", data_whole=told)
-        + '<p class="under"><b>circuit without it</b>: the loss with every head replaced and this'
-        f" path cut (ablation: {escape(findings.ablation)}). <b>above free</b>: the same, while the"
-        " useful heads of the layers above attend as they like. <b>model without it, now</b>: the"
-        " loss of the model at the step where the page stands, with this attention set to zero,"
-        " over other sequences than the evidence's (section 2).</p>"
-    )
-
-
-_NOW = ("attention", "without")
+    return tag("p", told, id="switched", role="status", data_whole=told)
 
 
 def _heads(findings: Findings) -> str:

@@ -10,20 +10,20 @@ import math
 from collections.abc import Sequence
 
 from headway.circuits import Circuit, Discovery, Head, Path, Paths
+from headway.circuits.roles import Cast, gained
+from headway.circuits.routes import Join, trace
 from headway.report.labels import answer_of, few, rounded, shortened, typeset
 from headway.report.layout import CHARACTER, Grid, grid_of
-from headway.report.page.canvas import ABOVE, BELOW, LEFT, Canvas, at_point, text
+from headway.report.page.canvas import ABOVE, BELOW, Canvas, at_point, text
 from headway.report.page.html import escape, path_key, tag
 from headway.report.page.looks import Look, path_looks
-from headway.report.roles import Cast, gained
-from headway.report.routes import Join, trace
 from headway.tasks import Task
 
-LEAST = 520
-"""To how many pixels a drawing may be squeezed."""
+LEFT, RIGHT = 78, 40
+"""Pixels, at least, left of the first column and right of the last."""
 
 LETTER = 6.6
-"""Pixels, about, of a character of the labels to the right."""
+"""Pixels, about, of a character of the labels to the left."""
 
 
 def circuit_svg(
@@ -52,11 +52,9 @@ def circuit_svg(
     layers = range(len(grid.rows) - 1)
     texts = {i: [] if bare else _layer_texts(circuit, i, discovery, grid) for i in layers}
     longest = max((len(text) for lines in texts.values() for text, *_ in lines), default=0)
-    margin = _beside(grid) + 6 + LETTER * longest
-    if grid.by_role:
-        margin = max(margin, 18 + LETTER * len(answer_of(task.hops)))
-    canvas = Canvas(grid, bare)
-    width = canvas.x(grid.right) + (LEFT / 2 if bare else margin)
+    left = max(LEFT, 36 + LETTER * longest) + (34 if not grid.by_role else 0)
+    canvas = Canvas(grid, left)
+    width = canvas.x(grid.right) + RIGHT
     height = canvas.base + (BELOW if grid.braces else BELOW / 2)
     routes = trace(task, circuit.paths)
     join = None if routes is None else routes.last_join()
@@ -79,15 +77,10 @@ def circuit_svg(
         inner,
         class_="circuit",
         viewBox=f"0 {top:.0f} {width:.0f} {bottom - top:.0f}",
-        style=f"max-width:{most:.0f}px;min-width:{0 if bare else min(width, LEAST):.0f}px",
+        style=f"max-width:{most:.0f}px",
         role="group",
         aria_label=described(circuit),
     )
-
-
-def _beside(grid: Grid) -> int:
-    """How far from the last column what is said of a layer begins."""
-    return 40 if grid.by_role else 14
 
 
 def described(circuit: Circuit) -> str:
@@ -131,19 +124,18 @@ def _layers(
             box = {"y": f"{top + 1:.1f}", "height": f"{bottom - top - 2:.1f}"}
             parts.append(tag("rect", "", class_="band", x="0", width=f"{width:.0f}", **box))
         tone = "layer" if layer in useful else "layer quiet"
-        parts.append(text(10, middle, f"layer {layer}", class_=tone))
-        right = canvas.x(canvas.grid.right) + _beside(canvas.grid)
-        for i, (words, evidence, tone) in enumerate(lines):
-            y = middle + 16 * (i - (len(lines) - 1) / 2)
+        parts.append(text(10, middle - 7 * len(lines), f"layer {layer}", class_=tone))
+        for i, (words, evidence, tone) in enumerate(lines, start=1):
+            y = middle + 14 * i - 7 * len(lines)
             title = tag("title", escape(evidence)) if evidence else ""
-            parts.append(text(right, y, escape(words) + title, class_=f"does {tone}"))
+            parts.append(text(10, y, escape(words) + title, class_=f"does {tone}"))
     return "".join(parts)
 
 
 def _layer_texts(
     circuit: Circuit, layer: int, discovery: Discovery | None, grid: Grid
 ) -> list[tuple[str, str, str]]:
-    """What stands to the right of a layer: words, the evidence for them, and their class.
+    """What stands below a layer's name: words, the evidence for them, and their class.
 
     Where arrows have names, nothing more is to be said of heads that have paths.
     """
@@ -260,6 +252,4 @@ def _answer(canvas: Canvas, task: Task | Cast) -> str:
     y = canvas.y(canvas.grid.top)
     stem = f"M{x:.1f},{y - 4:.1f}v-14m-4,5l4,-6l4,6"
     words, out = escape(answer_of(task.hops)), tag("path", "", class_="out", d=stem)
-    if canvas.grid.by_role:
-        return out + text(x + 10, y - 16, words, class_="answer")
-    return out + text(x - 10, y - 16, words, class_="head")
+    return out + text(x + 12, y - 25, words, class_="answer")

@@ -9,11 +9,15 @@ from typing import Any
 
 import torch
 
+from headway.circuits.agreement import lost_without
+from headway.circuits.emergence import MATTERS
+from headway.circuits.roles import places, position_labels
+from headway.circuits.strays import STRONG
 from headway.report.findings import Findings
 from headway.report.history import History, thinned
 from headway.report.page.html import path_key, where
 from headway.report.page.looks import path_looks, symbol_colours
-from headway.report.roles import places, position_labels
+from headway.report.page.maps import cost
 from headway.tasks import Edges
 
 MOST_STEPS = 1000
@@ -84,6 +88,7 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
     index = [when.get(step) for step in steps]
     standing = [place.role for place in places(task)]
     relations = task.relations(batch)
+    lost = lost_without(task, discovery.circuit.paths, findings.causal) or {}
     data = []
     for path in discovery.circuit.paths:
         query, key = path.relation.ends or ("", "")
@@ -100,7 +105,10 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
         }
         if (n := necessity.get(path)) is not None:
             entry |= {"cut": n.loss, "cutFree": n.free}
+        if (rest := lost.get(path)) is not None:
+            entry |= {"lost": [path_key(other) for other in rest.paths], "answers": rest.answers}
         if (h := histories.get(path)) is not None:
+            entry["born"] = h.born
             entry["attention"] = [None if i is None else h.attention[i] for i in index]
             entry["without"] = [None if i is None else h.loss_without[i] for i in index]
         data.append(entry)
@@ -117,6 +125,23 @@ def _cells(edges: Edges | None, shown: range) -> list[tuple[int, int]]:
     queries = edges.queries[0, :, None].expand_as(edges.keys[0])
     cells = torch.stack([queries, edges.keys[0]], dim=-1)[edges.there[0]].tolist()
     return [(q - shown.start, k - shown.start) for q, k in cells if q in shown and k in shown]
+
+
+def _strays(findings: Findings, standing: list[str]) -> list[dict[str, Any]]:
+    """What is known of strong attention between roles that is no path; see `maps`."""
+    return [
+        {
+            "head": findings.followed_heads.index(stray.path.at),
+            "query": standing.index(ends[0]),
+            "attended": standing.index(ends[1]),
+            "needed": stray.rise >= MATTERS,
+            "cost": cost(stray),
+        }
+        for stray in findings.strays
+        if (ends := stray.path.relation.ends) is not None
+        and {*ends} <= {*standing}
+        and stray.path.at in findings.followed_heads
+    ]
 
 
 def _attention(findings: Findings, seen: History) -> dict[str, Any]:
@@ -143,6 +168,8 @@ def _attention(findings: Findings, seen: History) -> dict[str, Any]:
             }
             for layer, head in findings.followed_heads
         ],
+        "strong": STRONG,
+        "strays": _strays(findings, [place.role for place in standing]),
         "betweenRoles": base64.b64encode(seen.roles.numpy().tobytes()).decode(),
         "example": {
             "kept": seen.example_steps,

@@ -1,4 +1,4 @@
-"""Section 6 of the page, if it was asked: what depends on what."""
+"""What depends on what."""
 
 from headway.circuits.agreement import KINDS, MEANINGS, NEEDS, Share
 from headway.circuits.dependence import Dependence, Training
@@ -29,7 +29,7 @@ MEASURED = (
 
 
 def dependences(findings: Findings) -> str:
-    """Section 6; nothing if no clamped trainings were made."""
+    """Nothing if no clamped trainings were made."""
     found = findings.dependence
     if found is None:
         return ""
@@ -41,7 +41,7 @@ def dependences(findings: Findings) -> str:
     if judged:
         html += "<h3>How often the prediction came true</h3>"
         html += table(("P is clamped", "then Q", "it does so"), _kinds(found), "prediction")
-    return section("dependence", 6, "What depends on what", html)
+    return section("dependence", "What depends on what", html)
 
 
 def _row(findings: Findings, found: Dependence, training: Training) -> tuple[str, ...]:

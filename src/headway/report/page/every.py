@@ -1,4 +1,4 @@
-"""A part of section 4 of the page: the other circuits that there are."""
+"""A part of the evidence: the other circuits that there are."""
 
 from headway.circuits import MinimalCircuits
 from headway.circuits.minimal_text import sentences

@@ -1,8 +1,13 @@
-"""One held-out sequence as the model reads it."""
+"""The task on the page: one held-out sequence as the model reads it."""
 
+from headway.circuits.roles import block_starts, places, position_labels
 from headway.report.findings import Findings
-from headway.report.page.html import escape, named, tag, whole
-from headway.report.roles import block_starts, places, position_labels
+from headway.report.page.html import escape, named, section, tag, whole
+
+
+def the_task(findings: Findings) -> str:
+    """The section that the story begins with."""
+    return section("task", "The task", example(findings))
 
 
 def example(findings: Findings) -> str:

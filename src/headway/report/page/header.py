@@ -18,24 +18,21 @@ def title(findings: Findings) -> str:
     return typeset(findings.task.title)
 
 
-def header(findings: Findings, links: dict[str, str], drawing: str) -> str:
+def header(findings: Findings, links: dict[str, str]) -> str:
     """The first screen.
 
     Args:
         findings: of the run.
         links: the names of the sections by their anchors.
-        drawing: the circuit's figure, or nothing if there is none.
     """
     menu = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in links.items())
     said = (
         f'<p class="kicker">headway · run {escape(findings.run.folder.name)}</p>\n'
         f"<h1>{escape(title(findings))}</h1>\n"
         f'<p class="setting">{setting(findings)}</p>\n'
-        f'<p class="verdict">{verdict(findings)}</p>\n'
-        f"{_changed(findings)}{tiles(findings)}\n"
+        f'<p class="verdict">{verdict(findings)}</p>\n{_changed(findings)}'
     )
-    shown = tag("div", drawing, class_="shown") if drawing else ""
-    first = tag("div", tag("div", said, class_="said") + shown, class_="first")
+    first = tag("div", tag("div", said) + tiles(findings), class_="first")
     return first + f'\n<nav aria-label="sections">{menu}</nav>\n'
 
 
@@ -146,7 +143,7 @@ def _beyond(findings: Findings) -> str:
 def _doubts(discovery: Discovery) -> str:
     """What of the evidence fails, in a few words; empty if nothing does."""
     failed = [verdict.name for verdict in verdicts(discovery, False) if verdict.holds is False]
-    return f" (but the circuit is not {listed(failed, 'or')}, see section 4)" if failed else ""
+    return f" (but the circuit is not {listed(failed, 'or')}, see the evidence)" if failed else ""
 
 
 def tiles(findings: Findings) -> str:
@@ -163,7 +160,7 @@ def tiles(findings: Findings) -> str:
         entries.append(("Circuit loss", number(discovery.replaced_loss), replaced))
         entries.append(("Useful heads", heads, findings.least.words))
     elif findings.no_circuit is None:
-        entries.append(("Circuit loss", number(None), "see section 1"))
+        entries.append(("Circuit loss", number(None), "see the circuit"))
         entries.append(("Useful heads", number(None), findings.least.words))
     entries += [
         (

@@ -110,15 +110,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str
         rows: cells, as HTML.
         label: what the table shows, for those who do not see it.
     """
-    inner = plain_table(head, rows)
-    box = tag("div", inner, class_="scroll", tabindex="0", role="group", aria_label=label)
+    return tabled(plain_table(head, rows), label)
+
+
+def tabled(html: str, label: str) -> str:
+    """A table in its box, with a button that copies it; `label` as above."""
+    box = tag("div", html, class_="scroll", tabindex="0", role="group", aria_label=label)
     keep = tag("button", "CSV", type="button", class_="keep", title="copy this table as CSV")
     return tag("div", keep + box, class_="tabled")
 
 
-def section(name: str, number: int, title: str, html: str) -> str:
-    """A numbered section of the page with an anchor."""
-    heading = f'<h2><span class="no">{number}</span> {escape(title)}</h2>'
+def section(name: str, title: str, html: str) -> str:
+    """A section of the page with an anchor; the style sheet numbers them."""
+    heading = f"<h2>{escape(title)}</h2>"
     return tag("section", f"\n{heading}\n{html}\n", id=name, aria_label=title) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A part of section 4 of the page: how like the model the circuit is, and what is guaranteed."""
+"""A part of the evidence: how like the model the circuit is, and what is guaranteed."""
 
 from headway.circuits import Certificate, Guarantee, Likeness
 from headway.circuits.guarantee_text import percent, sentences
@@ -21,7 +21,7 @@ def _table(found: Certificate) -> str:
             ("ablated", like.ablated),
         )
     ]
-    head = ("", "loss", "answers alike", "sequences alike", "R²", "faithfulness")
+    head = ("what answers", "loss", "answers alike", "sequences alike", "R²", "faithfulness")
     by_hop = ", ".join(
         f"{named(hop)} {_share(part)}" for hop, part in like.circuit.agreement_by_hop.items()
     )

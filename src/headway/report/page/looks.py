@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.circuits import Path
-from headway.report.roles import Cast, symbol_order
-from headway.report.routes import trace
+from headway.circuits.roles import Cast, symbol_order
+from headway.circuits.routes import trace
 from headway.tasks import Task
 
 COLOURS = 7

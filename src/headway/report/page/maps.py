@@ -1,18 +1,20 @@
-"""Section 3 of the page: every head's attention, between roles or position by position."""
+"""Attention on the page: every head's attention, between roles or position by position."""
 
+from headway.circuits.emergence import MATTERS
+from headway.circuits.roles import places
+from headway.circuits.strays import STRONG, Stray
 from headway.report.findings import SEQUENCES, Findings
 from headway.report.history import History
-from headway.report.page.example import example
-from headway.report.page.html import command, counted, figure, missing, section, tag
-from headway.report.roles import places
+from headway.report.page.html import command, counted, figure, missing, place_of, section, tag
+
+MOST_NAMED = 8
+"""Places of strong attention that are named, of each kind."""
 
 
 def attention(findings: Findings, seen: History | None) -> str:
-    """Section 3. The page's script draws the maps, at the checkpoint where the page stands."""
-    html = example(findings)
+    """The page's script draws the maps, at the checkpoint where the page stands."""
     if seen is None:
-        html += tag("p", findings.no_maps or "")
-        return section("attention", 3, "Attention", html)
+        return section("attention", "Attention", tag("p", findings.no_maps or ""))
     controls = tag("output", "", id="readout", aria_live="polite")
     if findings.task.roles:
         controls = (
@@ -20,21 +22,58 @@ def attention(findings: Findings, seen: History | None) -> str:
             + _choice("order", "sort by", (("position", "position"), ("role", "role")))
             + controls
         )
+    controls = colour_bar() + controls
     maps = tag("div", controls, class_="controls") + tag("div", "", id="maps")
-    html += figure(maps, _caption(findings, seen), "attention")
+    html = figure(maps, _caption(findings, seen), "attention")
     html += (
         '<noscript><p class="missing">The maps, the slider and the switches need'
         " JavaScript.</p></noscript>"
     )
+    html += _strays(findings)
     if findings.discovery is None:
         html += missing(
             f"{command(findings.run.folder, 'circuit')} finds which of these cells matter."
         )
-    return section("attention", 3, "Attention", html)
+    return section("attention", "Attention", html)
+
+
+def colour_bar() -> str:
+    """What the shades of the maps stand for."""
+    shades = "".join(f'<i style="--share:{(at / 5) ** 0.8:.2f}"></i>' for at in range(6))
+    return tag("span", f"attention 0{shades}1", class_="colourbar")
+
+
+def cost(stray: Stray) -> str:
+    """What cutting strong attention costs, to three places after the point."""
+    return f"{max(stray.rise, 0):.3f}"
+
+
+def _strays(findings: Findings) -> str:
+    """Which strong attention is no path, and what it costs to cut it; empty if there is none."""
+    if not findings.strays:
+        return ""
+    told = {True: [], False: []}
+    for stray in findings.strays:
+        place = place_of(stray.path, findings.several_heads)
+        told[stray.rise >= MATTERS].append(f"{place} ({stray.attention:.2f}) {cost(stray)}")
+    words = ""
+    for matters, said in ((False, "attends, not needed"), (True, "no path, yet it matters")):
+        if told[matters]:
+            some, rest = told[matters][:MOST_NAMED], len(told[matters]) - MOST_NAMED
+            more = f"; and {rest} more" if rest > 0 else ""
+            words += f" <b>{said}</b>, with what cutting it costs: {'; '.join(some)}{more}."
+    return tag(
+        "p",
+        f"Strong attention, of {STRONG:g} or more, that is no path of the circuit (dotted):{words}"
+        " The cost is the rise of the model's loss with this attention alone set to zero, at the"
+        f" last checkpoint, over the {SEQUENCES} sequences of the maps. A head that has nothing to"
+        " fetch at a position still attends somewhere.",
+        class_="under",
+    )
 
 
 def _caption(findings: Findings, seen: History) -> str:
-    sequence = "the sequence above, every position by itself"
+    sequence = "the sequence of the task, every position by itself"
     if findings.task.roles:
         edges = "; the coloured edges tell the symbol at a position"
         caption = (
@@ -47,7 +86,7 @@ def _caption(findings: Findings, seen: History) -> str:
     else:
         caption = (
             f"How much each position (row) attends to each position (column): {sequence}. The mean"
-            " attention along the relations of the circuit is in sections 1 and 2. "
+            " attention along the relations of the circuit is in the table of paths. "
         )
     caption += (
         "Point at a cell to read it. Framed cells are the circuit's paths (where they are many and"

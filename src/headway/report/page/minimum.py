@@ -1,9 +1,9 @@
-"""Section 5 of the page: how many layers would have done."""
+"""How many layers would have done."""
 
 from collections.abc import Sequence
 
+from headway.circuits.least import Least
 from headway.report.findings import Findings
-from headway.report.least import Least
 from headway.report.page.html import command, listed, named, place_of, section, table, tag
 from headway.theory import (
     Flow,
@@ -17,7 +17,7 @@ from headway.theory import (
 
 
 def minimum(findings: Findings) -> str:
-    """Section 5: how many layers would have done."""
+    """How many layers would have done."""
     flow = findings.task.flow()
     rows = [*_used(findings), *(() if flow is None else _needed(findings, flow))]
     rows.append(("layers of the model", str(findings.run.config.model.n_layers)))
@@ -28,7 +28,7 @@ def minimum(findings: Findings) -> str:
             "The flow minimum of this task is not known: how information must flow to its answers"
             " has not been told.",
         )
-        return section("minimum", 5, "How close to the minimum", html)
+        return section("minimum", "How close to the minimum", html)
     html += f"<p>{_formula(findings, flow)} {_comparison(findings)}</p>"
     html += "<h3>What the query holds</h3>" + _holdings(findings, flow)
     html += (
@@ -38,7 +38,7 @@ def minimum(findings: Findings) -> str:
         " layers. Training need not find so short a way, and a single layer may hold several"
         " useful heads.</p>"
     )
-    return section("minimum", 5, "How close to the minimum", html)
+    return section("minimum", "How close to the minimum", html)
 
 
 def _used(findings: Findings) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""A part of section 4 of the page: which MLPs the circuit needs."""
+"""A part of the evidence: which MLPs the circuit needs."""
 
 from headway.circuits import MLPs
 from headway.circuits.text import said_of_mlps

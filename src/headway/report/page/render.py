@@ -11,6 +11,7 @@ from headway.report.page.circuit import circuit_figure, the_circuit
 from headway.report.page.circuit_svg import circuit_svg
 from headway.report.page.data import as_script, page_data
 from headway.report.page.dependence import dependences
+from headway.report.page.example import the_task
 from headway.report.page.header import header, title
 from headway.report.page.html import escape
 from headway.report.page.maps import attention
@@ -21,6 +22,7 @@ from headway.training import Run
 from headway.training.files import write_text
 
 SECTIONS = {
+    "task": "Task",
     "circuit": "Circuit",
     "births": "Birth",
     "attention": "Attention",
@@ -30,15 +32,28 @@ SECTIONS = {
     "reproduce": "Reproduce",
 }
 
-SCRIPTS = ("state.js", "time.js", "circuit.js", "charts.js", "maps.js", "keep.js", "start.js")
+SCRIPTS = (
+    "state.js",
+    "time.js",
+    "circuit.js",
+    "paths.js",
+    "charts.js",
+    "maps.js",
+    "sort.js",
+    "keep.js",
+    "address.js",
+    "start.js",
+)
 """In this order; together they are one script."""
 
 TIME = """\
 <div id="time" role="region" aria-label="time" hidden>
 <button type="button" id="play" aria-label="play">▶</button>
 <output id="now" for="when"></output>
-<input type="range" id="when" min="0" value="0" step="1" aria-label="checkpoint">
+<span class="rail"><span id="marks" aria-hidden="true"></span>
+<input type="range" id="when" min="0" value="0" step="1" aria-label="checkpoint"></span>
 <output id="losses"></output>
+<button type="button" id="dock" aria-pressed="false" hidden>circuit</button>
 </div>
 """
 
@@ -80,7 +95,9 @@ def render(findings: Findings, live: bool = False, memory: Memory | None = None)
         svg = circuit_svg(findings.discovery.circuit, findings.task, findings.discovery)
         drawing = circuit_figure(findings, svg)
     main = (
-        the_circuit(findings)
+        the_task(findings)
+        + drawing
+        + the_circuit(findings)
         + births(findings)
         + attention(findings, seen)
         + evidence_section(findings)
@@ -90,9 +107,10 @@ def render(findings: Findings, live: bool = False, memory: Memory | None = None)
     )
     about = f"{title(findings)} — {findings.run.folder.name}"
     links = {name: said for name, said in SECTIONS.items() if f'id="{name}"' in main}
-    top = header(findings, links, drawing)
+    top = header(findings, links)
     data = as_script(page_data(findings, seen))
-    return document(about, top, main, findings.run.folder.name, TIME, SCRIPTS, data, live)
+    name = findings.run.folder.name
+    return document(about, top, main, name, TIME, SCRIPTS, data, live, ("run.css",))
 
 
 def document(

@@ -60,8 +60,7 @@ def how_to_reproduce(findings: Findings) -> str:
         f"{sessions or '<p>Not recorded.</p>'}</details>"
         f"<details><summary>config.json</summary><pre tabindex='0'>{config_json}</pre></details>"
     )
-    number = 6 if findings.dependence is None else 7
-    return section("reproduce", number, "How to reproduce", html)
+    return section("reproduce", "How to reproduce", html)
 
 
 def _session(entry: dict[str, Any]) -> str:

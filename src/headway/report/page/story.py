@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Sequence
 
 from headway.circuits import Path
+from headway.circuits.routes import Routes, trace
 from headway.report.findings import Findings
-from headway.report.page.html import counted, listed, named, path_tag, place_of, table
-from headway.report.routes import Leg, Routes, trace
+from headway.report.page.html import counted, listed, named, place_of
+from headway.report.page.paths import found_by
 from headway.tasks import Task
 
 
 def the_way(findings: Findings) -> str:
-    """How the circuit comes by its answer, as a few sentences and a table; empty if unknown."""
+    """How the circuit comes by its answer, as a few sentences; empty if unknown."""
     discovery = findings.discovery
     assert discovery is not None
     several = findings.several_heads
@@ -23,7 +24,7 @@ def the_way(findings: Findings) -> str:
             "<p>As the circuit is <b>not</b> faithful, this tells how it could work, not how the"
             " model does.</p>"
         )
-    return told + _table(findings, routes)
+    return told
 
 
 def branch_caption(task: Task, paths: Sequence[Path]) -> str:
@@ -48,7 +49,7 @@ def _shape(routes: Routes, several: bool) -> str:
             return ""
         steps = [
             f"{_and(symbols)} {'reaches' if len(symbols) == 1 else 'reach'} the query along"
-            f" {_paths(paths, several)}, found by {_found_by(routes.legs[paths[0]])}"
+            f" {_paths(paths, several)}, found by {found_by(routes.legs[paths[0]])}"
             for paths, symbols in together.items()
         ]
         kind = "Broken off." if routes.missing else "A chain."
@@ -82,51 +83,6 @@ def _rest(routes: Routes, several: bool) -> str:
             " repeat or strengthen what others bring; the evidence says whether they are needed."
         )
     return told
-
-
-def _table(findings: Findings, routes: Routes) -> str:
-    join = routes.last_join()
-    rows = []
-    for path, leg in routes.legs.items():
-        brings = _and(leg.brings) if leg.brings else '<span class="none">nothing new</span>'
-        cells = [str(path.layer), str(path.head), path_tag(path), _found_by(leg), brings]
-        rows.append((*cells, _part(routes, path)))
-    head = ("layer", "head", "path", "can be found by", "brings", "part")
-    html = table(head, rows, "what every path is found by and brings")
-    if len(rows) > 8:
-        html = f"<details><summary>path by path ({len(rows)})</summary>{html}</details>"
-    branch = "the branch it belongs to, and " if join else ""
-    return html + (
-        '<p class="under">Traced from the paths alone: every position starts with its symbol and'
-        " the code of its pair or row, and a path copies all that stands where it looks."
-        " <b>can be found by</b>: what both positions hold before the layer. <b>part</b>:"
-        f" {branch}the symbols at the query that depend on it.</p>"
-    )
-
-
-def _part(routes: Routes, path: Path) -> str:
-    join = routes.last_join()
-    parts = []
-    if join is not None:
-        parts += [f"branch of {named(s)}" for s, paths in join.branches.items() if path in paths]
-        if path in join.key_side:
-            parts.append("readies the place where they join")
-        if path == join.path:
-            parts.append(f"<b>joins {_and(join.branches)}</b>")
-    wanted = [symbol for symbol, paths in routes.needs.items() if path in paths]
-    if path in routes.idle:
-        return '<span class="none">none</span>'
-    return "; ".join([*parts, f"for {_and(wanted)}"])
-
-
-def _found_by(leg: Leg) -> str:
-    if leg.together:
-        return "the code they share"
-    if leg.by:
-        return _and(leg.by)
-    if leg.codes:
-        return "the code " + _and(leg.codes)
-    return "<b>nothing that they share</b>"
 
 
 def _paths(paths: Iterable[Path], several: bool) -> str:

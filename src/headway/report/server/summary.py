@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from headway.circuits.least import Least
 from headway.report.history import thinned
-from headway.report.least import Least
 from headway.report.page.html import counted
 from headway.report.server.catalogue import Entry
 from headway.training import Run

@@ -16,18 +16,17 @@ MOST_PANELS = 12
 COLOURS = 6
 
 
-def curves(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
+def curves(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     """The section.
 
     Args:
         entries: the runs.
         axes: what varies.
-        no: its number.
     """
     known = [(str(i), entry) for i, entry in enumerate(entries, start=1) if entry.curve]
     if not known:
         html = tag("p", "No run has been evaluated yet.")
-        return section("curves", no, "Losses through training", html)
+        return section("curves", "Losses through training", html)
     by_field = {axis.field: axis for axis in axes}
     panels = by_field.get(LAYERS) or next((a for a in axes if a.field != DEPTH), None)
     if panels is not None and len(panels.values) > MOST_PANELS:
@@ -67,4 +66,4 @@ def curves(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
     }
     html = figure(tag("div", drawn, class_=kind, **label) + legend, caption, "curves")
     title = f"Losses through training, by {panels.name}" if panels else "Losses through training"
-    return section("curves", no, title, html)
+    return section("curves", title, html)

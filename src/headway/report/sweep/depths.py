@@ -15,13 +15,12 @@ MOST_CELLS, MOST_GRIDS = 400, 12
 """Larger grids, or more of them, are left out."""
 
 
-def depths(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
+def depths(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     """The section; empty unless two fields or more vary besides the seed.
 
     Args:
         entries: the runs.
         axes: what varies.
-        no: the section's number.
     """
     if len(axes) < 2:
         return ""
@@ -56,7 +55,7 @@ def depths(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
     html += tag("p", _verdict(entries)) if bounded else ""
     html += _table(entries, [down, across, *rest])
     title = f"{down.name} against {across.name}"
-    return section("grid", no, title, html)
+    return section("grid", title, html)
 
 
 def _bounded(entries: Sequence[Entry], axes: Sequence[Axis]) -> bool:

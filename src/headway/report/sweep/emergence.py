@@ -13,19 +13,18 @@ from headway.report.sweep.entries import Entry
 SIGNS = {True: "✓", False: "✗", None: ""}
 
 
-def emergence(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
+def emergence(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     """The section.
 
     Args:
         entries: the runs.
         axes: what varies; rows of the same values stand together.
-        no: its number.
     """
     known = [(str(i), entry) for i, entry in enumerate(entries, start=1) if entry.curve]
     dated = [step for _, entry in known for step in entry.hops.values() if step is not None]
     if not dated:
         html = tag("p", "No run has learnt a hop yet.")
-        return section("emergence", no, "When the hops were learnt", html)
+        return section("emergence", "When the hops were learnt", html)
     known.sort(key=lambda pair: [axis.values.index(axis.of(pair[1])) for axis in axes])
     end = max(1.0, *dated, *(entry.curve[-1][0] for _, entry in known))
     rows = [_strip(number_, entry, axes) for number_, entry in known]
@@ -40,7 +39,7 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis], no: int) -> str:
     html = figure(drawn, caption, "emergence")
     html += f"<p>{_order([entry for _, entry in known])}</p>"
     html += _table([entry for _, entry in known])
-    return section("emergence", no, "When the hops were learnt", html)
+    return section("emergence", "When the hops were learnt", html)
 
 
 def _strip(number_: str, entry: Entry, axes: Sequence[Axis]) -> Strip:

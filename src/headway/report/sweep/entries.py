@@ -7,9 +7,9 @@ from typing import Any
 
 from headway.circuits import THRESHOLD
 from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits.least import Least
 from headway.errors import HeadwayError
 from headway.report.findings import judged_loss
-from headway.report.least import Least
 from headway.report.page.charts import thin
 from headway.tasks import Task
 from headway.training import Run, RunConfig, find_runs

@@ -20,7 +20,7 @@ def by_field(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     done = [entry for entry in entries if entry.done]
     if not done:
         html = tag("p", "No run is done yet.")
-        return section("fields", 2, "What the loss depends on", html)
+        return section("fields", "What the loss depends on", html)
     numbers = {id(entry): str(i) for i, entry in enumerate(entries, start=1)}
     bottom, top = bounds([entry.loss for entry in done if entry.loss is not None])
     drawn, tables = [], []
@@ -44,7 +44,7 @@ def by_field(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     )
     wide = "multiples wide" if len(drawn) < 3 else "multiples"
     html = figure(tag("div", "".join(drawn), class_=wide), caption, "losses") if drawn else ""
-    return section("fields", 2, "What the loss depends on", html + "".join(tables))
+    return section("fields", "What the loss depends on", html + "".join(tables))
 
 
 def _picture(

@@ -53,11 +53,11 @@ def render_sweep(found: Gathered, out: Path) -> str:
     name = found.folder.resolve().name
     main = the_runs(found, axes, out) + by_field(entries, axes)
     links = {"runs": "Runs", "fields": "Losses"}
-    table = depths(entries, axes, 3)
+    table = depths(entries, axes)
     if table:
         links["grid"] = "Grid"
     links |= {"curves": "Training", "emergence": "Emergence"}
-    main += table + curves(entries, axes, len(links) - 1) + emergence(entries, axes, len(links))
+    main += table + curves(entries, axes) + emergence(entries, axes)
     look = {"scripts": SCRIPTS, "styles": ("many.css",), "footer": FOOTER}
     about = f"{name} — {counted(len(entries), 'run')}"
     return document(about, _header(found, axes, name, links), main, name, **look)

@@ -51,7 +51,7 @@ def the_runs(found: Gathered, axes: Sequence[Axis], out: Path) -> str:
         html += "</details>"
     if found.unreadable:
         html += missing("Cannot be read:<br>" + "<br>".join(map(escape, found.unreadable)))
-    return section("runs", 1, "The runs", html)
+    return section("runs", "The runs", html)
 
 
 FIGURES = ("validation loss", "steps", "seconds", "useful heads")

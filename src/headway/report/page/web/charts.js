@@ -5,6 +5,9 @@ charts.start = () => {
   if (page.whole) {
     for (const button of all(".chart .whole")) charts.extend(button.closest(".chart"), true);
   }
+  if (page.log) {
+    for (const button of all(".chart button.log")) charts.scale(button.closest(".chart"), true);
+  }
   const paths = new Map((page.data.paths ?? []).map((path) => [path.key, path]));
   charts.outputs = all("output[data-now]").map((output) => {
     const kind = output.dataset.now;
@@ -39,9 +42,10 @@ charts.show = () => {
 
 charts.drag = (plot, event) => {
   const { left, width } = plot.getBoundingClientRect();
-  const shown = +getComputedStyle(plot).getPropertyValue("--shown");
+  const [shown, first] = charts.axis(plot);
+  const share = Math.max(0, Math.min(1, (event.clientX - left) / width));
   time.stop();
-  goToStep(Math.max(0, Math.min(1, (event.clientX - left) / width)) * shown);
+  goToStep(plot.closest("[data-scale]") ? first * (shown / first) ** share : share * shown);
 };
 
 document.addEventListener("pointerdown", (event) => {
@@ -56,6 +60,33 @@ document.addEventListener("pointerdown", (event) => {
   plot.addEventListener("pointercancel", end, { once: true });
 });
 
+// The last step that is shown, and that at which a logarithmic axis begins.
+charts.axis = (element) => ["--shown", "--first"].map((name) =>
+  +getComputedStyle(element).getPropertyValue(name));
+
+// Curves on a logarithmic axis, or as they were drawn.
+const drawnAt = new WeakMap();
+charts.lay = (chart) => {
+  const [shown, first] = charts.axis(chart), end = +getComputedStyle(chart).getPropertyValue("--end");
+  const width = (1000 * shown) / end, along = (x) =>
+    (width * Math.log(Math.max(1, (x * end) / 1000 / first))) / Math.log(shown / first);
+  for (const curve of all(".curve", chart)) {
+    if (!drawnAt.has(curve)) drawnAt.set(curve, curve.getAttribute("points"));
+    const points = drawnAt.get(curve);
+    curve.setAttribute("points", !chart.dataset.scale ? points : points.split(" ").map((point) => {
+      const [x, y] = point.split(",");
+      return `${along(+x).toFixed(2)},${y}`;
+    }).join(" "));
+  }
+};
+
+charts.scale = (chart, log) => {
+  if (log) chart.dataset.scale = "log";
+  else delete chart.dataset.scale;
+  chart.querySelector("button.log").setAttribute("aria-pressed", String(log));
+  charts.lay(chart);
+};
+
 // Shows the whole run, or the part in which things happen.
 charts.extend = (chart, whole) => {
   const button = chart.querySelector(".whole"), { cut, end } = button.dataset;
@@ -63,12 +94,18 @@ charts.extend = (chart, whole) => {
   chart.style.setProperty("--shown", whole ? end : cut);
   const box = `0 0 ${whole ? 1000 : (1000 * cut) / end} 100`;
   for (const drawing of all(".plot > svg", chart)) drawing.setAttribute("viewBox", box);
+  if (chart.dataset.scale) charts.lay(chart);
   const words = (step) => (+step).toLocaleString("en");
   button.textContent = whole ? `show steps up to ${words(cut)}`
     : `show the whole run, ${words(end)} steps`;
 };
 
 document.addEventListener("click", (event) => {
+  const log = event.target.closest?.("button.log");
+  if (log) {
+    page.log = log.getAttribute("aria-pressed") === "false";
+    charts.scale(log.closest(".chart"), page.log);
+  }
   const chart = event.target.closest?.(".whole")?.closest(".chart");
   if (!chart) return;
   page.whole = chart.dataset.range === "cut";

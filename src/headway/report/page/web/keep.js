@@ -135,6 +135,17 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// What is folded is printed, too.
+addEventListener("beforeprint", () => {
+  for (const fold of all("details:not([open])")) fold.dataset.folded = fold.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const fold of all("details[data-folded]")) {
+    fold.open = false;
+    delete fold.dataset.folded;
+  }
+});
+
 byId("theme").addEventListener("click", () => {
   const root = document.documentElement, dark = getComputedStyle(root).colorScheme === "dark"
     || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);

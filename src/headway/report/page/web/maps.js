@@ -23,7 +23,7 @@ maps.make = (head, number) => {
   const enlarge = made("button", { type: "button", class: "enlarge", "aria-pressed": "false",
     title: "larger or smaller", "aria-label": `${name}: larger or smaller` }, "⤢");
   const does = made("small", {}, named(head.does));
-  const title = made("h4", {}, name, " ", does, enlarge);
+  const title = made("h3", {}, name, " ", does, enlarge);
   const top = made("div", { class: "top", "aria-hidden": "true" });
   const side = made("div", { class: "side", "aria-hidden": "true" });
   const cells = made("div", { class: "cells" }, canvas, frames);
@@ -38,7 +38,7 @@ maps.make = (head, number) => {
   canvas.addEventListener("pointerleave", () => point(null));
   canvas.addEventListener("click", (event) => {
     const path = maps.pathAt(map, maps.cellAt(map, event));
-    if (path) point(path.key, true);
+    if (path) choose(path.key);
   });
   return map;
 };
@@ -72,9 +72,11 @@ maps.lay = () => {
   const { rows, columns } = maps.plan, edge = page.view === "roles" ? 0 : 2;
   maps.edge = edge;
   for (const map of maps.heads) {
-    const big = maps.big.has(map.name), words = big || page.view === "roles";
+    const big = maps.big.has(map.name);
     map.box.classList.toggle("big", big);
     map.enlarge.setAttribute("aria-pressed", String(big));
+    const room = (map.canvas.clientWidth - 60) / columns.length; // of a label, in pixels
+    const words = big || page.view === "roles" || room > 10;
     map.image = null;
     map.canvas.width = columns.length + edge;
     map.canvas.height = rows.length + edge;
@@ -97,14 +99,14 @@ maps.frame = (map) => {
   map.paths = page.data.paths.filter((path) => path.head === map.number);
   const framed = map.paths.flatMap((path) => maps.cellsOf(path).map(([query, key]) => {
     const y = place(rows, query), x = place(columns, key);
-    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    for (const [key, value] of Object.entries({ x: x + maps.edge, y: y + maps.edge, width: 1,
-      height: 1, class: `frame ${path.colour}`, "data-path": path.key })) {
-      rect.setAttribute(key, value);
-    }
-    return rect;
+    return svgElement("rect", { x: x + maps.edge, y: y + maps.edge, width: 1, height: 1,
+      class: `frame ${path.colour}`, "data-path": path.key });
   }));
-  map.frames.replaceChildren(...framed);
+  map.strays = (page.data.strays ?? []).filter((stray) => stray.head === map.number);
+  const dotted = page.view === "roles" ? map.strays.map(({ query, attended }) => svgElement("rect",
+    { x: place(columns, attended) + 0.04, y: place(rows, query) + 0.04, width: 0.92, height: 0.92,
+      class: "stray" })) : [];
+  map.frames.replaceChildren(...dotted, ...framed);
   // So many frames around so small cells would hide them: then only those pointed at are shown.
   const small = rows.length > (maps.big.has(map.name) ? 128 : 32);
   map.box.classList.toggle("fine", small && framed.length > 40);
@@ -230,7 +232,17 @@ maps.tell = (map, event) => {
 maps.read = (map, cell) => {
   const share = maps.reader(map)(cell.row.at, cell.column.at) / 100;
   byId("readout").replaceChildren(`${map.name}: `, named(cell.row.name), " attends to ",
-    named(cell.column.name), ` with ${share.toFixed(2)}`);
+    named(cell.column.name), ` with ${share.toFixed(2)}`, share < page.data.strong ? "" : maps.why(map, cell));
+};
+
+// Of strong attention that is no path: what it costs to cut it, along all chains, at the last step.
+maps.why = (map, { row, column }) => {
+  const role = (place) => page.view === "roles" ? place.at : place.role;
+  const stray = map.strays.find(({ query, attended }) => query === role(row)
+    && attended === role(column) && row.chain === column.chain);
+  if (!stray || page.at < page.data.steps.length - 1) return "";
+  return `; ${stray.needed ? "no path of the circuit, but" : "attends, not needed:"}`
+    + ` cutting it costs ${stray.cost}`;
 };
 
 document.addEventListener("click", (event) => {

@@ -1,7 +1,8 @@
 // Tables that a click on a column's name sorts: numbers by size, words by alphabet, blanks last.
 const cellValue = (row, column) => {
   const cell = row.children[column];
-  const text = cell.querySelector("data")?.getAttribute("value") ?? cell.textContent.trim();
+  const text = cell.querySelector("data")?.getAttribute("value")
+    ?? cell.querySelector("output")?.dataset.exact ?? cell.textContent.trim();
   if (text === "" || text === "—") return null;
   return text !== "" && !Number.isNaN(+text) ? +text : text;
 };
@@ -22,9 +23,12 @@ function sortBy(header) {
   table.tBodies[0].append(...rows.map(([, row]) => row));
 }
 
-for (const header of all(".sortable thead th")) {
-  const button = made("button", { type: "button", class: "sort" });
-  button.append(...header.childNodes);
-  header.append(button);
-  button.addEventListener("click", () => sortBy(header));
-}
+parts.push({ start: () => {
+  for (const header of all(".sortable thead th")) {
+    if (header.querySelector(".sort")) continue;
+    const button = made("button", { type: "button", class: "sort" });
+    button.append(...header.childNodes);
+    header.append(button);
+    button.addEventListener("click", () => sortBy(header));
+  }
+} });

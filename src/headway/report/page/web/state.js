@@ -14,8 +14,10 @@ const page = {
   at: 0, // index into data.steps
   pinned: null, // the path that was clicked
   pointed: null, // the path that is pointed at
-  off: null, // the path that is switched off
+  cut: false, // whether it is cut out of the circuit
+  unfolded: ["birth"], // groups of columns
   whole: false, // whether curves show the whole run where a part would do
+  log: false, // whether steps are by their logarithm
   view: "roles",
   order: "position",
 };
@@ -44,6 +46,15 @@ function point(path, pin = false) {
   if (pin) page.pinned = page.pinned === path ? null : path;
   page.pointed = path;
   light();
+}
+
+// Clicks on a path: the one that is chosen already is let go.
+function choose(path, cut = false) {
+  const again = page.pinned === path && (page.cut || !cut);
+  page.pinned = again ? null : path;
+  page.cut = page.pinned !== null && cut;
+  light();
+  refresh();
 }
 
 function light() {

@@ -8,8 +8,11 @@ time.stop = () => {
   byId("play").setAttribute("aria-label", "play");
 };
 
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+still.addEventListener("change", () => { time.stop(); time.start(); });
+
 time.play = () => {
-  if (time.timer) return time.stop();
+  if (time.timer || still.matches) return time.stop();
   const last = () => page.data.steps.length - 1; // more may come while it plays
   if (page.at === last()) goTo(0);
   byId("play").textContent = "❚❚";
@@ -24,6 +27,19 @@ time.start = () => {
   const count = page.data.steps?.length ?? 0;
   byId("time").hidden = count < 2;
   byId("when").max = Math.max(0, count - 1);
+  byId("play").disabled = still.matches;
+  byId("play").title = still.matches ? "off, as this system asks for reduced motion" : "";
+  const born = (page.data.paths ?? []).filter((path) => (path.born ?? null) !== null);
+  byId("marks").replaceChildren(...born.map((path) => made("i", { class: path.colour,
+    "data-path": path.key, style: `--at:${time.along(path.born) / Math.max(1, count - 1)}`,
+    title: `${path.name} ${path.relation} born at step ${Math.round(path.born)}` })));
+};
+
+// Where between the checkpoints a step lies, counted in checkpoints.
+time.along = (step) => {
+  const { steps } = page.data, after = Math.max(1, steps.findIndex((at) => at >= step));
+  const [low, high] = [steps[after - 1], steps[after]];
+  return high === undefined ? 0 : after - 1 + (step - low) / (high - low);
 };
 
 time.show = () => {
@@ -53,10 +69,8 @@ document.addEventListener("keydown", (event) => {
   const wide = scrolls && scrolls.scrollWidth > scrolls.clientWidth;
   const moves = { ArrowLeft: page.at - 1, ArrowRight: page.at + 1 };
   if (event.key === "Escape") {
-    page.pinned = null;
-    page.off = null;
-    point(null);
-    refresh();
+    page.pointed = null;
+    choose(null);
   } else if (!typing && !wide && event.key in moves) {
     event.preventDefault();
     time.stop();

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.circuits import Path, Relation, attention_along
-from headway.report.roles import (
+from headway.circuits.roles import (
     Cast,
     Place,
     block_starts,

@@ -1,8 +1,8 @@
 import pytest
 
 from headway.circuits import Path
-from headway.report.roles import Cast, Place, places
-from headway.report.routes import trace
+from headway.circuits.roles import Cast, Place, places
+from headway.circuits.routes import trace
 from headway.tasks import Conditional, Retrieval
 from headway.tasks.asked import Asked
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import Path
 from headway.circuits.discovery import standing_of
+from headway.paths import Path
 from headway.tasks import Batch, Task
 from headway.theory import is_code
 

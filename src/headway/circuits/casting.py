@@ -5,7 +5,7 @@ only roles that have paths, in no order: as heads look back, what they look at s
 """
 
 from headway.circuits import Circuit, Discovery, Path, Timeline
-from headway.report.roles import Cast, Place, places_of
+from headway.circuits.roles import Cast, Place, places_of
 
 
 def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
