@@ -72,12 +72,17 @@ def load(path: str | Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        called(path, spec.loader.exec_module, module)
+        called(path, _execute, module, source.file)
     except HeadwayError:
         del sys.modules[name]
         raise
     _loaded[source] = module
     return module
+
+
+def _execute(module: ModuleType, file: str) -> None:
+    """Runs what is in the file now; bytecode that is kept for it may be older by a second."""
+    exec(compile(read_bytes(file), file, "exec"), module.__dict__)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:

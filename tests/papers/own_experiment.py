@@ -9,7 +9,7 @@ from headway.papers import Configs, Drawn, Experiment, Group, GroupRuns, Measure
 
 def runs(scale: str) -> Configs:
     """A run by number of chains."""
-    steps = {"smoke": 8, "small": 400}.get(scale, 2_000)
+    steps = {"smoke": 8, "small": 1_000}.get(scale, 2_000)
     model = TransformerConfig(n_layers=2, d_model=16, d_mlp=16, init="orthogonal")
     training = TrainingConfig(steps=steps, batch_size=16, eval_every=4, eval_examples=32)
     return {
@@ -19,11 +19,14 @@ def runs(scale: str) -> Configs:
 
 
 def measured(runs: GroupRuns) -> Measures:
-    """The last loss, and the step at which x_1 is learnt, by run."""
-    steps = {n: hop_steps(run.metrics(), run.task.hops)["x_1"] for n, run in runs["own"].items()}
+    """The last loss by run; and how much later x_1 is learnt with three chains than with two."""
+    lines = {name: run.metrics() for name, run in runs["own"].items()}
+    steps = {name: hop_steps(found, ["x_1"])["x_1"] for name, found in lines.items()}
+    learnt = [step for step in steps.values() if step is not None]
+    later = {"three less two chains": learnt[1] - learnt[0]} if len(learnt) == 2 else {}
     return {
-        "own_steps": {name: step for name, step in steps.items() if step is not None},
-        "own_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs["own"].items()},
+        "own_loss": {name: found[-1]["val_loss"] for name, found in lines.items()},
+        "own_later": later,
     }
 
 

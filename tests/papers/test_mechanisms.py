@@ -101,7 +101,8 @@ def test_claims_are_judged_from_the_results(smoke, capsys):
     assert all(name in told for name in NAMES)
 
 
-def test_a_dry_run_only_tells_the_cost(tmp_path, capsys):
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(groups, "seconds_a_step", lambda _: 0.1)
     cli.main(["mechanism", "all", "--scale", "paper", "--folder", str(tmp_path), "--dry-run"])
     assert "PFLOP" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []

@@ -1,3 +1,4 @@
+import re
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.papers.documents import experiments_of
 from headway.papers.groups import plan
+from in_process import swept_here
 
 HERE = Path(__file__).parent
 
@@ -18,7 +20,8 @@ def folder(tmp_path_factory):
     for ending in ("py", "toml"):
         shutil.copy(HERE / f"own_experiment.{ending}", folder / f"chains.{ending}")
     file = str(folder / "chains.py")
-    cli.main(["reproduce", file, "--scale", "smoke", "--folder", str(folder), "--workers", "1"])
+    with swept_here():
+        cli.main(["reproduce", file, "--scale", "smoke", "--folder", str(folder)])
     return folder
 
 
@@ -28,7 +31,8 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
     results = ["--results", str(folder / "results"), "--scale", "smoke"]
     cli.main(["claims", "--document", str(folder / "chains.py"), *results])
     said = capsys.readouterr().out
-    assert "losses end below five" in said
+    assert "losses end below 1" in said
+    assert "not measured" in said  # nothing is learnt at this scale
     assert "(n=2)" in said
 
 
@@ -75,3 +79,47 @@ def test_a_file_without_experiments_is_told(tmp_path, text, complaint):
 def test_an_unknown_document_is_told():
     with pytest.raises(HeadwayError, match=r"document = tlak.*paper, talk, or FILE\.py"):
         experiments_of("tlak")
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (('measure = "own_loss"', 'measure = "los"'), "measure = 'los'.*own_loss"),
+        (('figure = "own"', 'figure = "oen"'), "no claim has figure = 'own', only: oen"),
+        (("every < 1", "every in 5..1"), r"rule = 'every in 5\.\.1'"),
+        (('paper = "', 'papr = "'), "has .*papr.*must be .*paper"),
+        (("lines = {name", "lines = {nmae"), r"odd\.py.*line.*nmae"),
+    ],
+)
+def test_what_is_wrong_is_told_on_one_line(folder, tmp_path, edit, complaint, capsys):
+    for ending in ("py", "toml"):
+        text = (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        (tmp_path / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
+    asked = ["reproduce", str(tmp_path / "odd.py"), "--scale", "smoke", "--folder", str(folder)]
+    with pytest.raises(SystemExit) as stop, swept_here():
+        cli.main(asked)
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(complaint, line)
+
+
+def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(folder, tmp_path):
+    edit = ('"chains={n},seed=1": RunConfig', '"chains={n}": RunConfig')
+    place = tmp_path / "unnamed"
+    place.mkdir()
+    for ending in ("py", "toml"):
+        text = (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        (place / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
+    (group,) = experiments_of(str(place / "odd.py"))["own"].groups
+    with pytest.raises(HeadwayError, match=r"'chains=2': its name must tell seed=1"):
+        plan(group, "fresh")
+    (place / "odd.toml").unlink()
+    (place / "alone.py").write_text((place / "odd.py").read_text())
+    with pytest.raises(HeadwayError, match=r"alone\.toml is missing"):
+        experiments_of(str(place / "alone.py"))
+
+
+def test_claims_without_results_are_told(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["claims", "--results", str(tmp_path)])
+    assert "no results of paper are there" in capsys.readouterr().err

@@ -6,12 +6,12 @@ import re
 import statistics
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError, require
-from headway.reading import read_bytes
+from headway.reading import is_file, read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
 """Seconds, to see that all works; minutes a run; these with seeds by which nothing was chosen; as
@@ -43,7 +43,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 NUMBER = r"-?\d+(?:\.\d+)?"
 
-Said = Literal["holds", "does not hold", "not comparable", "not run"]
+Said = Literal["holds", "does not hold", "not comparable", "not measured", "not run"]
 
 Measures = dict[str, dict[str, float]]
 """Numbers by what was measured, and by the run, or whatever else, that they are of."""
@@ -76,6 +76,7 @@ class Rule:
             return cls(text, found[1], lambda value: compare(value, bound))
         if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", text):
             low, high = float(found[2]), float(found[3])
+            require(low <= high, "rule", text, "from a number to one that is not below it")
             return cls(text, found[1], lambda value: low <= value <= high)
         allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
         raise HeadwayError(f"rule = {text!r} is not allowed: it must be {allowed}")
@@ -132,19 +133,21 @@ class Verdict:
         scale: at which it was put to the test.
         values: what was measured, by run; empty if nothing was.
         missing: why some or all of it could not be measured; empty if all was.
+        ran: whether there are results of its experiment.
     """
 
     claim: Claim
     scale: str
     values: Mapping[str, float]
     missing: str = ""
+    ran: bool = False
 
     @property
     def said(self) -> Said:
-        """`not run` if nothing was measured; else what its rule says, if it can be compared."""
+        """What its rule says, if anything was run and measured, and can be compared."""
         values = list(self.values.values())
         if not values:
-            return "not run"
+            return "not measured" if self.ran else "not run"
         if setting(self.scale) in self.claim.differs:
             return "not comparable"
         return "holds" if self.claim.rule(self.scale).judge(values) else "does not hold"
@@ -181,10 +184,18 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
         HeadwayError: if there is no such file, or a claim in it is wrong, see `read`.
     """
     path = Path(file).with_suffix(".toml")
+    if not is_file(path):
+        raise HeadwayError(
+            f"{path} is missing: the claims of experiment {experiment!r} belong there"
+        )
     try:
         found = _in_file(path)
     except HeadwayError as error:
         raise HeadwayError(f"{path}: {error}") from None
+    there = dict.fromkeys(claim.figure for claim in found)
+    if experiment not in there:
+        figures = ", ".join(there) or "none"
+        raise HeadwayError(f"{path}: no claim has figure = {experiment!r}, only: {figures}")
     return tuple(claim for claim in found if claim.figure == experiment)
 
 
@@ -223,5 +234,10 @@ def _claim(entry: dict[str, Any]) -> Claim:
         return Claim(**entry, rules=rules, why=why, differs=differs)
     except KeyError as error:
         raise HeadwayError(f"claim {name!r}: it lacks the field {error}") from None
-    except TypeError as error:
-        raise HeadwayError(f"claim {name!r}: {error}") from None
+    except TypeError:
+        known = [
+            field.name for field in fields(Claim) if field.name not in ("rules", "why", "differs")
+        ]
+        raise HeadwayError(
+            f"claim {name!r} has {', '.join(entry)}: its fields must be {', '.join(known)}, rule"
+        ) from None

@@ -1,12 +1,15 @@
 """The documents that claims come from: the paper, the talk, or a user's own file of experiments."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from headway.errors import HeadwayError
 from headway.papers.experiment import Experiment
 from headway.papers.paper import FIGURES
 from headway.papers.talk import MECHANISMS
-from headway.userfile import load
+from headway.userfile import called, load
 
 DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {"paper": FIGURES, "talk": MECHANISMS}
 
@@ -31,4 +34,12 @@ def experiments_of(document: str) -> Mapping[str, Experiment]:
         raise HeadwayError(
             f"{document}: EXPERIMENTS must be a sequence of headway.papers.Experiment"
         )
-    return {one.name: one for one in found}
+    path = Path(document)
+    return {
+        one.name: replace(
+            one,
+            measure=partial(called, path, one.measure),
+            draw=partial(called, path, one.draw),
+        )
+        for one in found
+    }

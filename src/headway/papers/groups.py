@@ -156,7 +156,9 @@ def left_out(group: Group, configs: Configs, folder: Path) -> list[str]:
         done = [name for name, status in ended.items() if status == "done"]
         without = [n for n in done if not is_there(folder / n / "emergence.json")]
         if without:
-            gaps.append(f"no circuit was found in {', '.join(without)} of {group.name}")
+            gaps.append(
+                f"no circuit was found in {', '.join(without)} of {group.name} ({group.about})"
+            )
     return gaps
 
 

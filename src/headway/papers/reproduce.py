@@ -49,10 +49,21 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
     """What an experiment's runs give, and what is missing of them, in words.
 
     Raises:
-        HeadwayError: if a file of a run is corrupted.
+        HeadwayError: if a file of a run is corrupted, or a claim is judged by what is not measured.
     """
     found, missing = gathered(experiment, scale, folder)
-    return ({} if found is None else experiment.measure(found)), missing
+    if found is None:
+        return {}, missing
+    measures = experiment.measure(found)
+    for claim in experiment.claims:
+        there = ", ".join(measures)
+        require(
+            claim.measure in measures,
+            f"claim {claim.id}: measure",
+            claim.measure,
+            f"one of {there}",
+        )
+    return measures, missing
 
 
 def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:
@@ -77,7 +88,8 @@ def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
     """The experiment's claims, judged."""
     return [
-        Verdict(claim, scale, found.get(claim.measure, {}), missing) for claim in experiment.claims
+        Verdict(claim, scale, found.get(claim.measure, {}), missing, ran=bool(found))
+        for claim in experiment.claims
     ]
 
 

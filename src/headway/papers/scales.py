@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from headway.changes import changed
+from headway.errors import HeadwayError, require
 from headway.papers.claims import FRESH
 from headway.papers.experiment import Configs, Drawn, Group, GroupRuns
 from headway.tasks import Retrieval
@@ -18,7 +19,18 @@ def fresh(group: Group) -> Configs:
     """The runs of scale `small`, with seeds by which no setting and no rule was chosen.
 
     Their names tell the new seeds.
+
+    Raises:
+        HeadwayError: if a seed is not below `FRESH`, or a run's name does not tell it.
     """
+
+    for name, config in group.plan("small").items():
+        require(
+            config.seed < FRESH, f"{group.name}, run {name}: seed", config.seed, f"below {FRESH}"
+        )
+        if f"seed={config.seed}" not in name:
+            told = f"its name must tell seed={config.seed}, as that of the fresh run tells another"
+            raise HeadwayError(f"{group.name}, run {name!r}: {told}")
 
     def renewed(config: RunConfig) -> RunConfig:
         fields = flat(config)

@@ -16,6 +16,7 @@ LOOKS: dict[Said, str] = {
     "holds": "green",
     "does not hold": "red",
     "not comparable": "yellow",
+    "not measured": "yellow",
     "not run": "dim",
 }
 

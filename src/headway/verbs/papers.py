@@ -228,7 +228,12 @@ def claims(
         terminal.require_file(file, (".md",))
     scales = SIDE_BY_SIDE if scale is None else (scale,)
     there = experiments_of(document)
-    rows, known = paper.judged(there, scales, results or result_files.shipped_results())
+    place = results or result_files.shipped_results()
+    rows, known = paper.judged(there, scales, place)
+    if not known:
+        raise HeadwayError(
+            f"{place}: no results of {document} are there, at scale {', '.join(scales)}"
+        )
     terminal.print_verdicts(rows, known)
     if file is not None:
         write_whole(file, markdown(rows).encode())
