@@ -21,6 +21,8 @@ import torch
 
 from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
+from headway.circuits import saved_discovery, saved_timeline
+from headway.circuits.minimal import saved_circuits
 from headway.training import Run, resume, train
 from headway.training.environment import describe_environment
 
@@ -60,13 +62,13 @@ def examine(seed: int, depth: int, kind: str, threads: int, folder: Path) -> dic
 
 
 def circuit_of(run: Run) -> dict[str, Any]:
-    """The run's circuit and timeline in a few fields, or why there is none."""
+    """The run's circuit, kept or found now, in a few fields, or why there is none."""
     try:
-        found = discover(run)
+        found = saved_discovery(run) if run.read("circuit.json") else discover(run)
     except HeadwayError as error:
         return {"circuit": None, "why": str(error)}
-    timeline = emergence(run, found)
-    every = every_circuit(run)
+    timeline = saved_timeline(run) if run.read("emergence.json") else emergence(run, found)
+    every = saved_circuits(run) or every_circuit(run)
     first = found.circuit.useful_heads[0]
     joins = sorted(path.relation for path in found.circuit.paths if path.at == first)
     return {
