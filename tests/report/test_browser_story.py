@@ -32,8 +32,9 @@ def test_the_address_keeps_section_step_and_path(visit, learnt):
     seen.wait_until("location.hash.startsWith('#births&')")
     whole = ["births", f"step={steps[3]}", "path=1.0.s0-s2", "cut"]
     seen.page.reload()  # as somebody who opens the link
-    assert state(seen) == {"parts": whole, "step": steps[3], "path": FIRST, "cut": [FIRST]}
     seen.wait_until("Math.abs(document.querySelector('#births').getBoundingClientRect().top) < 40")
+    seen.wait_until("location.hash.startsWith('#births&')")
+    assert state(seen) == {"parts": whole, "step": steps[3], "path": FIRST, "cut": [FIRST]}
     seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()
     seen.wait_until("location.hash.endsWith('path=0.0.s2-s1')")
     seen.page.go_back()
