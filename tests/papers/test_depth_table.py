@@ -11,7 +11,7 @@ from headway.errors import HeadwayError
 from headway.papers import depths
 from headway.papers.depths import small
 from headway.theory import closed_form
-from headway.training import Run, RunConfig
+from headway.training import Run, RunConfig, fast
 from headway.training.files import write_json
 from in_process import swept_here
 
@@ -33,6 +33,13 @@ def test_the_plan_crosses_depths_layers_and_seeds():
         depths.plan({"width": "32"})
     with pytest.raises(HeadwayError, match=r"depth = 0 is not allowed"):
         depths.plan({"depth": "0"})
+
+
+def test_where_the_recipe_grows_the_depth_it_has_its_own_steps():
+    assert small(5, 4).training.steps == fast(5).training.steps
+    assert small(5, 4).training.curriculum == fast(5).training.curriculum
+    assert small(5, 5).training.steps == 4_600
+    assert {small(5, layers).training.stop_below for layers in (4, 5)} == {0.9 * depths.SOLVED}
 
 
 @pytest.mark.parametrize("depth", range(1, 9))

@@ -16,6 +16,7 @@ from headway.tasks import Retrieval, Task
 from headway.theory import Flow, closed_form
 from headway.training import Run, RunConfig, fast
 from headway.training.config import flat
+from headway.training.curriculum import Deepening
 from headway.training.environment import describe_environment
 from headway.training.files import is_there, write_json
 
@@ -28,17 +29,20 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     """`fast` at the full depth with so many layers of one head, in less time, stopped when solved.
 
     Smaller batches, a shorter cool-down and the same decay for all: what is asked is whether every
-    hop is learnt, not how well.
+    hop is learnt, not how well. Where `fast` grows the depth, it is `fast` but for the end.
     """
+    base = fast(depth, seed, spare=layers - closed_form(depth))
+    ends = {"training.stop_below": 0.9 * SOLVED, "training.checkpoint_every": 0}
+    if isinstance(base.training.curriculum, Deepening):
+        return changed(base, ends)
     return changed(
-        fast(depth, seed, spare=layers - closed_form(depth)),
+        base,
         {
+            **ends,
             "training.steps": 600 + 800 * depth,
             "training.batch_size": 64,
             "training.weight_decay": 0.05,
             "training.cooldown_steps": 400 + 200 * depth,
-            "training.stop_below": 0.9 * SOLVED,
-            "training.checkpoint_every": 0,
         },
     )
 
