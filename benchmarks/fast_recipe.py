@@ -68,7 +68,7 @@ def circuit_of(run: Run) -> dict[str, Any]:
     except HeadwayError as error:
         return {"circuit": None, "why": str(error)}
     timeline = saved_timeline(run) if run.read("emergence.json") else emergence(run, found)
-    every = saved_circuits(run) or every_circuit(run)
+    every = saved_circuits(run) or every_circuit(run, most=1_000_000)
     first = found.circuit.useful_heads[0]
     joins = sorted(path.relation for path in found.circuit.paths if path.at == first)
     return {
@@ -86,7 +86,8 @@ def circuit_of(run: Run) -> dict[str, Any]:
         },
         "verdicts": found.to_json()["verdicts"],
         "minimal_circuits": len(every.circuits) if every.complete else None,
-        "is_the_only_one": every.circuits == (tuple(sorted(found.circuit.paths)),),
+        "is_the_only_one": every.complete
+        and every.circuits == (tuple(sorted(found.circuit.paths)),),
         "hops": timeline.hops,
         "born": {str(history.path): history.born for history in timeline.paths},
         "in_chain_order": timeline.in_chain_order,
