@@ -34,6 +34,11 @@ def rounded(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A difference with its sign."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
 def layers_told(layers: Sequence[int]) -> str:
     """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
     if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):

@@ -42,7 +42,6 @@ class Entry:
         hops: the step at which each hop was learnt.
         in_chain_order: whether the hops were learnt in that order; none if that says nothing.
         least: the flow minimum of its task.
-        page: whether it has a report of its own.
     """
 
     folder: Path
@@ -60,7 +59,6 @@ class Entry:
     hops: dict[str, float | None]
     in_chain_order: bool | None
     least: Least
-    page: bool
 
     @property
     def name(self) -> str:
@@ -110,7 +108,6 @@ class Entry:
             hops=hops,
             in_chain_order=order,
             least=Least.of(config.task, config.model.causal),
-            page=is_there(run.folder / "report.html"),
         )
 
 
