@@ -31,7 +31,7 @@ DRAWING, CURVES = (*LOOKS, "The circuit"), (*LOOKS, "Curves")
 """The parts of page.css that a drawing needs, and that curves need."""
 
 
-def cell(shown: Run | Discovery | Circuit | Timeline) -> Markup:
+def cell(shown: Run | Discovery | Circuit | Timeline) -> str:
     """The fragment that shows a thing, or says why it cannot: a run's folder may have gone."""
     try:
         match shown:
@@ -47,7 +47,7 @@ def cell(shown: Run | Discovery | Circuit | Timeline) -> Markup:
         return _cell(tag("p", error), LOOKS)
 
 
-def run_cell(run: Run) -> Markup:
+def run_cell(run: Run) -> str:
     """A run: what was trained, how it ended, and its losses.
 
     Raises:
@@ -66,7 +66,7 @@ def run_cell(run: Run) -> Markup:
     return _cell(html, LOOKS if drawing is None else CURVES)
 
 
-def discovery_cell(found: Discovery) -> Markup:
+def discovery_cell(found: Discovery) -> str:
     """A circuit with the evidence for it: the verdict, the drawing, and every path's losses."""
     cast = cast_of(found)
     names = ("faithful", "necessary", "minimal", "feasible")
@@ -85,7 +85,7 @@ def discovery_cell(found: Discovery) -> Markup:
     return _cell(html, DRAWING)
 
 
-def circuit_cell(circuit: Circuit) -> Markup:
+def circuit_cell(circuit: Circuit) -> str:
     """A circuit: the drawing alone."""
     if not circuit.paths:
         words = str(circuit) or "A circuit of no heads."
@@ -93,7 +93,7 @@ def circuit_cell(circuit: Circuit) -> Markup:
     return _cell(_drawing(circuit, cast_of(circuit)), DRAWING)
 
 
-def timeline_cell(timeline: Timeline) -> Markup:
+def timeline_cell(timeline: Timeline) -> str:
     """When every path was born and every hop learnt, and the curves that tell it."""
     drawing = None
     if timeline.paths and timeline.steps:
@@ -107,8 +107,9 @@ def timeline_cell(timeline: Timeline) -> Markup:
     return _cell(filled("cell/timeline.html", **data), CURVES)
 
 
-def _cell(html: Markup, parts: Sequence[str]) -> Markup:
-    return tag("div", tag("style", Markup(scoped_style(parts))), "\n", html, class_=CLASS)
+def _cell(html: Markup, parts: Sequence[str]) -> str:
+    content = tag("div", tag("style", Markup(scoped_style(parts))), "\n", html, class_=CLASS)
+    return str(content)
 
 
 def _drawing(circuit: Circuit, cast: Cast, found: Discovery | None = None) -> Markup:
