@@ -20,13 +20,8 @@ def draw_births(timeline: Timeline) -> Figure:
     dated = sorted(timeline.paths, key=lambda h: (h.born is None, h.born or 0, h.path))
     figure = Figure(figsize=(6.2, 0.55 + 0.24 * len(dated)), layout="constrained")
     axes = figure.add_subplot()
-    lines = dict(
-        zip(
-            (h.path for h in timeline.paths),
-            path_lines([h.path for h in timeline.paths]),
-            strict=True,
-        )
-    )
+    paths = [history.path for history in timeline.paths]
+    lines = dict(zip(paths, path_lines(paths), strict=True))
     last = max(timeline.steps)
     for row, history in enumerate(dated):
         line = lines[history.path]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from headway.report.history import thinned
 from headway.report.labels import spread
 from headway.report.page.html import data_attributes, joined, plain_table, row, tag
 
@@ -147,16 +148,6 @@ def charted(
     return tag("div", html, whole, **look)
 
 
-def thin(
-    points: Sequence[tuple[float, float]], most: int = MOST_POINTS
-) -> list[tuple[float, float]]:
-    """At most so many of the points, evenly spread, with the first and the last."""
-    if len(points) <= most:
-        return list(points)
-    last = len(points) - 1
-    return [points[round(i * last / (most - 1))] for i in range(most)]
-
-
 def round_step(least: float) -> float:
     """The smallest of 1, 2, 5, 10, … that is at least so large."""
     if least <= 0:
@@ -234,7 +225,8 @@ def _word(
 
 def _curve(curve: Curve, panel: Panel, end: float) -> Markup:
     points = " ".join(
-        f"{1000 * step / end:.2f},{panel.down(value):.2f}" for step, value in thin(curve.points)
+        f"{1000 * step / end:.2f},{panel.down(value):.2f}"
+        for step, value in thinned(curve.points, MOST_POINTS)
     )
     key = data_attributes(curve.key)
     look = f"curve {curve.colour}"

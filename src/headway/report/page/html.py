@@ -122,7 +122,7 @@ def row(*cells: object, **attributes: object) -> Markup:
     return tag("tr", (tag("td", cell) for cell in cells), **attributes)
 
 
-def plain_table(head: Iterable[object], rows: Iterable[Markup]) -> Markup:
+def plain_table(head: Iterable[object], rows: Iterable[Markup] | Markup) -> Markup:
     """A table of columns' names and rows, and nothing around it."""
     top = tag("tr", (tag("th", name, scope="col") for name in head))
     return tag("table", tag("thead", top), tag("tbody", rows))

@@ -8,7 +8,7 @@ from headway.circuits import Path
 from headway.circuits.least import Least
 from headway.report.findings import Findings
 from headway.report.page.html import named
-from headway.report.page.templating import of_run, table
+from headway.report.page.templating import of_run
 from headway.theory import (
     Flow,
     Holdings,
@@ -35,6 +35,7 @@ def minimum(findings: Findings) -> Markup:
         bound=None if depth is None else theorem_1_bound(depth),
         fewest=None if depth is None else fewest_paths(depth),
         formula=None if depth is None else closed_form(depth, findings.causal),
+        stages=[f"symbols at the query, {title}" for title in stages],
         holdings=_holdings(flow, stages),
         broken=broken,
     )
@@ -51,14 +52,12 @@ def _stages(findings: Findings, flow: Flow) -> tuple[dict[str, Sequence[Holdings
     return {"at best": best, "along the circuit": along.stages}, list(along.broken)
 
 
-def _holdings(flow: Flow, stages: dict[str, Sequence[Holdings]]) -> Markup:
-    """The symbols at the query after every layer."""
+def _holdings(flow: Flow, stages: dict[str, Sequence[Holdings]]) -> list[list[Markup]]:
+    """The symbols at the query after every layer, by stage."""
 
     def said(held: Holdings) -> Markup:
         symbols = (piece for piece in held[flow.query] if not is_code(piece))
         ordered = sorted(symbols, key=lambda piece: (len(piece), piece))
         return Markup(", ").join(map(named, ordered))
 
-    rows = [(done, *map(said, row)) for done, row in enumerate(zip(*stages.values(), strict=True))]
-    head = ("after layers", *(f"symbols at the query, {title}" for title in stages))
-    return table("what the query holds", head, rows)
+    return [list(map(said, row)) for row in zip(*stages.values(), strict=True)]

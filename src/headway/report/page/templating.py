@@ -105,12 +105,13 @@ ENVIRONMENT.globals |= {
     "THRESHOLD": THRESHOLD,
     "NONE": html.NONE,
     "command": html.command,
+    "plain_table": html.plain_table,
     "row": html.row,
     "tag": html.tag,
     "where": html.where,
 }
-PARTS = ENVIRONMENT.get_template("parts.html").module
-ENVIRONMENT.globals |= {name: part for name, part in vars(PARTS).items() if name[0] != "_"}
+PARTS = vars(ENVIRONMENT.get_template("parts.html").module)
+ENVIRONMENT.globals |= {name: part for name, part in PARTS.items() if name[0] != "_"}
 
 
 def filled(template: str, **data: object) -> Markup:
@@ -134,14 +135,3 @@ def about_run(findings: Findings) -> dict[str, object]:
         "timeline": findings.timeline,
         "several": findings.several_heads,
     }
-
-
-def table(label: str, head: Iterable[object], rows: Iterable[Iterable[object]]) -> Markup:
-    """A table that scrolls sideways by itself where it is too wide, with a button that copies it.
-
-    Args:
-        label: what the table shows, for those who do not see it.
-        head: the columns' names.
-        rows: cells.
-    """
-    return PARTS.table(label, head, rows)  # pyright: ignore[reportAttributeAccessIssue]

@@ -58,8 +58,7 @@ def summary_of(entry: Entry) -> Summary:
     mask = "" if config.model.causal else ", no mask"
     layers, heads_each = config.model.n_layers, config.model.n_heads
     last = metrics[-1] if metrics else {}
-    kept = thinned(list(range(len(metrics))), POINTS)
-    curve = [(metrics[i]["step"], metrics[i]["val_loss"]) for i in kept]
+    curve = [(line["step"], line["val_loss"]) for line in thinned(metrics, POINTS)]
     message = outcome.get("message")
     with clear_content_errors(entry.folder / "circuit.json"):
         heads = None if found is None else (int(found["useful_heads"]), int(found["useful_layers"]))

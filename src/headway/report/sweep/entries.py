@@ -10,7 +10,7 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.least import Least
 from headway.errors import HeadwayError
 from headway.report.findings import judged_loss
-from headway.report.page.charts import thin
+from headway.report.history import thinned
 from headway.tasks import Task
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat
@@ -104,7 +104,7 @@ class Entry:
             step=outcome.get("step", last.get("step", 0)),
             seconds=outcome.get("seconds", last.get("seconds")),
             heads=heads,
-            curve=thin(points, MOST_POINTS),
+            curve=thinned(points, MOST_POINTS),
             hops=hops,
             in_chain_order=order,
             least=Least.of(config.task, config.model.causal),
