@@ -47,9 +47,7 @@ def draw_accuracy(curves: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure
         chances = [known[at[0]], *(known[depth] for depth in at), known[at[-1]]]
         axes.plot(ends, chances, color=FAINT, lw=1, ls=(0, (4, 2)), zorder=1)
         axes.set_title(name, fontsize=8.5, weight="normal")
-        axes.set_xlabel("depth")
-        axes.set_ylim(0, 1.02)
-        axes.set_xlim(ends[0], ends[-1])
+        axes.set(xlabel="depth", ylim=(0, 1.02), xlim=(ends[0], ends[-1]))
         axes.set_xticks(at[:: -(-len(at) // 8)])
     panels[0].set_ylabel("accuracy (dashed: guessing)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)

@@ -41,8 +41,7 @@ def draw_births(timeline: Timeline) -> Figure:
     names = [f"layer {h.path.layer}.{h.path.head}  {typeset(h.path.relation)}" for h in dated]
     axes.set_yticks(range(len(dated)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.04 * last)
-    axes.set_xlabel(f"step at which the attention passes {BIRTH:g}")
+    axes.set(xlim=(0, 1.04 * last), xlabel=f"step at which the attention passes {BIRTH:g}")
     return figure
 
 

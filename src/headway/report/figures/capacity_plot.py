@@ -49,9 +49,6 @@ def draw_capacity(kinds: Sequence[Kept], x: str, y: str) -> Figure:
     label = f"{share:.2g} a parameter"
     ends = every[[0, -1], 0]
     axes.plot(ends, share * ends, color=FAINT, lw=1, ls=(0, (2, 2)), label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     axes.legend(fontsize=7.5)
     return figure

@@ -56,8 +56,9 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(-margin_left, grid.right + margin_right)
-    axes.set_ylim(-margin_bottom, grid.top + margin_top)
+    axes.set(
+        xlim=(-margin_left, grid.right + margin_right), ylim=(-margin_bottom, grid.top + margin_top)
+    )
     heading = figure.text(0.02, 1 - 0.1 / height, title, va="top", fontsize=9.5, weight="bold")
     heading.set_gid("title")
     note = figure.text(0.02, 1 - 0.3 / height, words, va="top", fontsize=7, color="#5b626a")

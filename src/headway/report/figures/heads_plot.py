@@ -87,9 +87,9 @@ def _draw_map(axes: Axes, found: Mapping[str, Any]) -> None:
         at = one["layer"], one["head"]
         ink = PAPER if values[at] > 0.6 * top else "black"
         axes.text(*at, str(i + 1), ha="center", va="center", fontsize=6.5, color=ink)
-    axes.set_title("more attention to one's own chain (1 to 5: ranks)")
-    axes.set_xlabel("layer")
-    axes.set_ylabel("head")
+    axes.set(
+        title="more attention to one's own chain (1 to 5: ranks)", xlabel="layer", ylabel="head"
+    )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.01)
