@@ -46,6 +46,11 @@ def layers_told(layers: Sequence[int]) -> str:
     return ",".join(map(str, layers)) or "–"
 
 
+def counted(number: int, thing: str) -> str:
+    """So many of a thing, the thing in its plural if need be."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
 def spread(places: Sequence[float], gap: float) -> list[float]:
     """Moves labels apart, as little as a sweep from below can, so that `gap` lies between any two.
 

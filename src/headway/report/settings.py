@@ -5,8 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from headway.models import TransformerConfig
-from headway.report.labels import shortened
-from headway.report.page.html import counted
+from headway.report.labels import counted, shortened
 from headway.tasks import Task
 from headway.training import RunConfig
 from headway.training.modules import Module

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from headway.circuits import Circuit, Discovery, Head, Path, Paths
+from headway.circuits import Circuit, Discovery, Head, Path
 from headway.circuits.roles import Cast, gained
 from headway.circuits.routes import Join, trace
-from headway.report.labels import answer_of, few, rounded, shortened, typeset
-from headway.report.layout import CHARACTER, Grid, grid_of
+from headway.report.labels import answer_of, counted, few, rounded, shortened, typeset
+from headway.report.layout import CHARACTER, Grid, grid_of, heads_in
 from headway.report.page.canvas import ABOVE, BELOW, Canvas, at_point, text
 from headway.report.page.html import joined, path_key, tag
 from headway.report.page.looks import Look, path_looks
@@ -138,19 +138,15 @@ def _layer_texts(
 
     Where arrows have names, nothing more is to be said of heads that have paths.
     """
-    here = sorted((head, m) for head, m in circuit.mechanisms.items() if head[0] == layer)
-    useful, lines = set(circuit.useful_heads), []
-    rest: dict[str, list[Head]] = {}
-    for head, mechanism in here:
-        if isinstance(mechanism, Paths) and head in useful and not grid.by_role:
-            continue
-        if isinstance(mechanism, Paths) and head in useful:
-            name = f"h{head[1]}: " if len(here) > 1 else ""
-            lines.append((f"{name}{len(mechanism)} path{'s' * (len(mechanism) != 1)}", "", ""))
-        else:
-            rest.setdefault(str(mechanism), []).append(head)
-    for kind, heads in rest.items():
-        words = kind if len(here) == 1 else f"{len(heads)} {kind}"
+    useful, idle = heads_in(circuit, layer)
+    several = len(useful) + sum(map(len, idle.values())) > 1
+    lines = [
+        (f"h{head}: " * several + counted(paths, "path"), "", "")
+        for head, paths in useful
+        if grid.by_role
+    ]
+    for kind, heads in idle.items():
+        words = f"{len(heads)} {kind}" if several else kind
         lines.append((words, alone_told(heads, discovery), "idle"))
     return lines
 

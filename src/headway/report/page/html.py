@@ -106,11 +106,6 @@ def place_of(path: Path, several_heads: bool) -> Markup:
     return joined(where(path.at, several_heads), " ", path_tag(path))
 
 
-def counted(number: int, thing: str) -> str:
-    """So many of a thing, the thing in its plural if need be."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
 def listed(parts: Iterable[str], word: str = "and") -> Markup:
     """At least one part, as an enumeration."""
     *first, last = parts

@@ -13,7 +13,7 @@ from headway.circuits import THRESHOLD, Path
 from headway.circuits.emergence import BIRTH, MATTERS
 from headway.circuits.guarantee_text import percent
 from headway.report.findings import Findings
-from headway.report.labels import rounded, signed
+from headway.report.labels import counted, rounded, signed
 from headway.report.page import html
 
 
@@ -89,7 +89,7 @@ ENVIRONMENT.filters |= {
     "percent": percent,
     "plain": _plain,
     "prose": _prose,
-    "counted": html.counted,
+    "counted": counted,
     "listed": html.listed,
     "named": html.named,
     "names": _names,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headway.circuits.least import Least
 from headway.report.history import thinned
-from headway.report.page.html import counted
+from headway.report.labels import counted
 from headway.report.server.catalogue import Entry
 from headway.training import Run
 from headway.training.config import Elsewhere

@@ -5,8 +5,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from headway.report.labels import counted
 from headway.report.page.document import document
-from headway.report.page.html import counted
 from headway.report.settings import common_parts
 from headway.report.sweep.axes import axes_of
 from headway.report.sweep.curves import curves
