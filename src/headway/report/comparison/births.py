@@ -9,8 +9,8 @@ from headway.report.comparison.members import Member
 from headway.report.labels import typeset
 from headway.report.page.charts import Curve, Panel, plot, swatch
 from headway.report.page.html import joined, path_key, tag
-from headway.report.page.looks import DASHES, hop_sign, path_looks, symbol_colours
-from headway.report.page.strips import Mark, Strip, shown_until, strips
+from headway.report.page.looks import DASHES, path_looks
+from headway.report.page.strips import Mark, Strip, hop_marks, shown_until, strips
 
 RUN = "onerun"
 """The class of a run's curve: colours stand for symbols, so dashes tell runs apart."""
@@ -34,15 +34,8 @@ def births(members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _strip(member: Member) -> Strip:
-    task = member.findings.task
-    colours, run = symbol_colours(task), {"run": str(member.number)}
-    marks, words = [], []
-    for hop, step in member.hops.items():
-        if step is not None:
-            told = f"{hop} learnt at step {step:,.0f}"
-            words.append(told)
-            digit = hop_sign(hop)
-            marks.append(Mark(step, colours[hop], "square", digit, told))
+    task, run = member.findings.task, {"run": str(member.number)}
+    marks = hop_marks(task, member.hops)
     looks = path_looks(task, [history.path for history in member.births])
     for history in member.births:
         path = history.path
@@ -51,10 +44,9 @@ def _strip(member: Member) -> Strip:
             told = f"layer {path.layer} head {path.head} {path.relation}"
             told += f", carries {carries}:" if carries else ":"
             told += f" born at step {history.born:,.0f}"
-            words.append(told)
             look, key = looks[path], {"path": path_key(path)}
             marks.append(Mark(history.born, look.colour, "round", str(path.layer), told, key))
-    label = f"run {member.name}: {'; '.join(words) or 'nothing is dated'}"
+    label = f"run {member.name}: {'; '.join(mark.title for mark in marks) or 'nothing is dated'}"
     order = {True: "in order", False: "not in order", None: ""}
     note = order[member.in_chain_order]
     if not member.births:

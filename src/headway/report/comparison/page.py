@@ -14,13 +14,12 @@ from headway.report.comparison.runs import the_runs
 from headway.report.comparison.shared import shared
 from headway.report.page.circuit import legend
 from headway.report.page.circuit_svg import circuit_svg
-from headway.report.page.document import document
+from headway.report.page.document import MANY_RUNS, document
 from headway.report.page.looks import Look, path_looks
 from headway.training import Run
 from headway.training.files import write_text
 
 FILE = "comparison.html"
-SCRIPTS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
 
 
 def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
@@ -65,7 +64,7 @@ def render_comparison(runs: Sequence[Run], out: Path) -> str:
         "comparison/page.html",
         about=f"{screen['title']} — {len(members)} runs",
         name="comparison",
-        scripts=SCRIPTS,
+        scripts=MANY_RUNS,
         styles=("many.css",),
         members=members,
         compared=shared(members),

@@ -10,6 +10,8 @@ from headway.report.page.policy import policy, script_tag
 from headway.report.page.templating import filled
 
 ALL_PAGES = ("state.js", "keep.js", "start.js")
+MANY_RUNS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
+"""Scripts: of every page, and of those about several runs."""
 
 
 def document(

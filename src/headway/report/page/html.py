@@ -30,8 +30,8 @@ def joined(*content: object) -> Markup:
 def tag(element: str, /, *content: object, **attributes: object) -> Markup:
     """An element of some content, as `joined` takes it.
 
-    Attributes are escaped; `class_` stands for `class`, `aria_x` for `aria-x`. Those that are None
-    are left out, and floats are coordinates, written to two places after the point.
+    Attributes are text, and escaped; `class_` stands for `class`, `aria_x` for `aria-x`. Those
+    that are None are left out; floats are coordinates, written to two places after the point.
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_written(value))}"'
@@ -42,8 +42,8 @@ def tag(element: str, /, *content: object, **attributes: object) -> Markup:
     return Markup(start if element in VOID else f"{start}{joined(*content)}</{element}>")
 
 
-def _written(value: object) -> object:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+def _written(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def data_attributes(key: dict[str, str]) -> dict[str, str]:

@@ -1,13 +1,15 @@
 """Dot strips: a row a run over one axis of steps, with a mark where something happened in it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
 from headway.report.page.charts import charted, round_step, steps_axis
 from headway.report.page.html import data_attributes, joined, tag
+from headway.report.page.looks import hop_sign, symbol_colours
+from headway.tasks import Task
 
 APART = 0.022
 """Marks closer than this part of the axis stand below each other."""
@@ -71,6 +73,22 @@ def strips(
     drawn = tag("div", ruled, [_row(row, cut, slim) for row in rows], class_="rows")
     kind = "strips slim" if slim else "strips"
     return charted(joined(drawn, below, steps_axis(end, cut)), end, cut, kind)
+
+
+def hop_marks(task: Task, hops: Mapping[str, float | None], of: str = "") -> list[Mark]:
+    """A mark for every hop that was learnt, with its number.
+
+    Args:
+        task: whose hops they are.
+        hops: the step at which each was learnt, if it was.
+        of: what stands before what happened.
+    """
+    colours = symbol_colours(task)
+    return [
+        Mark(step, colours[hop], "square", hop_sign(hop), f"{of}{hop} learnt at step {step:,.0f}")
+        for hop, step in hops.items()
+        if step is not None
+    ]
 
 
 def shown_until(latest: float, end: float) -> float:

@@ -5,8 +5,7 @@ from statistics import median
 from typing import Any
 
 from headway.report.page.html import tag
-from headway.report.page.looks import hop_sign, symbol_colours
-from headway.report.page.strips import Mark, Strip, shown_until, strips
+from headway.report.page.strips import Strip, hop_marks, shown_until, strips
 from headway.report.sweep.axes import SEED, Axis
 from headway.report.sweep.entries import Entry
 
@@ -43,13 +42,8 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] 
 
 
 def _strip(number_: str, entry: Entry, axes: Sequence[Axis]) -> Strip:
-    colours = symbol_colours(entry.task)
-    marks, words = [], []
-    for hop, step in entry.hops.items():
-        if step is not None:
-            told = f"{entry.name}: {hop} learnt at step {step:,.0f}"
-            words.append(f"{hop} at step {step:,.0f}")
-            marks.append(Mark(step, colours[hop], "square", hop_sign(hop), told))
+    marks = hop_marks(entry.task, entry.hops, f"{entry.name}: ")
+    words = [f"{hop} at step {at:,.0f}" for hop, at in entry.hops.items() if at is not None]
     order = {True: "in order", False: "not in order", None: ""}[entry.in_chain_order]
     label = f"run {entry.name}: {', '.join(words) or 'no hop was learnt'}; {order}"
     short = " · ".join([*(axis.of(entry) for axis in axes), str(entry.config.seed)])

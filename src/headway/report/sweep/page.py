@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from headway.report.labels import counted
-from headway.report.page.document import document
+from headway.report.page.document import MANY_RUNS, document
 from headway.report.settings import common_parts
 from headway.report.sweep.axes import axes_of
 from headway.report.sweep.curves import curves
@@ -19,7 +19,6 @@ from headway.report.sweep.table import the_runs
 from headway.training.files import write_text
 
 FILE = "report.html"
-SCRIPTS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
 
 
 def write_sweep(folder: Path, out: Path | None = None) -> Path:
@@ -53,7 +52,7 @@ def render_sweep(found: Gathered, out: Path) -> str:
         "sweep/page.html",
         about=f"{name} — {counted(len(entries), 'run')}",
         name=name,
-        scripts=SCRIPTS,
+        scripts=MANY_RUNS,
         styles=("many.css",),
         found=found,
         axes=axes,
