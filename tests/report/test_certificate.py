@@ -224,7 +224,7 @@ def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
     data = run.read("circuit.json")
     data["ablation"] = rows
     run.write("circuit.json", data)
-    text = write_report(run).read_text(encoding="utf-8").replace("&#x27;", "'")
+    text = write_report(run).read_text(encoding="utf-8").replace("&#39;", "'")
     assert text.count(ABLATIONS[rows]) >= 3
     for other in set(ABLATIONS) - {rows}:
         assert ABLATIONS[other] not in text

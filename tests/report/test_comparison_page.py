@@ -174,7 +174,7 @@ def test_names_are_escaped_and_told_apart(pair, tmp_path):
     inner = shutil.copytree(pair[0].folder, tmp_path / "inner" / "a")
     text, page = page_of([pair[0], Run.open(odd), Run.open(inner)])
     assert evil not in text
-    assert "&lt;b&gt;&amp;&#x27;x&quot;" in text
+    assert "&lt;b&gt;&amp;&#39;x&#34;" in text
     assert "inner/a" in map(str.strip, page.words)
     assert "%3Cb%3E%26%27x%22/report.html" in page.resources
 

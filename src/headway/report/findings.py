@@ -88,25 +88,22 @@ class Findings:
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: headway circuit {run.folder}"
             )
-        if discovery and timeline:
-            paths = [history.path for history in timeline.paths]
-            if paths != discovery.circuit.paths:
-                raise HeadwayError(
-                    f"{run.folder}: emergence.json dates another circuit than circuit.json;"
-                    f" date this one with: headway emergence {run.folder}"
-                )
-        guarantee = saved_certificate(run)
-        if discovery and guarantee and not guarantee.is_of(discovery):
-            raise HeadwayError(
-                f"{run.folder}: certificate.json is of another circuit than circuit.json;"
-                f" certify this one with: headway certify {run.folder}"
-            )
-        depends = saved_dependence(run)
-        if discovery and depends and depends.circuit != discovery.circuit.paths:
-            raise HeadwayError(
-                f"{run.folder}: dependence.json is about another circuit than circuit.json;"
-                f" ask about this one with: headway depend {run.folder}"
-            )
+        guarantee, depends = saved_certificate(run), saved_dependence(run)
+        if discovery:
+            own = discovery.circuit.paths
+            dates = timeline is None or [history.path for history in timeline.paths] == own
+            certifies = guarantee is None or guarantee.is_of(discovery)
+            asks = depends is None or depends.circuit == own
+            for agrees, file, what, verb in (
+                (dates, "emergence.json dates", "date", "emergence"),
+                (certifies, "certificate.json is of", "certify", "certify"),
+                (asks, "dependence.json is about", "ask about", "depend"),
+            ):
+                if not agrees:
+                    raise HeadwayError(
+                        f"{run.folder}: {file} another circuit than circuit.json;"
+                        f" {what} this one with: headway {verb} {run.folder}"
+                    )
         return cls(
             run=run,
             metrics=run.metrics(),

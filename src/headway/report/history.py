@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, UInt8
@@ -15,6 +16,8 @@ from headway.training.files import is_there
 MOST_BETWEEN_ROLES = 600_000
 MOST_ON_EXAMPLE = 6_000_000
 """Attention values kept for the page at most; with more, checkpoints are left out evenly."""
+
+Kept = TypeVar("Kept")
 
 Memory = dict[tuple[int, int], tuple[Tensor, Tensor]]
 """What was computed before, by step and modification time of its checkpoint: see `snapshot`."""
@@ -88,8 +91,8 @@ def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:
     return (100 * shares).round().clamp(0, 100).to(torch.uint8).cpu()
 
 
-def thinned(steps: Sequence[int], most: int) -> list[int]:
-    """At most so many of the steps, but two, evenly spread, with the first and the last."""
+def thinned(steps: Sequence[Kept], most: int) -> list[Kept]:
+    """At most so many steps or points, but two, evenly spread, with the first and the last."""
     most = max(2, most)
     if len(steps) <= most:
         return list(steps)

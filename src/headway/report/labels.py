@@ -34,11 +34,21 @@ def rounded(value: float) -> str:
     return f"{value:#.3g}".rstrip(".")
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A difference with its sign."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
 def layers_told(layers: Sequence[int]) -> str:
     """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
     if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
         return f"{layers[0]}..{layers[-1]}"
     return ",".join(map(str, layers)) or "–"
+
+
+def counted(number: int, thing: str) -> str:
+    """So many of a thing, the thing in its plural if need be."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:

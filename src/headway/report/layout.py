@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from headway.circuits import Circuit, Path
+from headway.circuits import Circuit, Head, Path
 from headway.circuits.roles import Cast, Place, joins_roles, places
 from headway.report.labels import shortened
 from headway.tasks import Task
@@ -149,6 +149,20 @@ def _by_relation(circuit: Circuit, character: float) -> Grid:
     joints = [point for arrow in arrows.values() for point in (arrow.start, arrow.end)]
     sides = [Place(name, "", name) for name in columns]
     return Grid(sides, columns, rows, arrows, joints, by_role=False)
+
+
+def heads_in(circuit: Circuit, layer: int) -> tuple[list[tuple[int, int]], dict[str, list[Head]]]:
+    """What the heads of a layer do: useful ones with their number of paths, the others by kind."""
+    useful = [
+        (head, sum(path.at == (at, head) for path in circuit.paths))
+        for at, head in circuit.useful_heads
+        if at == layer
+    ]
+    idle = {
+        kind: [head for head in heads if head[0] == layer]
+        for kind, heads in circuit.idle_heads.items()
+    }
+    return useful, {kind: heads for kind, heads in idle.items() if heads}
 
 
 def _rows(circuit: Circuit, heights: dict[int, float]) -> list[float]:

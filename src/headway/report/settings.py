@@ -1,13 +1,15 @@
 """What decides a run, in a few words: the task and the model."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 from headway.models import TransformerConfig
-from headway.report.labels import shortened
-from headway.report.page.html import counted
+from headway.report.labels import counted, shortened
 from headway.tasks import Task
+from headway.training import RunConfig
 from headway.training.modules import Module
-from headway.words import said
+from headway.words import said, varied
 
 
 def task_parts(task: Task) -> list[str]:
@@ -38,6 +40,22 @@ def label_field(task: Task) -> str | None:
     value = task.label.partition("=")[2].replace(",", ":")
     names = (field.name for field in fields(task))
     return next((name for name in names if value and said(getattr(task, name)) == value), None)
+
+
+def setting_of(config: RunConfig) -> list[str]:
+    """What decides a run: its task, its model and the seed, in parts."""
+    return [*task_parts(config.task), *model_parts(config.model), f"seed {config.seed}"]
+
+
+def common_parts(configs: Sequence[RunConfig]) -> list[str]:
+    """The parts of the setting that several runs have in common."""
+    parts = [setting_of(config) for config in configs]
+    return [part for part in parts[0] if all(part in others for others in parts)]
+
+
+def varied_in_all(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The fields that vary and that all runs have; the others follow from the kind of task."""
+    return [name for name in varied(configs) if all(name in config for config in configs)]
 
 
 def model_parts(model: TransformerConfig | Module) -> list[str]:

@@ -7,12 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
-from headway.circuits import PathHistory
+from markupsafe import Markup
+
+from headway.circuits import Circuit, PathHistory
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.roles import places
 from headway.reading import is_file
 from headway.report.findings import Findings
-from headway.report.page.html import escape, tag
+from headway.report.page.html import tag
 from headway.training import Run
 from headway.training.files import clear_content_errors
 from headway.training.seeds import generator_for
@@ -54,12 +56,16 @@ class Member:
         return cls(number, name, link, run.status, Findings.of(run))
 
     @property
-    def tag(self) -> str:
+    def tag(self) -> Markup:
         """Number and name; pointed at, the run lights up wherever it is shown."""
-        inner = f"<b>{self.number}</b> {escape(self.name)}"
-        if self.link is not None:
-            inner = f"<b>{self.number}</b> {tag('a', escape(self.name), href=self.link)}"
-        return tag("span", inner, class_="run", data_run=str(self.number))
+        name = self.name if self.link is None else tag("a", self.name, href=self.link)
+        return tag("span", tag("b", self.number), " ", name, class_="run", data_run=self.number)
+
+    @property
+    def circuit(self) -> Circuit:
+        """Of a run that has one."""
+        assert self.findings.discovery is not None
+        return self.findings.discovery.circuit
 
     @cached_property
     def hops(self) -> dict[str, float | None]:

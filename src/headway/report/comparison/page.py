@@ -1,23 +1,25 @@
 """The page that compares runs, put together."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from markupsafe import Markup
 
 from headway.errors import HeadwayError
 from headway.report.comparison.births import births
-from headway.report.comparison.circuits import circuits
-from headway.report.comparison.header import header, title
+from headway.report.comparison.header import first_screen
 from headway.report.comparison.members import Member
 from headway.report.comparison.runs import the_runs
 from headway.report.comparison.shared import shared
-from headway.report.page.render import document
+from headway.report.page.circuit import legend
+from headway.report.page.circuit_svg import circuit_svg
+from headway.report.page.document import MANY_RUNS, document
+from headway.report.page.looks import Look, path_looks
 from headway.training import Run
 from headway.training.files import write_text
 
 FILE = "comparison.html"
-SCRIPTS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start.js")
-FOOTER = "Every number on this page was read from the runs' folders."
 
 
 def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
@@ -57,10 +59,33 @@ def render_comparison(runs: Sequence[Run], out: Path) -> str:
         raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
     base = Path(os.path.commonpath([folder.parent for folder in folders]))
     members = [Member.of(i, run, base, out) for i, run in enumerate(runs, start=1)]
-    main = the_runs(members) + circuits(members) + shared(members) + births(members)
-    about = f"{title(members)} — {len(members)} runs"
-    look = {"scripts": SCRIPTS, "styles": ("many.css",), "footer": FOOTER}
-    return document(about, header(members, base.name), main, "comparison", **look)
+    screen = first_screen(members, base.name)
+    return document(
+        "comparison/page.html",
+        about=f"{screen['title']} — {len(members)} runs",
+        name="comparison",
+        scripts=MANY_RUNS,
+        styles=("many.css",),
+        members=members,
+        compared=shared(members),
+        drawings=[(member, _small(member)) for member in members if member.findings.discovery],
+        legend=legend(look for member in members for look in _looks(member)),
+        **screen,
+        **the_runs(members),
+        **births(members),
+    )
+
+
+def _small(member: Member) -> Markup:
+    discovery = member.findings.discovery
+    return circuit_svg(member.circuit, member.findings.task, discovery, bare=True)
+
+
+def _looks(member: Member) -> Iterable[Look]:
+    """Of the paths of a run's circuit; a symbol has the same colour in each run."""
+    if member.findings.discovery is None:
+        return []
+    return path_looks(member.findings.task, member.circuit.paths).values()
 
 
 def _shared_folder(folders: Sequence[Path]) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from headway.report.figures.style import DASHES, FAINT, MARKERS, PALETTE, styled
+from headway.report.figures.style import FAINT, draw_intervals, look, styled
 
 
 @dataclass(frozen=True)
@@ -38,33 +38,16 @@ def draw_accuracy(curves: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False).flatten()
     for axes, (name, lines) in zip(panels, curves.items(), strict=True):
         for i, (label, points) in enumerate(lines.items()):
-            points = sorted(points, key=lambda point: point.depth)
-            depths = [point.depth for point in points]
-            shares = [point.share for point in points]
-            below = [max(0.0, point.share - point.low) for point in points]
-            above = [max(0.0, point.high - point.share) for point in points]
-            axes.errorbar(
-                depths,
-                shares,
-                [below, above],
-                label=label,
-                color=PALETTE[i % len(PALETTE)],
-                ls=DASHES[i % len(DASHES)],
-                marker=MARKERS[i % len(MARKERS)],
-                ms=4.5,
-                lw=1.4,
-                elinewidth=0.9,
-                capsize=2,
-            )
+            placed = sorted((p.depth, p.share, p.low, p.high) for p in points)
+            width = {"ms": 4.5, "lw": 1.4, "elinewidth": 0.9, "capsize": 2}
+            draw_intervals(axes, placed, label=label, **look(i), **width)
         known = {p.depth: p.chance for points in lines.values() for p in points}
         at = sorted(known)
         ends = [at[0] - 0.4, *at, at[-1] + 0.4]
         chances = [known[at[0]], *(known[depth] for depth in at), known[at[-1]]]
         axes.plot(ends, chances, color=FAINT, lw=1, ls=(0, (4, 2)), zorder=1)
         axes.set_title(name, fontsize=8.5, weight="normal")
-        axes.set_xlabel("depth")
-        axes.set_ylim(0, 1.02)
-        axes.set_xlim(ends[0], ends[-1])
+        axes.set(xlabel="depth", ylim=(0, 1.02), xlim=(ends[0], ends[-1]))
         axes.set_xticks(at[:: -(-len(at) // 8)])
     panels[0].set_ylabel("accuracy (dashed: guessing)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)

@@ -20,13 +20,8 @@ def draw_births(timeline: Timeline) -> Figure:
     dated = sorted(timeline.paths, key=lambda h: (h.born is None, h.born or 0, h.path))
     figure = Figure(figsize=(6.2, 0.55 + 0.24 * len(dated)), layout="constrained")
     axes = figure.add_subplot()
-    lines = dict(
-        zip(
-            (h.path for h in timeline.paths),
-            path_lines([h.path for h in timeline.paths]),
-            strict=True,
-        )
-    )
+    paths = [history.path for history in timeline.paths]
+    lines = dict(zip(paths, path_lines(paths), strict=True))
     last = max(timeline.steps)
     for row, history in enumerate(dated):
         line = lines[history.path]
@@ -46,8 +41,7 @@ def draw_births(timeline: Timeline) -> Figure:
     names = [f"layer {h.path.layer}.{h.path.head}  {typeset(h.path.relation)}" for h in dated]
     axes.set_yticks(range(len(dated)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.04 * last)
-    axes.set_xlabel(f"step at which the attention passes {BIRTH:g}")
+    axes.set(xlim=(0, 1.04 * last), xlabel=f"step at which the attention passes {BIRTH:g}")
     return figure
 
 

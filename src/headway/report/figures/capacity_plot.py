@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from headway.report.figures.style import DASHES, FAINT, MARKERS, PALETTE, styled
+from headway.report.figures.style import FAINT, look, styled
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,18 @@ def draw_capacity(kinds: Sequence[Kept], x: str, y: str) -> Figure:
         if not kind.points:
             continue
         sizes, kept = np.array(sorted(kind.points)).T
-        colour = PALETTE[i % len(PALETTE)]
-        label = kind.label
+        drawn, label = look(i), kind.label
         if len(set(sizes)) > 1:
             slope, start = np.polyfit(np.log(sizes), np.log(kept), 1)
             line = np.exp(start) * sizes**slope
-            axes.plot(sizes, line, color=colour, ls=DASHES[i % len(DASHES)], lw=1.2)
+            axes.plot(sizes, line, color=drawn["color"], ls=drawn["ls"], lw=1.2)
             label = f"{kind.label}, slope {slope:.2f}"
-        marker = MARKERS[i % len(MARKERS)]
-        axes.plot(sizes, kept, marker, color=colour, ms=4, alpha=0.6, label=label)
+        axes.plot(sizes, kept, ms=4, alpha=0.6, label=label, **{**drawn, "ls": "none"})
     every = np.array(sorted(point for kind in kinds for point in kind.points))
     share = np.exp(np.mean(np.log(every[:, 1] / every[:, 0])))
     label = f"{share:.2g} a parameter"
     ends = every[[0, -1], 0]
     axes.plot(ends, share * ends, color=FAINT, lw=1, ls=(0, (2, 2)), label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     axes.legend(fontsize=7.5)
     return figure

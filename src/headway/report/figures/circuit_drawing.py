@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from headway.circuits import ABLATIONS, Circuit, Discovery, Paths
+from headway.circuits import ABLATIONS, Circuit, Discovery
 from headway.circuits.roles import gained
 from headway.circuits.routes import trace
 from headway.report.figures.branch_drawing import draw_branches
 from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
-from headway.report.labels import answer_of, few, shortened, typeset
-from headway.report.layout import Grid, arrow_name, grid_of
+from headway.report.labels import answer_of, counted, few, shortened, typeset
+from headway.report.layout import Grid, arrow_name, grid_of, heads_in
 from headway.tasks import Task
 
 INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62
@@ -56,8 +56,9 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(-margin_left, grid.right + margin_right)
-    axes.set_ylim(-margin_bottom, grid.top + margin_top)
+    axes.set(
+        xlim=(-margin_left, grid.right + margin_right), ylim=(-margin_bottom, grid.top + margin_top)
+    )
     heading = figure.text(0.02, 1 - 0.1 / height, title, va="top", fontsize=9.5, weight="bold")
     heading.set_gid("title")
     note = figure.text(0.02, 1 - 0.3 / height, words, va="top", fontsize=7, color="#5b626a")
@@ -126,22 +127,16 @@ def _draw_layers(axes: Axes, grid: Grid, circuit: Circuit) -> None:
 
 def _layer_lines(circuit: Circuit, layer: int, grid: Grid) -> list[tuple[str, str]]:
     """What stands to the right of a layer, with its colour: its useful heads, then all others."""
-    colours = head_colours(circuit.useful_heads)
-    here = {head: m for (at, head), m in circuit.mechanisms.items() if at == layer}
-    lines, rest = [], []
-    for head, mechanism in sorted(here.items(), key=lambda item: item[0]):
-        if isinstance(mechanism, Paths) and (layer, head) in colours and not grid.by_role:
-            continue
-        if isinstance(mechanism, Paths) and (layer, head) in colours:
-            name = f"head {head}: " if len(here) > 1 else ""
-            plural = "path" if len(mechanism) == 1 else "paths"
-            lines.append((f"{name}{len(mechanism)} {plural}", colours[layer, head]))
-        else:
-            rest.append(str(mechanism))
-    if rest:
-        kinds = [(rest.count(kind), kind) for kind in sorted(set(rest))]
-        counted = [kind if len(here) == 1 else f"{count} {kind}" for count, kind in kinds]
-        lines.append((", ".join(counted), FAINT))
+    colours, (useful, idle) = head_colours(circuit.useful_heads), heads_in(circuit, layer)
+    several = len(useful) + sum(map(len, idle.values())) > 1
+    lines = [
+        (f"head {head}: " * several + counted(paths, "path"), colours[layer, head])
+        for head, paths in useful
+        if grid.by_role
+    ]
+    if idle:
+        kinds = [f"{len(idle[kind])} {kind}" if several else kind for kind in sorted(idle)]
+        lines.append((", ".join(kinds), FAINT))
     return lines
 
 

@@ -61,8 +61,6 @@ def draw_curves(panels: Sequence[Panel]) -> Figure:
             axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0 if panel.top is not None else None, top=panel.top)
-        axes.set_title(panel.title)
-        axes.set_xlabel(panel.against)
-        axes.set_ylabel(panel.value)
+        axes.set(title=panel.title, xlabel=panel.against, ylabel=panel.value)
         axes.legend(fontsize=7.5)
     return figure

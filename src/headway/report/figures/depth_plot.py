@@ -58,8 +58,7 @@ def draw_depths(
         axes.set_xscale("log", base=2)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("D, retrieval steps")
-    axes.set_ylabel("layers")
+    axes.set(xlabel="D, retrieval steps", ylabel="layers")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

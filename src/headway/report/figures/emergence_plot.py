@@ -50,8 +50,7 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
         if history.born is not None:
             for axes in (above, middle, below):
                 axes.axvline(history.born, color=line.colour, lw=0.8, alpha=0.35, zorder=1)
-    above.set_ylim(-0.03, 1.05)
-    above.set_ylabel("attention along the path")
+    above.set(ylim=(-0.03, 1.05), ylabel="attention along the path")
     middle.set_ylabel("loss, path knocked out")
     middle.set_ylim(bottom=0)
 
@@ -64,8 +63,9 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
     below.set_ylim(bottom=0)
     below.set_ylabel("partial loss (held out)")
     last, end = shown_until(timeline, metrics)
-    below.set_xlabel("step" if last == end else f"step (the run goes on to {end:,})")
-    below.set_xlim(0, last)
+    below.set(
+        xlabel="step" if last == end else f"step (the run goes on to {end:,})", xlim=(0, last)
+    )
 
     for axes, title in ((above, "paths: born, needed from step"), (below, "hops: learnt at step")):
         axes.axhline(BIRTH, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)

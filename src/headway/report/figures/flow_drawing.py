@@ -106,8 +106,7 @@ def _draw_arcs(
         axes.annotate(
             typeset(role), (i, 0), (0, -12), textcoords="offset points", ha="center", fontsize=7
         )
-    axes.set_xlim(-0.6, size - 0.4)
-    axes.set_ylim(-0.6, ARCH * (size - 1) ** 0.7 + 0.1)
+    axes.set(xlim=(-0.6, size - 0.4), ylim=(-0.6, ARCH * (size - 1) ** 0.7 + 0.1))
     axes.set_axis_off()
 
 
@@ -120,8 +119,7 @@ def _draw_held(axes: Axes, flow: Flow, before: Holdings, after: Holdings) -> Non
                 axes.add_patch(Rectangle((x - 0.45, y - 0.42), 0.9, 0.84, color=colour, lw=0))
     goal = pieces.index(flow.goal)
     axes.add_patch(Rectangle((goal - 0.5, -0.5), 1, 1, fill=False, ec=USED, lw=1.4, zorder=5))
-    axes.set_xlim(-0.6, len(pieces) - 0.4)
-    axes.set_ylim(len(roles) - 0.4, -0.6)
+    axes.set(xlim=(-0.6, len(pieces) - 0.4), ylim=(len(roles) - 0.4, -0.6))
     upright = max(map(len, pieces)) > 4
     names = [typeset(piece) for piece in pieces]
     axes.set_xticks(range(len(pieces)), names, fontsize=6, rotation=90 if upright else 0)

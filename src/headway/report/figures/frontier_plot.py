@@ -30,7 +30,6 @@ def draw_frontier(points: Mapping[str, Sequence[Point]], rates: tuple[float, flo
     axes.plot([ends[0], 0], [0, ends[1]], color=FAINT, lw=1, ls=(0, (4, 2)), label=label)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=-0.03 * ends[1])
-    axes.set_xlabel("parameters of attention a fact")
-    axes.set_ylabel("parameters of the MLP a fact")
+    axes.set(xlabel="parameters of attention a fact", ylabel="parameters of the MLP a fact")
     axes.legend(fontsize=6.5, loc="upper right")
     return figure

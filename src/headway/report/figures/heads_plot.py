@@ -10,7 +10,15 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headway.report.figures.style import FAINT, MARKERS, PALETTE, PAPER, hop_lines, styled
+from headway.report.figures.style import (
+    FAINT,
+    PALETTE,
+    PAPER,
+    draw_intervals,
+    hop_lines,
+    look,
+    styled,
+)
 
 FOLLOWING = ("look-up", "induction", "read-out")
 SIDES = {"from the text": ("look-up", "induction"), "from the answer": ("read-out",)}
@@ -79,9 +87,9 @@ def _draw_map(axes: Axes, found: Mapping[str, Any]) -> None:
         at = one["layer"], one["head"]
         ink = PAPER if values[at] > 0.6 * top else "black"
         axes.text(*at, str(i + 1), ha="center", va="center", fontsize=6.5, color=ink)
-    axes.set_title("more attention to one's own chain (1 to 5: ranks)")
-    axes.set_xlabel("layer")
-    axes.set_ylabel("head")
+    axes.set(
+        title="more attention to one's own chain (1 to 5: ranks)", xlabel="layer", ylabel="head"
+    )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.01)
@@ -107,22 +115,9 @@ def _draw_effects(axes: Axes, found: Mapping[str, Any], measure: str, name: str)
     axes.axhline(whole, color=FAINT, lw=1, ls=(0, (4, 2)))
     for i, (kind, label) in enumerate(KINDS.items()):
         rows = [one["found"][measure] for one in found["effects"] if one["kind"] == kind]
-        means = [mean for mean, _, _ in rows]
-        below = [max(0.0, mean - low) for mean, low, _ in rows]
-        above = [max(0.0, high - mean) for mean, _, high in rows]
-        at = np.arange(len(tops)) + 0.16 * (i - 1)
-        axes.errorbar(
-            at,
-            means,
-            [below, above],
-            label=label,
-            color=PALETTE[i],
-            marker=MARKERS[i],
-            ms=4,
-            lw=0,
-            elinewidth=0.9,
-            capsize=2,
-        )
+        placed = [(at + 0.16 * (i - 1), *found) for at, found in enumerate(rows)]
+        width = {"ms": 4, "lw": 0, "elinewidth": 0.9, "capsize": 2}
+        draw_intervals(axes, placed, label=label, **{**look(i), "ls": "-"}, **width)
     axes.set_xticks(range(len(tops)), [str(top) for top in tops])
     if measure == "argmax":
         axes.set_ylim(0, None)

@@ -40,8 +40,7 @@ def draw_layers(with_ic: Iterable[Run], without: Iterable[Run]) -> Figure:
             _curve(right, losses, typeset(hop), line.colour, line.dashes, line.marker)
         right.set_title("partial losses, with the curriculum", fontsize=8.5, weight="normal")
     for axes in (left, right):
-        axes.set_xlabel("layers")
-        axes.set_ylim(0, 1.08)
+        axes.set(xlabel="layers", ylim=(0, 1.08))
         layers = {run.config.model.n_layers for run in (*with_ic, *without)}
         axes.set_xticks(sorted(layers))
         if axes.get_legend_handles_labels()[0]:

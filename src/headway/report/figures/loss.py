@@ -43,13 +43,11 @@ def draw_losses(
 
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    axes.set_ylim(min(low, 0.3), max(high, 1.25))
-    axes.set_xlim(0, max(steps))
+    axes.set(ylim=(min(low, 0.3), max(high, 1.25)), xlim=(0, max(steps)))
     _loss_ticks(axes)
     levels = {f"predicting {name}": loss for name, loss in references.items()}
     mark_levels(axes, {**levels, "a hop counts as learnt": BIRTH})
-    axes.set_xlabel("step")
-    axes.set_ylabel(f"loss ({loss_name})")
+    axes.set(xlabel="step", ylabel=f"loss ({loss_name})")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(
         [handles[-1], *handles[:-1]],

@@ -30,9 +30,7 @@ def draw_one_step(points: Sequence[tuple[float, float]]) -> Figure:
     axes.xaxis.set_major_locator(FixedLocator(widths))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_ylim(0, 1.03)
-    axes.set_xlabel("width d")
-    axes.set_ylabel("accuracy after one step")
+    axes.set(ylim=(0, 1.03), xlabel="width d", ylabel="accuracy after one step")
     axes.legend(fontsize=7.5)
     return figure
 
@@ -77,5 +75,4 @@ def _curves(axes, curves: Sequence[Mapping[int, float]], power: float, i: int, l
     for curve in values:
         axes.plot(at, curve, color=colour, lw=0.8, alpha=0.5)
     axes.plot(at, means[-1] * (at / at[-1]) ** -power, color=colour, lw=1, ls=DASHES[2])
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")

@@ -57,15 +57,16 @@ def draw_growth(points: Sequence[tuple[float, float]], x: str, y: str) -> Figure
     axes.plot(known, means, color=PALETTE[0], lw=1.6, label="mean")
     square = [means[0] * (at / known[0]) ** 2 for at in known]
     axes.plot(known, square, color=FAINT, lw=1, ls=(0, (2, 2)), label="growing as the square")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(0.7 * min(b for _, b in points), 1.5 * max(b for _, b in points))
+    axes.set(
+        xscale="log",
+        yscale="log",
+        ylim=(0.7 * min(b for _, b in points), 1.5 * max(b for _, b in points)),
+    )
     axes.xaxis.set_major_locator(FixedLocator(known))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     for formatted in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         formatted("{x:g}")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.legend(fontsize=7.5)
     return figure

@@ -3,8 +3,10 @@
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -61,6 +63,22 @@ turns the text of an SVG into outlines.)"""
 
 styled = rc_context(STYLE)  # pyright: ignore[reportArgumentType]
 """Decorates a function that draws a figure."""
+
+
+def look(number: int) -> dict[str, Any]:
+    """Colour, dashes and marker of one of several curves, as keywords of `Axes.plot`."""
+    colour, dashes, marker = (some[number % len(some)] for some in (PALETTE, DASHES, MARKERS))
+    return {"color": colour, "ls": dashes, "marker": marker}
+
+
+def draw_intervals(
+    axes: Axes, points: Iterable[tuple[float, float, float, float]], **how: Any
+) -> None:
+    """Points with their intervals: where each stands, its value, and the ends."""
+    at, values, lows, highs = zip(*points, strict=True)
+    below = [max(0.0, value - low) for value, low in zip(values, lows, strict=True)]
+    above = [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]
+    axes.errorbar(at, values, [below, above], **how)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headway.report.figures.style import DASHES, FAINT, INK, MARKERS, PALETTE, PAPER, styled
+from headway.report.figures.style import FAINT, INK, PAPER, draw_intervals, look, styled
 from headway.report.labels import typeset
 
 
@@ -71,21 +71,9 @@ def _draw_panel(axes, panel: Panel) -> None:
     axes.axhspan(panel.intact.low, panel.intact.high, color=FAINT, alpha=0.18, lw=0)
     axes.axhline(panel.intact.value, color=FAINT, lw=1, ls=(0, (4, 2)), label="all")
     for i, (fraction, points) in enumerate(sorted(panel.curves.items())):
-        values = [point.value for point in points]
-        below = [max(0.0, point.value - point.low) for point in points]
-        above = [max(0.0, point.high - point.value) for point in points]
-        axes.errorbar(
-            [point.layer for point in points],
-            values,
-            [below, above],
-            label=f"{fraction:g}",
-            color=PALETTE[i % len(PALETTE)],
-            ls=DASHES[i % len(DASHES)],
-            marker=MARKERS[i % len(MARKERS)],
-            ms=3.2,
-            lw=1.1,
-            elinewidth=0.7,
-        )
+        placed = [(p.layer, p.value, p.low, p.high) for p in points]
+        width = {"ms": 3.2, "lw": 1.1, "elinewidth": 0.7}
+        draw_intervals(axes, placed, label=f"{fraction:g}", **look(i), **width)
 
 
 @styled

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from headway.report.labels import spread
+from headway.report.page.canvas import text
 from headway.report.page.charts import round_step
-from headway.report.page.html import escape, tag
+from headway.report.page.html import tag
 
 Head = tuple[int, int]
 """Layer, and number in it."""
@@ -20,7 +23,7 @@ def head_map(
     told: Callable[[Head], str],
     marks: Mapping[Head, str] | None = None,
     kind: str = "",
-) -> str:
+) -> Markup:
     """A map with a column a layer and a row a head, the stronger the shade the larger the value.
 
     Args:
@@ -37,26 +40,24 @@ def head_map(
     for layer, row in enumerate(values):
         for head, value in enumerate(row):
             share = min(max(value / most, 0.0), 1.0)
-            box = {"x": str(LEFT + CELL * layer), "y": str(CELL * head)}
-            size = {"width": str(CELL - 1), "height": str(CELL - 1)}
-            title = tag("title", escape(told((layer, head))))
-            parts.append(
-                tag("rect", title, class_="headcell", style=f"--share:{share:.3f}", **box, **size)
-            )
-            mark = (marks or {}).get((layer, head))
-            if mark is not None:
-                at = {"x": f"{LEFT + CELL * (layer + 0.47):.1f}", "y": f"{CELL * head + 11}"}
+            box = {
+                "x": LEFT + CELL * layer,
+                "y": CELL * head,
+                "width": CELL - 1,
+                "height": CELL - 1,
+            }
+            title, shade = tag("title", told((layer, head))), f"--share:{share:.3f}"
+            parts.append(tag("rect", title, class_="headcell", style=shade, **box))
+            if marks is not None and (layer, head) in marks:
                 full = "headmark full" if share > 0.55 else "headmark"
-                parts.append(tag("text", escape(mark), class_=full, **at))
-    every = 1 if layers <= 12 else 5
-    for layer in range(0, layers, every):
-        at = {"x": f"{LEFT + CELL * (layer + 0.47):.1f}", "y": f"{CELL * heads + 12}"}
-        parts.append(tag("text", str(layer), class_="across", **at))
+                x, y = LEFT + CELL * (layer + 0.47), CELL * head + 11
+                parts.append(text(x, y, marks[layer, head], class_=full))
+    for layer in range(0, layers, 1 if layers <= 12 else 5):
+        x, y = LEFT + CELL * (layer + 0.47), CELL * heads + 12
+        parts.append(text(x, y, layer, class_="across"))
     for head in range(0, heads, 1 if heads <= 12 else 4):
-        at = {"x": str(LEFT - 6), "y": f"{CELL * head + 11}"}
-        parts.append(tag("text", str(head), class_="down", **at))
-    middle = {"x": f"{LEFT + CELL * layers / 2:.1f}", "y": f"{CELL * heads + 26}"}
-    parts.append(tag("text", "layer", class_="across", **middle))
+        parts.append(text(LEFT - 6, CELL * head + 11, head, class_="down"))
+    parts.append(text(LEFT + CELL * layers / 2, CELL * heads + 26, "layer", class_="across"))
     turned = f"translate(10 {CELL * heads / 2:.1f}) rotate(-90)"
     parts.append(tag("text", "head", class_="across", transform=turned))
     return _svg(parts, width, height, label, f"headmap {kind}".strip())
@@ -85,7 +86,7 @@ def whiskers(
     levels: Sequence[tuple[str, float]],
     label: str,
     axis: str,
-) -> str:
+) -> Markup:
     """Means with their intervals, group by group, and thin lines at some values.
 
     Args:
@@ -106,58 +107,48 @@ def whiskers(
     def down(value: float) -> float:
         return top + tall * (most - value) / (most - least)
 
-    parts = []
+    parts, right = [], width - 92
     ticks = [i * step for i in range(int(least // step), int(most // step) + 1)]
     for tick in (tick for tick in ticks if tick >= least - 1e-9):
-        ends_at = {"x1": f"{left}", "x2": f"{width - 92}"}
-        y = f"{down(tick):.1f}"
-        parts.append(tag("line", "", class_="rule", y1=y, y2=y, **ends_at))
-        at = {"x": f"{left - 6}", "y": f"{down(tick) + 4:.1f}"}
-        parts.append(tag("text", f"{tick:g}".replace("-", "−"), class_="down", **at))
+        y = down(tick)
+        parts.append(tag("line", class_="rule", y1=y, y2=y, x1=left, x2=right))
+        parts.append(text(left - 6, y + 4, f"{tick:g}".replace("-", "−"), class_="down"))
     heights = spread([-down(value) for _, value in levels], 13)
     for (name, value), height_of in zip(levels, heights, strict=True):
-        y = f"{down(value):.1f}"
-        parts.append(tag("line", "", class_="level", x1=f"{left}", x2=f"{width - 92}", y1=y, y2=y))
-        at = {"x": f"{width - 86}", "y": f"{4 - height_of:.1f}"}
-        parts.append(tag("text", escape(name), class_="levelname", **at))
+        y = down(value)
+        parts.append(tag("line", class_="level", x1=left, x2=right, y1=y, y2=y))
+        parts.append(text(right + 6, 4 - height_of, name, class_="levelname"))
     for i, one in enumerate(series):
         for group, mean, low, high in one.points:
             x = left + wide * (group + 0.5) + 20 * (i - (len(series) - 1) / 2)
-            said = f"{one.name}, {groups[group]}: {mean:.3f} [{low:.3f}, {high:.3f}]"
-            bar = {"x1": f"{x:.1f}", "x2": f"{x:.1f}"}
-            line = tag("line", "", y1=f"{down(low):.1f}", y2=f"{down(high):.1f}", **bar)
-            inner = tag("title", escape(said)) + line + _point(one.shape, x, down(mean))
-            parts.append(tag("g", inner, class_=f"whisker {one.colour}"))
+            title = tag("title", f"{one.name}, {groups[group]}: {mean:.3f} [{low:.3f}, {high:.3f}]")
+            line = tag("line", x1=x, x2=x, y1=down(low), y2=down(high))
+            point = _point(one.shape, x, down(mean))
+            parts.append(tag("g", title, line, point, class_=f"whisker {one.colour}"))
     for group, name in enumerate(groups):
-        at = {"x": f"{left + wide * (group + 0.5):.1f}", "y": f"{tall + top + 18}"}
-        parts.append(tag("text", escape(name), class_="across", **at))
-    middle = {"x": f"{left + wide * len(groups) / 2:.1f}", "y": f"{tall + top + 38}"}
-    parts.append(tag("text", escape(axis), class_="across", **middle))
+        parts.append(text(left + wide * (group + 0.5), tall + top + 18, name, class_="across"))
+    middle = left + wide * len(groups) / 2
+    parts.append(text(middle, tall + top + 38, axis, class_="across"))
     return _svg(parts, width, height, label, "estimates")
 
 
-def key(series: Sequence[Series]) -> str:
-    """Which point is which, as HTML."""
-    names = "".join(
-        f'<span class="carried {one.colour}">{_sample(one.shape)}{escape(one.name)}</span>'
-        for one in series
-    )
+def key(series: Sequence[Series]) -> Markup:
+    """Which point is which."""
+    box = {"viewBox": "0 0 12 12", "class_": "sample whisker", "aria_hidden": "true"}
+    names = [
+        tag("span", tag("svg", _point(s.shape, 6, 6), **box), s.name, class_=f"carried {s.colour}")
+        for s in series
+    ]
     return tag("p", names, class_="legend")
 
 
-def _sample(shape: str) -> str:
-    box = {"viewBox": "0 0 12 12", "class_": "sample whisker", "aria_hidden": "true"}
-    return tag("svg", _point(shape, 6, 6), **box)
-
-
-def _point(shape: str, x: float, y: float) -> str:
+def _point(shape: str, x: float, y: float) -> Markup:
     if shape == "circle":
-        return tag("circle", "", cx=f"{x:.1f}", cy=f"{y:.1f}", r="4.4")
-    turned = {"transform": f"rotate(45 {x:.1f} {y:.1f})"} if shape == "diamond" else {}
-    place = {"x": f"{x - 4:.1f}", "y": f"{y - 4:.1f}", "width": "8", "height": "8"}
-    return tag("rect", "", **place, **turned)
+        return tag("circle", cx=x, cy=y, r=4.4)
+    turned = f"rotate(45 {x:.1f} {y:.1f})" if shape == "diamond" else None
+    return tag("rect", x=x - 4, y=y - 4, width=8, height=8, transform=turned)
 
 
-def _svg(parts: Sequence[str], width: float, height: float, label: str, kind: str) -> str:
+def _svg(parts: Sequence[Markup], width: float, height: float, label: str, kind: str) -> Markup:
     box = {"viewBox": f"0 0 {width:g} {height:g}", "style": f"--wide:{width:g}px"}
-    return tag("svg", "".join(parts), role="img", aria_label=label, class_=kind, **box)
+    return tag("svg", parts, role="img", aria_label=label, class_=kind, **box)

@@ -3,51 +3,31 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from markupsafe import Markup
+
 from headway.circuits import THRESHOLD, Timeline
 from headway.circuits.emergence import BIRTH
 from headway.circuits.roles import Cast
 from headway.report.findings import Findings
 from headway.report.page.charts import Curve, Group, Name, Panel, stacked
-from headway.report.page.html import (
-    command,
-    figure,
-    missing,
-    named,
-    path_key,
-    path_tag,
-    section,
-    tag,
-    whole,
-)
+from headway.report.page.html import joined, named, path_key, path_tag, tag, whole
 from headway.report.page.looks import DASHES, path_looks, symbol_colours
+from headway.report.page.templating import of_run
 from headway.report.span import shown_until
 from headway.tasks import Task
 
 
-def births(findings: Findings) -> str:
+def births(findings: Findings) -> Markup:
     """Curves on one axis of steps, and what is to be said of them."""
     timeline, metrics = findings.timeline, findings.metrics
-    if not metrics and timeline is None:
-        html = tag("p", "There is no evaluation yet, so there is no curve to draw.")
-        return section("births", "How it was born", html)
+    groups = [loss_group(findings, findings.hops)] if metrics else []
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
-    groups = [loss_group(findings, findings.hops)] if metrics else []
     if timeline is not None:
         paths = path_group(timeline, findings.task, findings.several_heads)
         groups.append(replace(paths, head=()))
-    html = figure(stacked(groups, end, cut), _caption(findings), "birth")
-    if timeline is None and findings.no_circuit is not None:
-        html += tag("p", "There are no paths to date.")
-    elif timeline is None:
-        first = "" if findings.discovery else f" (after {command(findings.run.folder, 'circuit')})"
-        html += missing(
-            "The circuit's paths have not been dated yet. This follows each of them through the"
-            f" checkpoints: {command(findings.run.folder, 'emergence')}{first}"
-        )
-    else:
-        html += tag("p", _order(timeline), class_="under")
-    return section("births", "How it was born", html)
+    drawing = stacked(groups, end, cut) if groups else None
+    return of_run(findings, "run/births.html", drawing=drawing)
 
 
 def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
@@ -60,7 +40,7 @@ def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
 
     validation = Curve(points([m["val_loss"] for m in metrics]), "ink")
     training = Curve(points([m["train_loss"] for m in metrics]), "faint")
-    names = [Name("<b>validation</b>", validation, [""], ["val_loss"])]
+    names = [Name(tag("b", "validation"), validation, [""], ["val_loss"])]
     hops = []
     if len(task.hops) > 1:
         for i, hop in enumerate(task.hops):
@@ -106,10 +86,10 @@ def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Gr
         cut.append(Curve(points, look.colour, look.dashes, key, mark))
         where = f"L{history.path.layer}" + (f".{history.path.head}" if several_heads else "")
         cells = [whole(born), whole(needed) if needed is not None else "never"]
-        name = f"{where} {path_tag(history.path)}"
+        name = joined(where, " ", path_tag(history.path))
         names.append(Name(name, cut[-1], cells, ["attention", "without"]))
     own = Curve(list(zip(timeline.steps, timeline.loss, strict=True)), "ink")
-    names.append(Name("<b>as it is</b>", own, ["", "", ""], ["model"]))
+    names.append(Name(tag("b", "as it is"), own, ["", "", ""], ["model"]))
     top = max([*timeline.loss, *(x for h in timeline.paths for x in h.loss_without)])
     panels = [
         Panel(
@@ -135,30 +115,3 @@ def _between(steps: list[int], values: list[float], at: float) -> float:
         if a <= at <= b:
             return low + (high - low) * (at - a) / (b - a)
     return values[-1]
-
-
-def _caption(findings: Findings) -> str:
-    timeline = findings.timeline
-    told = (
-        "Drag over the curves, or use the slider below, to move the whole page through training."
-        " <b>Partial losses</b> are of one hop alone, and the validation loss is their mean."
-    )
-    if timeline is None:
-        return told
-    chains = " and all chains" if findings.task.roles else ""
-    return (
-        f"{told} Attention along each path is averaged over {whole(timeline.sequences)} held-out"
-        f" sequences{chains}; a path is <b>born</b> where it first passes {BIRTH:g}."
-        " Knock-out: attention along the path set to zero, all else as it is; a path is"
-        " <b>needed</b> from where the rise of the loss first passes half of its largest value."
-        " Marks are interpolated between checkpoints; losses are those of the last evaluation."
-    )
-
-
-def _order(timeline: Timeline) -> str:
-    """Whether the hops were learnt in order, as a sentence."""
-    if all(step is None for step in timeline.hops.values()):
-        return "No hop was learnt."
-    if timeline.in_chain_order is None:
-        return "There is no order of hops to compare."
-    return f"The hops were {'' if timeline.in_chain_order else '<b>not</b> '}learnt in order."

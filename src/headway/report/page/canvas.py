@@ -1,5 +1,7 @@
 """Pixels of the drawing of a circuit, and how points and words are written in it."""
 
+from markupsafe import Markup
+
 from headway.circuits import Path
 from headway.report.layout import Grid, Point
 from headway.report.page.html import tag
@@ -43,9 +45,9 @@ class Canvas:
         return start, control, end
 
 
-def text(x: float, y: float, words: str, **look: str) -> str:
-    """Words at a place; `words` are taken as HTML."""
-    return tag("text", words, x=f"{x:.1f}", y=f"{y:.1f}", **look)
+def text(x: float, y: float, *words: object, **look: object) -> Markup:
+    """Words at a place."""
+    return tag("text", words, x=x, y=y, **look)
 
 
 def at_point(point: Point) -> str:

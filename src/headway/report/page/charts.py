@@ -9,8 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from markupsafe import Markup
+
+from headway.report.history import thinned
 from headway.report.labels import spread
-from headway.report.page.html import escape, tag
+from headway.report.page.html import data_attributes, joined, plain_table, row, tag
 
 MOST_POINTS = 600
 """Points of one curve; of more, evenly many are drawn."""
@@ -23,14 +26,14 @@ class Curve:
     Attributes:
         points: (step, value), in order of steps.
         colour: its class (see `looks`).
-        dashes: `stroke-dasharray`.
+        dashes: `stroke-dasharray`; none is a full line.
         key: of the path or hop that it belongs to (`path` or `hop`).
         mark: a step and value to be marked, with the words that say what happened there.
     """
 
     points: Sequence[tuple[float, float]]
     colour: str
-    dashes: str = "none"
+    dashes: str | None = None
     key: dict[str, str] = field(default_factory=dict)
     mark: tuple[float, float, str] | None = None
 
@@ -40,16 +43,16 @@ class Name:
     """A line of the list beside the panels.
 
     Attributes:
-        html: what it is called.
+        name: what it is called.
         like: the curve that it names.
-        cells: more columns, as HTML.
+        cells: more columns.
         now: columns for the page's script to fill with what holds where the page stands, each by
             the name of its values in the page's data.
     """
 
-    html: str
+    name: str
     like: Curve
-    cells: Sequence[str] = ()
+    cells: Sequence[object] = ()
     now: Sequence[str] = ()
 
 
@@ -106,7 +109,7 @@ class Group:
     names: Sequence[Name]
 
 
-def stacked(groups: Sequence[Group], end: float, cut: float, pressable: bool = True) -> str:
+def stacked(groups: Sequence[Group], end: float, cut: float, pressable: bool = True) -> Markup:
     """The groups above each other on one axis of steps.
 
     Args:
@@ -117,11 +120,13 @@ def stacked(groups: Sequence[Group], end: float, cut: float, pressable: bool = T
     """
     curves = (curve for group in groups for panel in group.panels for curve in panel.curves)
     first = min((step for curve in curves for step, _ in curve.points if step > 0), default=end)
-    html = "".join(_group(group, end, cut, first, group is groups[-1]) for group in groups)
+    html = joined(_group(group, end, cut, first, group is groups[-1]) for group in groups)
     return charted(html, end, cut, first=first if pressable else None)
 
 
-def charted(html: str, end: float, cut: float, kind: str = "", first: float | None = None) -> str:
+def charted(
+    html: Markup, end: float, cut: float, kind: str = "", first: float | None = None
+) -> Markup:
     """What lies on one axis of steps, with a button that shows the whole run if it is cut.
 
     Args:
@@ -131,26 +136,16 @@ def charted(html: str, end: float, cut: float, kind: str = "", first: float | No
         kind: a further class.
         first: the step at which a logarithmic axis begins, if it may be asked for.
     """
-    whole, style = "", f"--shown:{cut:.10g};--end:{end:.10g};--now:{end:.10g}"
+    whole, style = [], f"--shown:{cut:.10g};--end:{end:.10g};--now:{end:.10g}"
     if first is not None and first < cut:
         style += f";--first:{first:.10g}"
-        whole += tag("button", "log steps", type="button", class_="log", aria_pressed="false")
+        whole.append(tag("button", "log steps", type="button", class_="log", aria_pressed="false"))
     if cut < end:
         words = f"show the whole run, {end:,.0f} steps"
         data = {"data_cut": f"{cut:.10g}", "data_end": f"{end:.10g}"}
-        whole += tag("button", words, type="button", class_="whole", **data)
+        whole.append(tag("button", words, type="button", class_="whole", **data))
     look = {"class_": f"chart {kind}".strip(), "style": style, "data_range": "cut"}
-    return tag("div", html + whole, **look)
-
-
-def thin(
-    points: Sequence[tuple[float, float]], most: int = MOST_POINTS
-) -> list[tuple[float, float]]:
-    """At most so many of the points, evenly spread, with the first and the last."""
-    if len(points) <= most:
-        return list(points)
-    last = len(points) - 1
-    return [points[round(i * last / (most - 1))] for i in range(most)]
+    return tag("div", html, whole, **look)
 
 
 def round_step(least: float) -> float:
@@ -161,56 +156,45 @@ def round_step(least: float) -> float:
     return next(m * size for m in (1, 2, 5, 10) if m * size >= least * (1 - 1e-9))
 
 
-def _group(group: Group, end: float, cut: float, first: float, last: bool) -> str:
-    drawn = "".join(tag("h3", panel.title) + plot(panel, end, cut) for panel in group.panels)
-    drawn += steps_axis(end, cut, first) if last else ""
-    return tag("div", tag("div", drawn, class_="drawn") + _names(group), class_="panel")
+def _group(group: Group, end: float, cut: float, first: float, last: bool) -> Markup:
+    drawn = [(tag("h3", panel.title), plot(panel, end, cut)) for panel in group.panels]
+    axis = steps_axis(end, cut, first) if last else None
+    return tag("div", tag("div", drawn, axis, class_="drawn"), _names(group), class_="panel")
 
 
-def plot(panel: Panel, end: float, cut: float, more: str = "") -> str:
+def plot(panel: Panel, end: float, cut: float, *more: object) -> Markup:
     """A panel's curves over its axis of values.
 
     Args:
         panel: what is drawn.
         end: the last step of the run.
         cut: the last step to show at first.
-        more: what else stands in the panel, as HTML.
+        more: what else stands in the panel.
     """
-    curves = "".join(_curve(curve, panel, end) for curve in panel.curves)
-    rules = "".join(
-        tag("line", "", x1="0", x2="1000", y1=f"{y:.2f}", y2=f"{y:.2f}", class_=kind)
+    curves = [_curve(curve, panel, end) for curve in panel.curves]
+    rules = [
+        tag("line", x1=0, x2=1000, y1=y, y2=y, class_=kind)
         for kind, values in (("rule", panel.ticks()), ("level", [v for _, v in panel.levels]))
         for y in map(panel.down, values)
-    )
-    box = {
-        "viewBox": f"0 0 {1000 * cut / end:.2f} 100",
-        "preserveAspectRatio": "none",
-        "aria_hidden": "true",
-    }
-    drawing = tag("svg", rules + curves, **box)
-    words = "".join(_word("ytick", f"{tick:g}", panel.down(tick)) for tick in panel.ticks())
+    ]
+    box = f"0 0 {1000 * cut / end:.2f} 100"
+    drawing = tag("svg", rules, curves, viewBox=box, preserveAspectRatio="none", aria_hidden="true")
+    words = [_word("ytick", f"{tick:g}", panel.down(tick)) for tick in panel.ticks()]
     heights = spread([-panel.down(value) for _, value in panel.levels], 1400 / panel.height)
-    words += "".join(
-        _word("levelname", escape(name), -height)
+    words += [
+        _word("levelname", name, -height)
         for (name, _), height in zip(panel.levels, heights, strict=True)
-    )
-    marks = "".join(
-        _word(
-            f"mark-at {curve.colour}",
-            "",
-            panel.down(curve.mark[1]),
-            curve.mark[0],
-            title=curve.mark[2],
-            **_data(curve.key),
-        )
-        for curve in panel.curves
-        if curve.mark is not None
-    )
-    inner = drawing + words + marks + tag("i", "", class_="cursor")
-    return tag("div", inner + more, class_="plot", style=f"height:{panel.height}px")
+    ]
+    for curve in panel.curves:
+        if curve.mark is not None:
+            step, value, told = curve.mark
+            look = {"title": told, **data_attributes(curve.key)}
+            words.append(_word(f"mark-at {curve.colour}", "", panel.down(value), step, **look))
+    cursor, height = tag("i", class_="cursor"), f"height:{panel.height}px"
+    return tag("div", drawing, words, cursor, more, class_="plot", style=height)
 
 
-def steps_axis(end: float, cut: float, first: float | None = None) -> str:
+def steps_axis(end: float, cut: float, first: float | None = None) -> Markup:
     """The axis of steps, for the whole run and for the part shown at first; perhaps by logarithm.
 
     Args:
@@ -218,70 +202,54 @@ def steps_axis(end: float, cut: float, first: float | None = None) -> str:
         cut: the last step to show at first.
         first: the step at which a logarithmic axis begins, if it may be asked for.
     """
-    ticks = "".join(
+    ticks = [
         _word("xtick log", f"{step:,}", step=step)
         for step in (d * 10**e for e in range(10) for d in (1, 2, 5))
         if first is not None and first <= step <= end
-    )
+    ]
     for shown, last in (("cut", cut), ("end", end)) if cut < end else (("cut", end),):
         step = round_step(last / 6)
         numbers = [i * step for i in range(int(last / step) + 1)]
-        ticks += "".join(
-            _word("xtick", f"{number:,.0f}", step=number, data_range=shown) for number in numbers
-        )
-    return tag("div", ticks + tag("span", "step", class_="axisname"), class_="steps")
+        ticks += [_word("xtick", f"{at:,.0f}", step=at, data_range=shown) for at in numbers]
+    return tag("div", ticks, tag("span", "step", class_="axisname"), class_="steps")
 
 
 def _word(
     kind: str, words: str, top: float | None = None, step: float | None = None, **attributes: str
-) -> str:
+) -> Markup:
     """A word at a place: `top` in hundredths of the height, `step` along the axis."""
     places = [] if top is None else [f"top:{top:.2f}%"]
     places += [] if step is None else [f"--s:{step:g}"]
     return tag("span", words, class_=kind, style=";".join(places), **attributes)
 
 
-def _curve(curve: Curve, panel: Panel, end: float) -> str:
+def _curve(curve: Curve, panel: Panel, end: float) -> Markup:
     points = " ".join(
-        f"{1000 * step / end:.2f},{panel.down(value):.2f}" for step, value in thin(curve.points)
+        f"{1000 * step / end:.2f},{panel.down(value):.2f}"
+        for step, value in thinned(curve.points, MOST_POINTS)
     )
-    look = {**_dashes(curve), **_data(curve.key)}
-    return tag("polyline", "", points=points, class_=f"curve {curve.colour}", **look)
+    key = data_attributes(curve.key)
+    look = f"curve {curve.colour}"
+    return tag("polyline", points=points, class_=look, stroke_dasharray=curve.dashes, **key)
 
 
-def _names(group: Group) -> str:
+def _names(group: Group) -> Markup | None:
     """The list of curves, with their values where the page stands."""
     if not group.names:
-        return ""
-    rows = []
+        return None
+    names = [(swatch(one.like.colour, one.like.dashes), one.name) for one in group.names]
     if not group.head:
-        spans = (
-            tag("span", swatch(name.like.colour, name.like.dashes) + name.html, class_="carried")
-            for name in group.names
-        )
-        return tag("p", "".join(spans), class_="legend")
-    for name in group.names:
-        now = [tag("output", "", data_now=values) for values in name.now]
-        cells = [swatch(name.like.colour, name.like.dashes) + name.html, *name.cells, *now]
-        row = "".join(tag("td", cell) for cell in cells)
-        rows.append(tag("tr", row, **_data(name.like.key)))
-    head = tag("tr", "".join(tag("th", word, scope="col") for word in group.head))
-    inner = tag("thead", head) + tag("tbody", "".join(rows))
+        spans = [tag("span", name, class_="carried") for name in names]
+        return tag("p", spans, class_="legend")
+    rows = []
+    for one, name in zip(group.names, names, strict=True):
+        now = [tag("output", data_now=values) for values in one.now]
+        rows.append(row(name, *one.cells, *now, **data_attributes(one.like.key)))
     box = {"tabindex": "0", "role": "group", "aria_label": "curves and their values"}
-    return tag("div", tag("table", inner), class_="curves scroll", **box)
+    return tag("div", plain_table(group.head, rows), class_="curves scroll", **box)
 
 
-def swatch(colour: str, dashes: str = "none") -> str:
+def swatch(colour: str, dashes: str | None = None) -> Markup:
     """A short line that looks like a curve."""
-    drawn = {} if dashes == "none" else {"stroke_dasharray": dashes}
-    line = tag("line", "", x1="0", x2="26", y1="5", y2="5", **drawn)
-    look = {"class_": f"swatch {colour}", "viewBox": "0 0 26 10", "aria_hidden": "true"}
-    return tag("svg", line, **look)
-
-
-def _data(key: dict[str, str]) -> dict[str, str]:
-    return {f"data_{name}": value for name, value in key.items()}
-
-
-def _dashes(curve: Curve) -> dict[str, str]:
-    return {} if curve.dashes == "none" else {"stroke_dasharray": curve.dashes}
+    line = tag("line", x1=0, x2=26, y1=5, y2=5, stroke_dasharray=dashes)
+    return tag("svg", line, class_=f"swatch {colour}", viewBox="0 0 26 10", aria_hidden="true")

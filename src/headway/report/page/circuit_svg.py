@@ -9,13 +9,15 @@ property `--a`, the attention along the path, which the page's script sets as ti
 import math
 from collections.abc import Sequence
 
-from headway.circuits import Circuit, Discovery, Head, Path, Paths
+from markupsafe import Markup
+
+from headway.circuits import Circuit, Discovery, Head, Path
 from headway.circuits.roles import Cast, gained
 from headway.circuits.routes import Join, trace
-from headway.report.labels import answer_of, few, rounded, shortened, typeset
-from headway.report.layout import CHARACTER, Grid, grid_of
+from headway.report.labels import answer_of, counted, few, rounded, shortened, typeset
+from headway.report.layout import CHARACTER, Grid, grid_of, heads_in
 from headway.report.page.canvas import ABOVE, BELOW, Canvas, at_point, text
-from headway.report.page.html import escape, path_key, tag
+from headway.report.page.html import joined, path_key, tag
 from headway.report.page.looks import Look, path_looks
 from headway.tasks import Task
 
@@ -32,7 +34,7 @@ def circuit_svg(
     discovery: Discovery | None = None,
     pressable: bool = True,
     bare: bool = False,
-) -> str:
+) -> Markup:
     """The drawing of a circuit, as an `<svg>` element.
 
     Args:
@@ -58,18 +60,18 @@ def circuit_svg(
     height = canvas.base + (BELOW if grid.braces else BELOW / 2)
     routes = trace(task, circuit.paths)
     join = None if routes is None else routes.last_join()
-    inner = (
-        _layers(canvas, circuit, texts, width)
-        + _columns(canvas)
-        + ("" if join is None else _branches(canvas, join))
-        + "".join(
+    inner = [
+        _layers(canvas, circuit, texts, width),
+        _columns(canvas),
+        None if join is None else _branches(canvas, join),
+        [
             _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0), pressable)
             for path in circuit.paths
-        )
-        + ("" if bare else _gains(canvas, task, circuit))
-        + ("" if join is None else _meeting(canvas, join))
-        + ("" if bare else _answer(canvas, task))
-    )
+        ],
+        None if bare else _gains(canvas, task, circuit),
+        None if join is None else _meeting(canvas, join),
+        None if bare else _answer(canvas, task),
+    ]
     most = width if grid.by_role else 1.4 * width
     top, bottom = (ABOVE - 16, height - (28 if grid.braces else 5)) if bare else (0, height)
     return tag(
@@ -89,47 +91,44 @@ def described(circuit: Circuit) -> str:
     return f"Circuit of {len(circuit.useful_heads)} heads. Paths: {paths or 'none'}"
 
 
-def _columns(canvas: Canvas) -> str:
+def _columns(canvas: Canvas) -> Markup:
     grid, parts = canvas.grid, []
     base = canvas.base
     for place in grid.places:
         x = canvas.x(grid.columns[place.role])
-        ends_at = {"x1": f"{x:.1f}", "x2": f"{x:.1f}", "y1": f"{base:.1f}"}
-        parts.append(tag("line", "", class_="stream", **ends_at, y2=f"{canvas.y(grid.top):.1f}"))
+        parts.append(tag("line", class_="stream", x1=x, x2=x, y1=base, y2=canvas.y(grid.top)))
         kind = "role" if grid.by_role else "small quiet"
-        name = escape(typeset(shortened(place.role)))
-        parts.append(text(x, base + 22, name, class_=kind))
+        parts.append(text(x, base + 22, typeset(shortened(place.role)), class_=kind))
         if place.symbol:
-            symbol = escape(typeset(shortened(place.symbol)))
-            parts.append(text(x, base + 40, symbol, class_="quiet"))
+            parts.append(text(x, base + 40, typeset(shortened(place.symbol)), class_="quiet"))
     for x, y in map(canvas.point, grid.joints):
-        parts.append(tag("circle", "", class_="joint", cx=f"{x:.1f}", cy=f"{y:.1f}", r="2.6"))
+        parts.append(tag("circle", class_="joint", cx=x, cy=y, r=2.6))
     for first, last, name in grid.braces:
         low, high, y = canvas.x(first) - 14, canvas.x(last) + 14, base + 49
         brace = f"M{low:.1f},{y:.1f}v4H{high:.1f}v-4"
-        parts.append(tag("path", "", class_="brace", d=brace))
+        parts.append(tag("path", class_="brace", d=brace))
         parts.append(text((low + high) / 2, y + 18, name, class_="small quiet"))
-    return "".join(parts)
+    return joined(parts)
 
 
 def _layers(
     canvas: Canvas, circuit: Circuit, texts: dict[int, list[tuple[str, str, str]]], width: float
-) -> str:
+) -> Markup:
     parts, rows = [], canvas.grid.rows
     useful = set(circuit.useful_layers)
     for layer, lines in texts.items():
         top, bottom = canvas.y(rows[layer + 1]), canvas.y(rows[layer])
         middle = (top + bottom) / 2 + 4
         if layer in useful:
-            box = {"y": f"{top + 1:.1f}", "height": f"{bottom - top - 2:.1f}"}
-            parts.append(tag("rect", "", class_="band", x="0", width=f"{width:.0f}", **box))
+            size = {"width": round(width), "height": bottom - top - 2}
+            parts.append(tag("rect", class_="band", x=0, y=top + 1, **size))
         tone = "layer" if layer in useful else "layer quiet"
         parts.append(text(10, middle - 7 * len(lines), f"layer {layer}", class_=tone))
         for i, (words, evidence, tone) in enumerate(lines, start=1):
             y = middle + 14 * i - 7 * len(lines)
-            title = tag("title", escape(evidence)) if evidence else ""
-            parts.append(text(10, y, escape(words) + title, class_=f"does {tone}"))
-    return "".join(parts)
+            title = tag("title", evidence) if evidence else None
+            parts.append(text(10, y, words, title, class_=f"does {tone}"))
+    return joined(parts)
 
 
 def _layer_texts(
@@ -139,19 +138,15 @@ def _layer_texts(
 
     Where arrows have names, nothing more is to be said of heads that have paths.
     """
-    here = sorted((head, m) for head, m in circuit.mechanisms.items() if head[0] == layer)
-    useful, lines = set(circuit.useful_heads), []
-    rest: dict[str, list[Head]] = {}
-    for head, mechanism in here:
-        if isinstance(mechanism, Paths) and head in useful and not grid.by_role:
-            continue
-        if isinstance(mechanism, Paths) and head in useful:
-            name = f"h{head[1]}: " if len(here) > 1 else ""
-            lines.append((f"{name}{len(mechanism)} path{'s' * (len(mechanism) != 1)}", "", ""))
-        else:
-            rest.setdefault(str(mechanism), []).append(head)
-    for kind, heads in rest.items():
-        words = kind if len(here) == 1 else f"{len(heads)} {kind}"
+    useful, idle = heads_in(circuit, layer)
+    several = len(useful) + sum(map(len, idle.values())) > 1
+    lines = [
+        (f"h{head}: " * several + counted(paths, "path"), "", "")
+        for head, paths in useful
+        if grid.by_role
+    ]
+    for kind, heads in idle.items():
+        words = f"{len(heads)} {kind}" if several else kind
         lines.append((words, alone_told(heads, discovery), "idle"))
     return lines
 
@@ -169,7 +164,7 @@ def alone_told(heads: Sequence[Head], discovery: Discovery | None) -> str:
 
 def _arrow(
     canvas: Canvas, circuit: Circuit, path: Path, look: Look, attention: float, pressable: bool
-) -> str:
+) -> Markup:
     arrow = canvas.grid.arrows[path]
     start, control, end = canvas.curve(path)
     angle = math.atan2(end[1] - control[1], end[0] - control[0])
@@ -184,11 +179,11 @@ def _arrow(
     button = {"tabindex": "0", "role": "button", "aria_pressed": "false", "aria_label": name}
     return tag(
         "g",
-        tag("title", escape(name))
-        + tag("path", "", class_="hit", d=shaft)
-        + tag("path", "", class_="shaft", d=shaft)
-        + tag("path", "", class_="tip", d=tip + "Z")
-        + _on_arrow(canvas, circuit, path, arrow.name, attention),
+        tag("title", name),
+        tag("path", class_="hit", d=shaft),
+        tag("path", class_="shaft", d=shaft),
+        tag("path", class_="tip", d=tip + "Z"),
+        _on_arrow(canvas, circuit, path, arrow.name, attention),
         class_=f"arrow {look.colour}",
         data_path=path_key(path),
         **(button if pressable else {}),
@@ -196,29 +191,32 @@ def _arrow(
     )
 
 
-def _on_arrow(canvas: Canvas, circuit: Circuit, path: Path, name: str, attention: float) -> str:
+def _on_arrow(
+    canvas: Canvas, circuit: Circuit, path: Path, name: str, attention: float
+) -> Markup | None:
     """The head, where its layer has several, and of an arrow with a name that and its strength."""
     arrow = canvas.grid.arrows[path]
     x, y = canvas.point(arrow.point(0.5))
     if not name:
         several = sum(at == path.layer for at, _ in circuit.useful_heads) > 1
-        return text(x, y + 3, f"h{path.head}", class_="small onarrow") if several else ""
+        return text(x, y + 3, f"h{path.head}", class_="small onarrow") if several else None
     several = any(head for _, head in circuit.mechanisms)
     strength = tag("tspan", f"{attention:.2f}", class_="strength", dx="6")
-    words = text(x, y - 7, escape(typeset(name)) + strength, class_="onarrow")
+    words = text(x, y - 7, typeset(name), strength, class_="onarrow")
     x, y = canvas.point(arrow.start)
-    return words + (text(x - 8, y + 4, f"h{path.head}", class_="small head") if several else "")
+    head = text(x - 8, y + 4, f"h{path.head}", class_="small head") if several else None
+    return joined(words, head)
 
 
-def _gains(canvas: Canvas, task: Task | Cast, circuit: Circuit) -> str:
+def _gains(canvas: Canvas, task: Task | Cast, circuit: Circuit) -> Markup:
     parts = []
     for (layer, role), symbols in gained(task, circuit.paths).items():
         x, y = canvas.x(canvas.grid.columns[role]), canvas.y(canvas.grid.rows[layer + 1])
-        parts.append(text(x - 7, y - 7, "+" + escape(few(symbols)), class_="gain"))
-    return "".join(parts)
+        parts.append(text(x - 7, y - 7, "+" + few(symbols), class_="gain"))
+    return joined(parts)
 
 
-def _branches(canvas: Canvas, join: Join) -> str:
+def _branches(canvas: Canvas, join: Join) -> Markup:
     """A band under every path of a branch that ends in the join, and one for what readies it."""
     parts = []
     kinds = [(f"branch{i}", paths) for i, paths in enumerate(join.branches.values())]
@@ -226,30 +224,30 @@ def _branches(canvas: Canvas, join: Join) -> str:
         for path in paths:
             start, control, end = canvas.curve(path)
             curve = f"M{at_point(start)}Q{at_point(control)} {at_point(end)}"
-            parts.append(tag("path", "", class_=f"branch {kind}", d=curve))
-    return "".join(parts)
+            parts.append(tag("path", class_=f"branch {kind}", d=curve))
+    return joined(parts)
 
 
-def _meeting(canvas: Canvas, join: Join) -> str:
+def _meeting(canvas: Canvas, join: Join) -> Markup:
     """The names of the branches on their paths, and a ring where they meet."""
     parts = []
     for symbol, paths in join.branches.items():
         for path in paths:
             x, y = canvas.point(canvas.grid.arrows[path].point(0.27))
-            parts.append(text(x, y + 4, escape(typeset(symbol)), class_="branchname"))
+            parts.append(text(x, y + 4, typeset(symbol), class_="branchname"))
     arrow = canvas.grid.arrows[join.path]
     x, y = canvas.point(arrow.point(0.7))
-    names = " + ".join(escape(typeset(symbol)) for symbol in join.branches)
+    names = " + ".join(map(typeset, join.branches))
     key = join.path.relation.key or ""
     parts.append(text(x, y + 4, names, class_="branchname", data_key=key))
     x, y = canvas.point(arrow.end)
-    parts.append(tag("circle", "", class_="meeting", cx=f"{x:.1f}", cy=f"{y:.1f}", r="9"))
-    return "".join(parts)
+    parts.append(tag("circle", class_="meeting", cx=x, cy=y, r=9))
+    return joined(parts)
 
 
-def _answer(canvas: Canvas, task: Task | Cast) -> str:
+def _answer(canvas: Canvas, task: Task | Cast) -> Markup:
     x = canvas.x(canvas.grid.columns[canvas.grid.places[-1].role])
     y = canvas.y(canvas.grid.top)
     stem = f"M{x:.1f},{y - 4:.1f}v-14m-4,5l4,-6l4,6"
-    words, out = escape(answer_of(task.hops)), tag("path", "", class_="out", d=stem)
-    return out + text(x + 12, y - 25, words, class_="answer")
+    words = text(x + 12, y - 25, answer_of(task.hops), class_="answer")
+    return joined(tag("path", class_="out", d=stem), words)

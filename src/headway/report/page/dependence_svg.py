@@ -5,10 +5,12 @@ The drawing brings its own looks, so that it is the same on a page and in a file
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from headway.circuits import Path
 from headway.circuits.dependence import Dependence
 from headway.report.page.canvas import text
-from headway.report.page.html import tag
+from headway.report.page.html import joined, tag
 
 ROW, GAP, MARGIN, TOP = 92, 40, 62, 30
 """Pixels: from layer to layer, between two paths, left of them, and above."""
@@ -31,7 +33,7 @@ LOOKS = {
 """Of arrows: of what was predicted and measured, predicted only, and measured only."""
 
 
-def dependence_svg(found: Dependence) -> str:
+def dependence_svg(found: Dependence) -> Markup:
     """The drawing, as an `<svg>` element that also stands alone.
 
     An arrow leads from a path to one that needs it. Where nothing is predicted, only one graph.
@@ -40,21 +42,21 @@ def dependence_svg(found: Dependence) -> str:
     if found.predicts:
         graphs.insert(0, ("predicted", [pair for pair in found.pairs if pair.needs], "missed"))
     board = _Board(found.circuit)
-    inner = _heads()
+    inner = [_heads()]
     for number, (title, pairs, otherwise) in enumerate(graphs):
-        drawn = text(board.width / 2, 20, title, style="font-weight:600")
-        for pair in pairs:
-            look = LOOKS[otherwise if pair.agrees is False else "plain"]
-            drawn += board.arrow(pair.clamped, pair.other, look)
-        drawn += board.boxes()
-        inner += tag("g", drawn, transform=f"translate({number * (board.width + GAP):.0f} 0)")
+        arrows = [
+            board.arrow(pair.clamped, pair.other, otherwise if pair.agrees is False else "plain")
+            for pair in pairs
+        ]
+        drawn = text(board.width / 2, 20, title, style="font-weight:600"), arrows, board.boxes()
+        inner.append(tag("g", drawn, transform=f"translate({number * (board.width + GAP):.0f} 0)"))
     width = len(graphs) * (board.width + GAP) - GAP
     return tag(
         "svg",
         inner,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {width:.0f} {board.height:.0f}",
-        width=f"{width:.0f}",
+        width=round(width),
         style="max-width:100%;height:auto;font:12px system-ui,sans-serif;text-anchor:middle",
         fill="currentColor",
         role="img",
@@ -68,14 +70,14 @@ def described(found: Dependence) -> str:
     return "Dependences that were measured: " + ("; ".join(needed) or "none")
 
 
-def _heads() -> str:
+def _heads() -> Markup:
     """The two kinds of arrowheads."""
-    heads = ""
+    heads = []
     for name, colour in (("head", "currentColor"), ("odd", ODD)):
-        tip = tag("path", "", d="M0,0 L7,3.5 L0,7 z", fill=colour)
-        size = {"markerWidth": "7", "markerHeight": "7", "refX": "6.5", "refY": "3.5"}
+        tip = tag("path", d="M0,0 L7,3.5 L0,7 z", fill=colour)
+        size = {"markerWidth": 7, "markerHeight": 7, "refX": 6.5, "refY": 3.5}
         units = {"markerUnits": "userSpaceOnUse", "orient": "auto"}
-        heads += tag("marker", tip, id=f"dependence-{name}", **size, **units)
+        heads.append(tag("marker", tip, id=f"dependence-{name}", **size, **units))
     return tag("defs", heads)
 
 
@@ -102,30 +104,21 @@ class _Board:
                 x = MARGIN + room * (across + 0.5)
                 self.places[path] = x, TOP + ROW * down + ROW / 2 - 12
 
-    def boxes(self) -> str:
+    def boxes(self) -> Markup:
         """Every path, and the names of the layers."""
-        drawn = ""
+        drawn = []
         for down, layer in enumerate(self.layers):
             y = TOP + ROW * down + ROW / 2 - 8
-            drawn += text(MARGIN / 2 - 4, y, f"layer {layer}", opacity="0.65")
+            drawn.append(text(MARGIN / 2 - 4, y, f"layer {layer}", opacity=0.65))
+        look = {"style": "fill:var(--card,#fff)", "stroke": "currentColor", "stroke_width": 1.2}
         for path, (x, y) in self.places.items():
-            drawn += tag(
-                "rect",
-                "",
-                x=f"{x - self.box / 2:.1f}",
-                y=f"{y - TALL / 2:.1f}",
-                width=f"{self.box:.1f}",
-                height=str(TALL),
-                rx="6",
-                style="fill:var(--card,#fff)",
-                stroke="currentColor",
-                stroke_width="1.2",
-            )
-            drawn += text(x, y + 4, self.names[path])
-        return drawn
+            place = {"x": x - self.box / 2, "y": y - TALL / 2}
+            drawn.append(tag("rect", **place, width=self.box, height=TALL, rx=6, **look))
+            drawn.append(text(x, y + 4, self.names[path]))
+        return joined(drawn)
 
-    def arrow(self, needed: Path, needing: Path, look: dict[str, str]) -> str:
-        """From a path to one that needs it."""
+    def arrow(self, needed: Path, needing: Path, look: str) -> Markup:
+        """From a path to one that needs it; `look` is one of `LOOKS`."""
         (x0, y0), (x1, y1) = self.places[needed], self.places[needing]
         side = (x1 - x0) * 0.12
         if y0 == y1:
@@ -139,11 +132,5 @@ class _Board:
             out = self.box * (0.75 if x1 >= x0 else -0.75) if skips else 0
             bend = (start[0] + end[0]) / 2 + out, (start[1] + end[1]) / 2
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (bend, end))
-        return tag(
-            "path",
-            "",
-            d=f"M{start[0]:.1f},{start[1]:.1f} Q{points}",
-            fill="none",
-            stroke_width="1.5",
-            **look,
-        )
+        course = f"M{start[0]:.1f},{start[1]:.1f} Q{points}"
+        return tag("path", d=course, fill="none", stroke_width=1.5, **LOOKS[look])

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from markupsafe import Markup
+
 from headway.report.labels import rounded
 from headway.report.page.charts import Panel, plot
-from headway.report.page.html import escape, tag
+from headway.report.page.html import tag
 from headway.report.page.strips import lanes
 
 
@@ -28,7 +30,7 @@ class Dot:
     run: str
 
 
-def dots(panel: Panel, columns: Sequence[tuple[str, Sequence[Dot]]], label: str) -> str:
+def dots(panel: Panel, columns: Sequence[tuple[str, Sequence[Dot]]], label: str) -> Markup:
     """Dots above the name of their category, those of nearly one value side by side.
 
     Args:
@@ -48,14 +50,14 @@ def dots(panel: Panel, columns: Sequence[tuple[str, Sequence[Dot]]], label: str)
         if some:
             value = median(dot.value for dot in some)
             at = f"left:{middle:.2f}%;top:{panel.down(value):.2f}%;width:{0.7 * width:.2f}%"
-            drawn.append(tag("i", "", class_="median", style=at, title=f"median {rounded(value)}"))
+            drawn.append(tag("i", class_="median", style=at, title=f"median {rounded(value)}"))
         at = f"left:{middle:.2f}%;max-width:{width:.2f}%"
-        names.append(tag("span", escape(name), style=at, title=name))
-    axis = tag("div", "".join(names), class_="categories")
-    return tag("div", plot(panel, 1, 1, "".join(drawn)) + axis, role="img", aria_label=label)
+        names.append(tag("span", name, style=at, title=name))
+    axis = tag("div", names, class_="categories")
+    return tag("div", plot(panel, 1, 1, *drawn), axis, role="img", aria_label=label)
 
 
-def scattered(panel: Panel, runs: Sequence[tuple[float, Dot]], label: str) -> str:
+def scattered(panel: Panel, runs: Sequence[tuple[float, Dot]], label: str) -> Markup:
     """Dots along a number: at its logarithm where all are positive and span more than a decade.
 
     Args:
@@ -74,17 +76,15 @@ def scattered(panel: Panel, runs: Sequence[tuple[float, Dot]], label: str) -> st
             return 3 + 94 * math.log(number / low) / math.log(high / low)
         return 3 + 94 * (number - low) / (high - low)
 
-    drawn = "".join(
-        _dot(dot, f"{along(number):.2f}%", panel.down(dot.value)) for number, dot in runs
-    )
+    drawn = [_dot(dot, f"{along(number):.2f}%", panel.down(dot.value)) for number, dot in runs]
     middle = math.sqrt(low * high) if logarithmic else (low + high) / 2
     ticks = dict.fromkeys((low, middle, high))
-    names = "".join(tag("span", f"{tick:.3g}", style=f"left:{along(tick):.2f}%") for tick in ticks)
+    names = [tag("span", f"{tick:.3g}", style=f"left:{along(tick):.2f}%") for tick in ticks]
     axis = tag("div", names, class_="categories")
-    return tag("div", plot(panel, 1, 1, drawn) + axis, role="img", aria_label=label)
+    return tag("div", plot(panel, 1, 1, *drawn), axis, role="img", aria_label=label)
 
 
-def _dot(dot: Dot, left: str, top: float) -> str:
+def _dot(dot: Dot, left: str, top: float) -> Markup:
     kind = "rundot full" if dot.full else "rundot"
     at = f"left:{left};top:{top:.2f}%"
-    return tag("i", "", class_=kind, style=at, title=dot.title, data_run=dot.run)
+    return tag("i", class_=kind, style=at, title=dot.title, data_run=dot.run)

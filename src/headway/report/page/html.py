@@ -1,67 +1,89 @@
-"""Pieces of HTML. What is called `text` is escaped here; `html` is taken as it is."""
+"""Pieces of HTML. They are `Markup`; all other text is escaped wherever it goes in."""
 
-import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path as FilePath
+
+from markupsafe import Markup, escape
 
 from headway.circuits import Head, Path
 from headway.report.labels import rounded
 
-
-def escape(text: object) -> str:
-    """Any value as text that HTML shows as it stands."""
-    return html.escape(str(text))
-
-
-def named(name: str) -> str:
-    """A name of the code as it is printed: `x_1` and `s2←s1` with subscripts, `find^2` raised."""
-    shown = re.sub(r"\b([a-z])_?(\d+)\b", r"\1<sub>\2</sub>", html.escape(name, quote=False))
-    return re.sub(r"\^(\d+)", r"<sup>\1</sup>", shown)
-
-
-def number(value: float | int | None) -> str:
-    """A measured number to three digits, the exact value in its `data` element."""
-    if value is None:
-        return '<span class="none">—</span>'
-    return f'<data value="{value!r}">{rounded(value)}</data>'
-
-
-def change(value: float) -> str:
-    """A measured difference with its sign, nothing below 0.0005."""
-    shown = "±0" if abs(value) < 0.0005 else f"{'+' if value > 0 else '−'}{rounded(abs(value))}"
-    return f'<data value="{value!r}">{shown}</data>'
-
-
-def whole(value: float | int | None) -> str:
-    """A step or a count, rounded, with thousands set apart; the exact value in its element."""
-    if value is None:
-        return '<span class="none">not yet</span>'
-    return f'<data value="{value!r}">{value:,.0f}</data>'
-
-
-VOID = ("input", "br")
+VOID = ("input", "br", "meta")
 """Elements that have no end tag."""
 
+NONE = Markup('<span class="none">—</span>')
+"""Stands for what is not there."""
 
-def tag(name: str, html: str, **attributes: str) -> str:
-    """An element. Attributes are escaped; `class_` stands for `class`, `aria_x` for `aria-x`."""
+
+def joined(*content: object) -> Markup:
+    """Pieces one after the other, of lists their members; text is escaped, None is nothing."""
+    pieces = []
+    for piece in content:
+        if isinstance(piece, Iterable) and not isinstance(piece, str):
+            pieces.append(joined(*piece))
+        elif piece is not None:
+            pieces.append(escape(piece))
+    return Markup("".join(pieces))
+
+
+def tag(element: str, /, *content: object, **attributes: object) -> Markup:
+    """An element of some content, as `joined` takes it.
+
+    Attributes are text, and escaped; `class_` stands for `class`, `aria_x` for `aria-x`. Those
+    that are None are left out; floats are coordinates, written to two places after the point.
+    """
     pairs = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_written(value))}"'
         for key, value in attributes.items()
+        if value is not None
     )
-    return f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{html}</{name}>"
+    start = f"<{element}{pairs}>"
+    return Markup(start if element in VOID else f"{start}{joined(*content)}</{element}>")
 
 
-def command(folder: FilePath, verb: str) -> str:
+def _written(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def data_attributes(key: dict[str, str]) -> dict[str, str]:
+    """Names and values as attributes `data-…` of `tag`."""
+    return {f"data_{name}": value for name, value in key.items()}
+
+
+def named(name: str) -> Markup:
+    """A name of the code as it is printed: `x_1` and `s2←s1` with subscripts, `find^2` raised."""
+    shown = re.sub(r"\b([a-z])_?(\d+)\b", r"\1<sub>\2</sub>", str(escape(name)))
+    return Markup(re.sub(r"\^(\d+)", r"<sup>\1</sup>", shown))
+
+
+def exact(value: float, shown: str) -> Markup:
+    """A number as it is printed, with its exact value in its `data` element."""
+    return tag("data", shown, value=repr(value))
+
+
+def number(value: float | None) -> Markup:
+    """A measured number to three digits; a dash if there is none."""
+    return NONE if value is None else exact(value, rounded(value))
+
+
+def change(value: float) -> Markup:
+    """A measured difference with its sign, nothing below 0.0005."""
+    sign = "+" if value > 0 else "−"
+    return exact(value, "±0" if abs(value) < 0.0005 else f"{sign}{rounded(abs(value))}")
+
+
+def whole(value: float | None, without: str = "not yet") -> Markup:
+    """A step or a count, rounded, with thousands set apart; if there is none, words for that."""
+    if value is None:
+        return tag("span", without, class_="none")
+    return exact(value, f"{value:,.0f}")
+
+
+def command(folder: FilePath, verb: str) -> Markup:
     """The command line that runs a verb on a run's folder."""
     shown = folder.name if folder.is_absolute() else folder
-    return f"<code>headway {verb} {escape(shown)}</code>"
-
-
-def missing(html: str) -> str:
-    """A paragraph about what the folder lacks, and how to come by it."""
-    return tag("p", html, class_="missing")
+    return tag("code", f"headway {verb} {shown}")
 
 
 def path_key(path: Path) -> str:
@@ -69,9 +91,9 @@ def path_key(path: Path) -> str:
     return f"{path.layer}.{path.head}.{path.relation}"
 
 
-def path_tag(path: Path) -> str:
+def path_tag(path: Path) -> Markup:
     """A path's relation; pointed at, the path lights up wherever it is shown."""
-    return f'<span class="path" data-path="{escape(path_key(path))}">{named(path.relation)}</span>'
+    return tag("span", named(path.relation), class_="path", data_path=path_key(path))
 
 
 def where(head: Head, several_heads: bool) -> str:
@@ -79,61 +101,23 @@ def where(head: Head, several_heads: bool) -> str:
     return f"layer {head[0]}" + (f" head {head[1]}" if several_heads else "")
 
 
-def place_of(path: Path, several_heads: bool) -> str:
+def place_of(path: Path, several_heads: bool) -> Markup:
     """A path with the layer (and head) that it belongs to."""
-    return f"{where(path.at, several_heads)} {path_tag(path)}"
+    return joined(where(path.at, several_heads), " ", path_tag(path))
 
 
-def counted(number: int, thing: str) -> str:
-    """So many of a thing, the thing in its plural if need be."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
-def listed(parts: Iterable[str], word: str = "and") -> str:
+def listed(parts: Iterable[str], word: str = "and") -> Markup:
     """At least one part, as an enumeration."""
     *first, last = parts
-    return f"{', '.join(first)} {word} {last}" if first else last
+    return Markup(", ").join(first) + f" {word} " + last if first else escape(last)
 
 
-def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table and nothing around it: the columns' names as text, the cells as HTML."""
-    top = "".join(tag("th", escape(name), scope="col") for name in head)
-    body = "".join("<tr>" + "".join(tag("td", cell) for cell in row) + "</tr>\n" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody></table>"
+def row(*cells: object, **attributes: object) -> Markup:
+    """A row of a table."""
+    return tag("tr", (tag("td", cell) for cell in cells), **attributes)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
-    """A table that scrolls sideways by itself where it is too wide.
-
-    Args:
-        head: the columns' names, as text.
-        rows: cells, as HTML.
-        label: what the table shows, for those who do not see it.
-    """
-    return tabled(plain_table(head, rows), label)
-
-
-def tabled(html: str, label: str) -> str:
-    """A table in its box, with a button that copies it; `label` as above."""
-    box = tag("div", html, class_="scroll", tabindex="0", role="group", aria_label=label)
-    keep = tag("button", "CSV", type="button", class_="keep", title="copy this table as CSV")
-    return tag("div", keep + box, class_="tabled")
-
-
-def section(name: str, title: str, html: str) -> str:
-    """A section of the page with an anchor; the style sheet numbers them."""
-    heading = f"<h2>{escape(title)}</h2>"
-    return tag("section", f"\n{heading}\n{html}\n", id=name, aria_label=title) + "\n"
-
-
-def figure(html: str, caption_html: str, name: str) -> str:
-    """A figure on a card, with its caption and a button that keeps it as SVG.
-
-    Args:
-        html: the figure; what needs describing for those who do not see it carries its own label.
-        caption_html: printed below.
-        name: of the file to keep it in, without ending.
-    """
-    keep = tag("button", "SVG", type="button", class_="keep", title="keep this figure as SVG")
-    card = tag("div", html, class_="card", tabindex="0", role="group", aria_label=name)
-    return tag("figure", keep + card + tag("figcaption", caption_html), data_name=name)
+def plain_table(head: Iterable[object], rows: Iterable[Markup] | Markup) -> Markup:
+    """A table of columns' names and rows, and nothing around it."""
+    top = tag("tr", (tag("th", name, scope="col") for name in head))
+    return tag("table", tag("thead", top), tag("tbody", rows))

@@ -15,7 +15,7 @@ COLOURS = 7
 NOTHING = "nothing"
 """The class, light grey, of paths that bring nothing new."""
 
-DASHES = ("none", "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3")
+DASHES = (None, "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3")
 """Tell apart curves of one colour, and all curves in grey."""
 
 
@@ -25,13 +25,13 @@ class Look:
 
     Attributes:
         colour: its class, that of the symbol nearest to the answer among those it brings.
-        dashes: its curve's, as `stroke-dasharray`.
+        dashes: its curve's, as `stroke-dasharray`; none is a full line.
         carries: all symbols that it brings, nearest to the query first; none if they are not
             known, or were there before.
     """
 
     colour: str
-    dashes: str
+    dashes: str | None
     carries: tuple[str, ...]
 
 

@@ -8,10 +8,12 @@ import base64
 import hashlib
 from collections.abc import Iterable
 
+from markupsafe import Markup
 
-def script_tag(code: str) -> str:
+
+def script_tag(code: str) -> Markup:
     """A script as an element."""
-    return f"<script>\n{code}</script>"
+    return Markup(f"<script>\n{code}</script>")
 
 
 def policy(scripts: Iterable[str], served: bool = False) -> str:
@@ -30,12 +32,6 @@ def policy(scripts: Iterable[str], served: bool = False) -> str:
 
 
 _SERVER, _NOBODY = "'self'", "'none'"
-
-
-def policy_tag(scripts: Iterable[str], served: bool = False) -> str:
-    """The policy as an element of a page's head; it stands before all that it judges."""
-    content = policy(scripts, served)
-    return f'<meta http-equiv="Content-Security-Policy" content="{content}">'
 
 
 def _digest(text: str) -> str:

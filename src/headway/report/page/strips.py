@@ -1,11 +1,15 @@
 """Dot strips: a row a run over one axis of steps, with a mark where something happened in it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from markupsafe import Markup
+
 from headway.report.page.charts import charted, round_step, steps_axis
-from headway.report.page.html import tag
+from headway.report.page.html import data_attributes, joined, tag
+from headway.report.page.looks import hop_sign, symbol_colours
+from headway.tasks import Task
 
 APART = 0.022
 """Marks closer than this part of the axis stand below each other."""
@@ -37,10 +41,10 @@ class Strip:
     """One row.
 
     Attributes:
-        name: what stands before it, as HTML.
+        name: what stands before it.
         label: the row in words, for those who do not see it.
         marks: what happened.
-        note: what stands below the name, as HTML.
+        note: what stands below the name.
         key: data attributes of the row.
     """
 
@@ -52,8 +56,8 @@ class Strip:
 
 
 def strips(
-    rows: Sequence[Strip], end: float, cut: float, slim: bool = False, below: str = ""
-) -> str:
+    rows: Sequence[Strip], end: float, cut: float, slim: bool = False, below: object = None
+) -> Markup:
     """The rows above each other, and their axis.
 
     Args:
@@ -61,14 +65,30 @@ def strips(
         end: the last step of the axis.
         cut: the last step to show at first, after all marks.
         slim: whether a row is as high as a mark, so that marks may lie on each other.
-        below: plots on the same axis, as HTML.
+        below: plots on the same axis.
     """
     step = round_step(cut / 6)
-    lines = "".join(tag("i", "", style=f"--s:{i * step:g}") for i in range(1, int(cut / step) + 1))
-    drawn = tag("div", lines, class_="ruled", aria_hidden="true")
-    drawn += "".join(_row(row, cut, slim) for row in rows)
-    drawn = tag("div", drawn, class_="rows") + below + steps_axis(end, cut)
-    return charted(drawn, end, cut, "strips slim" if slim else "strips")
+    lines = [tag("i", style=f"--s:{i * step:g}") for i in range(1, int(cut / step) + 1)]
+    ruled = tag("div", lines, class_="ruled", aria_hidden="true")
+    drawn = tag("div", ruled, [_row(row, cut, slim) for row in rows], class_="rows")
+    kind = "strips slim" if slim else "strips"
+    return charted(joined(drawn, below, steps_axis(end, cut)), end, cut, kind)
+
+
+def hop_marks(task: Task, hops: Mapping[str, float | None], of: str = "") -> list[Mark]:
+    """A mark for every hop that was learnt, with its number.
+
+    Args:
+        task: whose hops they are.
+        hops: the step at which each was learnt, if it was.
+        of: what stands before what happened.
+    """
+    colours = symbol_colours(task)
+    return [
+        Mark(step, colours[hop], "square", hop_sign(hop), f"{of}{hop} learnt at step {step:,.0f}")
+        for hop, step in hops.items()
+        if step is not None
+    ]
 
 
 def shown_until(latest: float, end: float) -> float:
@@ -90,7 +110,7 @@ def lanes(places: Sequence[float], gap: float) -> list[int]:
     return chosen
 
 
-def _row(row: Strip, cut: float, slim: bool) -> str:
+def _row(row: Strip, cut: float, slim: bool) -> Markup:
     above, marks = 0, []
     for shape in ("square", "round"):
         some = [mark for mark in row.marks if mark.shape == shape]
@@ -98,16 +118,12 @@ def _row(row: Strip, cut: float, slim: bool) -> str:
         marks += [_mark(mark, above + lane) for mark, lane in zip(some, in_lanes, strict=True)]
         above += max(in_lanes, default=-1) + 1
     height = {"style": f"--lanes:{max(above, 1)}", "role": "img", "aria_label": row.label}
-    name = tag("div", row.name + (tag("small", row.note) if row.note else ""), class_="stripname")
-    return tag("div", name + tag("div", "".join(marks), class_="track", **height), **_data(row.key))
+    note = tag("small", row.note) if row.note else None
+    name = tag("div", row.name, note, class_="stripname")
+    return tag("div", name, tag("div", marks, class_="track", **height), **data_attributes(row.key))
 
 
-def _mark(mark: Mark, lane: int) -> str:
+def _mark(mark: Mark, lane: int) -> Markup:
     look = {"class_": f"blob {mark.shape} {mark.colour}", "title": mark.title}
-    return tag(
-        "i", mark.word, style=f"--s:{mark.step:.6g};--lane:{lane}", **look, **_data(mark.key)
-    )
-
-
-def _data(key: dict[str, str]) -> dict[str, str]:
-    return {f"data_{name}": value for name, value in key.items()}
+    place = f"--s:{mark.step:.6g};--lane:{lane}"
+    return tag("i", mark.word, style=place, **look, **data_attributes(mark.key))

@@ -1,77 +1,54 @@
-"""The frame of the server's own pages, which `live.js` keeps up to date."""
+"""The server's own pages, which `live.js` keeps up to date."""
 
 import re
-from importlib import resources
 
-from headway.report.page.html import escape
-from headway.report.page.policy import policy_tag, script_tag
+from markupsafe import Markup
+
+from headway.report.page.document import asset
+from headway.report.page.html import tag
+from headway.report.page.policy import policy, script_tag
+from headway.report.page.templating import ENVIRONMENT
 
 UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 
 
-def document(
-    title: str,
-    version: str,
-    header: str,
-    main: str,
-    tools: str = "",
-    script: str = "",
-) -> str:
+def plain(value: object) -> object:
+    """Any text as it is, what is invisible or turns text round in escapes; no text is let be."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", value)
+
+
+SERVED = ENVIRONMENT.overlay(finalize=plain)
+"""Shows every text as `plain` does: names of folders may be anything."""
+
+
+def document(template: str, about: str, version: str, script: str = "", **data: object) -> str:
     """A whole page.
 
     Args:
-        title: as text.
+        template: that extends `server/page.html`.
+        about: its title.
         version: of what it shows.
-        header: as HTML.
-        main: as HTML.
-        tools: what stands between header and main and is never put in anew, as HTML.
         script: that runs once, before the page is kept up to date.
+        data: what the template shows.
     """
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-{version_tag(version)}
-<meta charset="utf-8">
-{policy_tag([script, live_script()], served=True)}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{plain(title)}</title>
-<style>
-{asset("index.css")}</style>
-</head>
-<body>
-<header>
-{header}</header>
-{tools}
-<main>
-{main}</main>
-{script_tag(script)}
-{script_tag(live_script())}
-</body>
-</html>
-"""
+    code = [script, live_script()]
+    return SERVED.get_template(template).render(
+        about=about,
+        version=version_tag(version),
+        policy=Markup(policy(code, served=True)),
+        looks=tag("style", Markup(f"\n{asset('index.css', 'server')}")),
+        scripts=Markup("\n").join(map(script_tag, code)),
+        **data,
+    )
 
 
-def plain(text: object) -> str:
-    """Any text as HTML that shows it as it is, what is invisible or turns text round in escapes."""
-    return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", escape(text))
-
-
-def version_tag(version: str) -> str:
+def version_tag(version: str) -> Markup:
     """What tells `live.js` of which version a page is."""
-    return f'<meta name="version" content="{escape(version)}">'
-
-
-def asset(name: str) -> str:
-    """A file of the server's own pages."""
-    return _read("headway.report.server.web", name)
+    return tag("meta", name="version", content=version)
 
 
 def live_script() -> str:
     """The script that keeps a page up to date."""
-    return _read("headway.report.page.web", "live.js")
-
-
-def _read(folder: str, name: str) -> str:
-    return resources.files(folder).joinpath(name).read_text(encoding="utf-8")
+    return asset("live.js")

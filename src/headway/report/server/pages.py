@@ -6,10 +6,9 @@ from collections import OrderedDict
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
 from headway.report.history import Memory
-from headway.report.page.html import tag
 from headway.report.page.render import render
 from headway.report.server.catalogue import Catalogue, Entry, Name
-from headway.report.server.document import document, plain, version_tag
+from headway.report.server.document import document, version_tag
 from headway.training import Run
 from headway.training.files import first_line
 
@@ -82,11 +81,4 @@ class RunPages:
 
 def _reason_page(entry: Entry, why: str) -> str:
     name = "/".join(entry.name)
-    header = (
-        '<p class="kicker">headway · run</p>'
-        f"<h1><bdi>{plain(name)}</bdi></h1>\n"
-        '<p class="setting">There is nothing to show of this run as it is now. This page looks'
-        " again whenever something changes.</p>\n"
-    )
-    main = tag("p", plain(why), class_="missing") + '<p><a href="/">all runs</a></p>\n'
-    return document(f"{name} · headway", entry.version, header, main)
+    return document("server/reason.html", f"{name} · headway", entry.version, name=name, why=why)

@@ -16,10 +16,11 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from headway.errors import HeadwayError, require
+from headway.report.page.document import asset, joined
 from headway.report.page.policy import policy
-from headway.report.page.render import SCRIPTS, joined
+from headway.report.page.render import SCRIPTS
 from headway.report.server.catalogue import Catalogue, Name
-from headway.report.server.document import asset, live_script
+from headway.report.server.document import live_script
 from headway.report.server.index import Index
 from headway.report.server.pages import RunPages
 from headway.report.server.rows import link
@@ -30,7 +31,7 @@ HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 """Who a browser may think it talks to: a page from elsewhere that has a name of its own lead here
 is refused. The port may be another, of a tunnel from another machine."""
 
-OURS = (joined(SCRIPTS), live_script(), asset("index.js"), "")
+OURS = (joined(SCRIPTS), live_script(), asset("index.js", "server"), "")
 """All scripts that pages of the server have."""
 
 HEADERS = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headway.circuits.least import Least
 from headway.report.history import thinned
-from headway.report.page.html import counted
+from headway.report.labels import counted
 from headway.report.server.catalogue import Entry
 from headway.training import Run
 from headway.training.config import Elsewhere
@@ -58,8 +58,7 @@ def summary_of(entry: Entry) -> Summary:
     mask = "" if config.model.causal else ", no mask"
     layers, heads_each = config.model.n_layers, config.model.n_heads
     last = metrics[-1] if metrics else {}
-    kept = thinned(list(range(len(metrics))), POINTS)
-    curve = [(metrics[i]["step"], metrics[i]["val_loss"]) for i in kept]
+    curve = [(line["step"], line["val_loss"]) for line in thinned(metrics, POINTS)]
     message = outcome.get("message")
     with clear_content_errors(entry.folder / "circuit.json"):
         heads = None if found is None else (int(found["useful_heads"]), int(found["useful_layers"]))

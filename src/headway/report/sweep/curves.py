@@ -1,10 +1,10 @@
 """Validation losses through training, thin lines, a panel for every number of layers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from headway.circuits import THRESHOLD
 from headway.report.page.charts import Curve, Group, Panel, stacked
-from headway.report.page.html import escape, figure, section, tag
 from headway.report.sweep.axes import Axis, value_of
 from headway.report.sweep.depths import DEPTH, LAYERS
 from headway.report.sweep.entries import Entry
@@ -16,8 +16,8 @@ MOST_PANELS = 12
 COLOURS = 6
 
 
-def curves(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
-    """The section.
+def curves(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any]:
+    """A panel of curves for every value of the field that parts them, and what colours mean.
 
     Args:
         entries: the runs.
@@ -25,8 +25,7 @@ def curves(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     """
     known = [(str(i), entry) for i, entry in enumerate(entries, start=1) if entry.curve]
     if not known:
-        html = tag("p", "No run has been evaluated yet.")
-        return section("curves", "Losses through training", html)
+        return {"by": None, "panels": []}
     by_field = {axis.field: axis for axis in axes}
     panels = by_field.get(LAYERS) or next((a for a in axes if a.field != DEPTH), None)
     if panels is not None and len(panels.values) > MOST_PANELS:
@@ -37,33 +36,21 @@ def curves(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
     looks = {} if coloured is None else {v: f"c{1 + i}" for i, v in enumerate(coloured.values)}
     bottom, top = bounds([value for _, entry in known for _, value in entry.curve])
     end = max(1.0, *(entry.curve[-1][0] for _, entry in known))
-    drawn = ""
+    drawn = []
     for value in panels.values if panels else [""]:
         here = [(i, e) for i, e in known if panels is None or panels.of(e) == value]
         lines = []
         for number, entry in here:
             look = "onerun" if coloured is None else looks[value_of(entry, coloured.field)]
-            dashes = "none" if entry.done else "2 3"
+            dashes = None if entry.done else "2 3"
             lines.append(Curve(entry.curve, f"{look} thin", dashes, {"run": number}))
         title = f"{panels.name} = {value}" if panels else "all runs"
-        panel = Panel(escape(title), lines, top, bottom, [(f"{THRESHOLD:g}", THRESHOLD)], 170)
-        drawn += tag("div", stacked([Group([panel], [], [])], end, end))
-    legend = ""
-    if coloured is not None:
-        legend = "".join(
-            tag("span", f"<i></i>{escape(value)}", class_=f"carried {look}")
-            for value, look in looks.items()
-        )
-        legend = tag("p", f"{escape(coloured.name)}: {legend}", class_="legend")
-    caption = (
-        "Validation loss by step, one line a run, all panels on the same axes; dashed: not done."
-        " Point at a line to find its run in the table and the other figures."
-    )
-    kind = "multiples" if panels else "one"
-    label = {
-        "role": "img",
-        "aria_label": f"validation losses of {len(known)} runs through training",
+        panel = Panel(title, lines, top, bottom, [(f"{THRESHOLD:g}", THRESHOLD)], 170)
+        drawn.append(stacked([Group([panel], [], [])], end, end))
+    return {
+        "by": panels.name if panels else None,
+        "panels": drawn,
+        "count": len(known),
+        "coloured": coloured.name if coloured else None,
+        "looks": looks,
     }
-    html = figure(tag("div", drawn, class_=kind, **label) + legend, caption, "curves")
-    title = f"Losses through training, by {panels.name}" if panels else "Losses through training"
-    return section("curves", title, html)

@@ -10,7 +10,7 @@ from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.least import Least
 from headway.errors import HeadwayError
 from headway.report.findings import judged_loss
-from headway.report.page.charts import thin
+from headway.report.history import thinned
 from headway.tasks import Task
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat
@@ -42,7 +42,6 @@ class Entry:
         hops: the step at which each hop was learnt.
         in_chain_order: whether the hops were learnt in that order; none if that says nothing.
         least: the flow minimum of its task.
-        page: whether it has a report of its own.
     """
 
     folder: Path
@@ -60,7 +59,6 @@ class Entry:
     hops: dict[str, float | None]
     in_chain_order: bool | None
     least: Least
-    page: bool
 
     @property
     def name(self) -> str:
@@ -106,11 +104,10 @@ class Entry:
             step=outcome.get("step", last.get("step", 0)),
             seconds=outcome.get("seconds", last.get("seconds")),
             heads=heads,
-            curve=thin(points, MOST_POINTS),
+            curve=thinned(points, MOST_POINTS),
             hops=hops,
             in_chain_order=order,
             least=Least.of(config.task, config.model.causal),
-            page=is_there(run.folder / "report.html"),
         )
 
 

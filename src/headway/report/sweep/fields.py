@@ -1,55 +1,50 @@
-"""Section 2 of a sweep's page: the loss against every field that varies, one dot a run."""
+"""The loss against every field that varies, one dot a run."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
 
 from headway.circuits import THRESHOLD
 from headway.report.labels import rounded
 from headway.report.page.charts import Panel
 from headway.report.page.dots import Dot, dots, scattered
-from headway.report.page.html import escape, figure, section, table, tag
 from headway.report.sweep.axes import Axis, number_of
 from headway.report.sweep.entries import Entry
-from headway.report.sweep.numbers import COLUMNS, Came, bounds
+from headway.report.sweep.numbers import Came, bounds
 
 MOST_VALUES = 16
 """A number with more values than this is an axis; other fields are left to the table."""
 
 
-def by_field(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:
-    """Section 2."""
+def by_field(entries: Sequence[Entry], axes: Sequence[Axis]) -> list[dict[str, Any]]:
+    """Of every field that varies a drawing, if there is one, and the rows of a table."""
     done = [entry for entry in entries if entry.done]
     if not done:
-        html = tag("p", "No run is done yet.")
-        return section("fields", "What the loss depends on", html)
+        return []
     numbers = {id(entry): str(i) for i, entry in enumerate(entries, start=1)}
     bottom, top = bounds([entry.loss for entry in done if entry.loss is not None])
-    drawn, tables = [], []
+    pictures = []
     for axis in axes or [None]:
-        by = (
-            {value: [e for e in entries if axis.of(e) == value] for value in axis.values}
-            if (axis)
-            else {"all runs": list(entries)}
-        )
-        title = "validation loss at the end" + (f", by {escape(axis.name)}" if axis else "")
+        by = {"all runs": list(entries)}
+        if axis is not None:
+            by = {value: [e for e in entries if axis.of(e) == value] for value in axis.values}
+        title = "validation loss at the end" + (f", by {axis.name}" if axis else "")
         panel = Panel(title, [], top, bottom, [(f"solved, {THRESHOLD:g}", THRESHOLD)], 260)
-        picture = _picture(panel, axis, by, numbers)
-        if picture:
-            drawn.append(tag("div", tag("h4", title) + picture))
-        rows = [(escape(value), *Came.of(some).cells) for value, some in by.items()]
-        name = axis.name if axis else "runs"
-        tables.append(tag("div", table((name, *COLUMNS), rows, title), class_="sortable"))
-    caption = (
-        f"One dot a run that is done: full if it solved the task (below {THRESHOLD:g}), else a"
-        " ring. The bar is the median. All that varies besides, the seed too, is within a column."
-    )
-    wide = "multiples wide" if len(drawn) < 3 else "multiples"
-    html = figure(tag("div", "".join(drawn), class_=wide), caption, "losses") if drawn else ""
-    return section("fields", "What the loss depends on", html + "".join(tables))
+        pictures.append(
+            {
+                "title": title,
+                "name": axis.name if axis else "runs",
+                "drawing": _picture(panel, axis, by, numbers),
+                "rows": [(value, *Came.of(some).cells) for value, some in by.items()],
+            }
+        )
+    return pictures
 
 
 def _picture(
     panel: Panel, axis: Axis | None, by: dict[str, list[Entry]], numbers: dict[int, str]
-) -> str:
+) -> Markup | None:
     def dot(entry: Entry) -> Dot:
         assert entry.loss is not None
         title = f"{entry.name}: {rounded(entry.loss)}"
@@ -71,4 +66,4 @@ def _picture(
         for entry in some
         if axis is not None and (number := number_of(entry, axis.field)) is not None
     ]
-    return scattered(panel, placed, f"Losses along {name}, {len(placed)} runs") if placed else ""
+    return scattered(panel, placed, f"Losses along {name}, {len(placed)} runs") if placed else None

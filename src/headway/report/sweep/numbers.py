@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 
-from headway.report.page.html import number
+from headway.report.page.html import joined, number
 from headway.report.sweep.entries import Entry
 
 
@@ -38,8 +38,8 @@ class Came:
         return median(self.losses) if self.losses else None
 
     @property
-    def cells(self) -> list[str]:
-        """The cells of a table, as HTML; their names are `COLUMNS`."""
+    def cells(self) -> list[object]:
+        """The cells of a table; their names are `COLUMNS`."""
         spread = stdev(self.losses) if len(self.losses) > 1 else None
         average = number(mean(self.losses) if self.losses else None)
         least, most = (self.losses[0], self.losses[-1]) if self.losses else (None, None)
@@ -47,8 +47,8 @@ class Came:
             f"{self.done} of {self.runs}",
             f"{self.solved} of {self.done}",
             number(self.median),
-            average if spread is None else f"{average} ± {number(spread)}",
-            str(self.done),
+            average if spread is None else joined(average, " ± ", number(spread)),
+            self.done,
             number(least),
             number(most),
         ]
