@@ -26,6 +26,7 @@ from headway.circuits.emergence import hop_steps
 from headway.circuits.given import with_tap
 from headway.circuits.least import Least
 from headway.circuits.strays import Stray, strays
+from headway.circuits.tested import Hypotheses, saved_hypotheses
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.tasks import Batch, Task
@@ -60,6 +61,7 @@ class Findings:
         checkpoints: the steps whose weights are kept.
         dependence: what depends on what, if it was asked.
         guarantee: on how many sequences circuit and model agree at least, if that was certified.
+        tested: hypothesis tests of the circuit, if they were made.
     """
 
     run: Run
@@ -72,6 +74,7 @@ class Findings:
     checkpoints: list[int]
     dependence: Dependence | None = None
     guarantee: Guarantee | None = None
+    tested: Hypotheses | None = None
 
     @classmethod
     def of(cls, run: Run) -> "Findings":
@@ -101,6 +104,12 @@ class Findings:
                 f"{run.folder}: certificate.json is of another circuit than circuit.json;"
                 f" certify this one with: headway certify {run.folder}"
             )
+        tested = saved_hypotheses(run)
+        if discovery and tested and not tested.is_of(discovery):
+            raise HeadwayError(
+                f"{run.folder}: hypotheses.json is of another circuit than circuit.json;"
+                f" test this one with: headway hypotheses {run.folder}"
+            )
         depends = saved_dependence(run)
         if discovery and depends and depends.circuit != discovery.circuit.paths:
             raise HeadwayError(
@@ -118,6 +127,7 @@ class Findings:
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             guarantee=guarantee,
+            tested=tested,
         )
 
     @property

@@ -50,7 +50,7 @@ def train(
         folder: of the run; by default a free one in runs/.
         resume: the folder of a run that was stopped, to continue from its last saved state.
         changed_task: continue although the file of the run's task has changed.
-        track: a tracker to forward the evaluations to; a run goes on with the one it has.
+        track: a tracker that gets every evaluation, too; --resume goes on with the one it had.
     """
     if resume is not None and (words or folder):
         given = " ".join([*words, *(["--folder"] if folder else [])])
@@ -129,8 +129,8 @@ def sweep(
         address: of the cluster, host:port; by default one of this machine alone.
         gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
         bring_home: nodes return a run's files instead of writing to a folder that they share.
-        stack: at most so many runs of one shape are trained at once, as one; pays on a GPU.
-        track: a tracker to forward every run's evaluations to.
+        stack: the most runs of one shape that are trained together; pays on a GPU.
+        track: a tracker that gets every run's evaluations, too.
     """
     from headway import sweeps, terminal
     from headway.changes import told

@@ -34,8 +34,8 @@ def reproduce(
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
             depths, curricula, circuits, lengths, algorithms; or all. Or a Python file of
             experiments of one's own, with their names or all behind it.
-        scale: seconds; minutes a run on two cores; the same on seeds by which no setting and no
-            rule was chosen; or as printed.
+        scale: smoke takes seconds; small takes minutes a run on two cores; fresh is small with
+            seeds that chose no setting and no rule; paper is as the source has it.
         folder: of all runs; by default runs/paper-SCALE, or runs/FILE-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
@@ -63,8 +63,8 @@ def mechanism(
     Args:
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
             induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
-        scale: seconds; minutes a mechanism on two cores; the same on seeds by which no setting and
-            no rule was chosen; or as the sources have it.
+        scale: smoke takes seconds; small takes minutes a mechanism on two cores; fresh is small
+            with seeds that chose no setting and no rule; paper is as the sources have it.
         folder: of all runs; by default runs/talk-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.

@@ -17,6 +17,7 @@ from headway.report.page.html import (
     where,
     whole,
 )
+from headway.report.page.hypotheses import hypothesis_tests
 from headway.report.page.likeness import likeness
 from headway.report.page.mlps import mlps
 from headway.report.page.verdicts import Verdict, untestable, verdicts
@@ -53,6 +54,7 @@ def evidence(findings: Findings) -> str:
         "<h3>Does the circuit do what the model does?</h3>"
         + tag("div", losses, class_="pair")
         + likeness(discovery.certificate, findings.guarantee)
+        + hypothesis_tests(findings.tested, several)
         + "<h3>Is every path needed?</h3>"
         + f"<p>{_cuts(discovery)} {_backups(discovery, several)}</p>"
         + mlps(discovery.certificate.mlps)

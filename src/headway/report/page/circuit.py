@@ -107,7 +107,7 @@ def cost(discovery: Discovery) -> str:
         return ""
     told = (
         f"With all {counted(len(discovery.circuit.paths), 'path')}, and every other head replaced,"
-        f" the loss is {rounded(discovery.replaced_loss)}; to stay below {discovery.threshold:g}."
+        f" the loss is {rounded(discovery.replaced_loss)}; threshold {discovery.threshold:g}."
         " Click an arrow to cut it."
     )
     return tag("p", told, id="switched", role="status", data_whole=told)

@@ -155,7 +155,7 @@ def tiles(findings: Findings) -> str:
     if discovery is not None:
         every = len(discovery.circuit.mechanisms)
         replaced = f"every head replaced ({escape(findings.ablation)})"
-        replaced += f"; to stay below {discovery.threshold:g}"
+        replaced += f"; threshold {discovery.threshold:g}"
         heads = f"{len(findings.useful_heads)} <small>of {every}</small>"
         entries.append(("Circuit loss", number(discovery.replaced_loss), replaced))
         entries.append(("Useful heads", heads, findings.least.words))
