@@ -77,5 +77,7 @@ def test_there_is_nothing_to_show_without_them(finished):
 
 def test_tests_of_another_circuit_are_refused(run, tested):
     run.write("hypotheses.json", replace(tested, ablation="own").to_json())
-    with pytest.raises(HeadwayError, match=r"hypotheses\.json is of another circuit .* headway hyp"):
+    with pytest.raises(
+        HeadwayError, match=r"hypotheses\.json is of another circuit .* headway hyp"
+    ):
         Findings.of(run)

@@ -2,6 +2,7 @@
 
 import html
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path as FilePath
 
@@ -56,7 +57,7 @@ def tag(name: str, html: str, **attributes: str) -> str:
 def command(folder: FilePath, verb: str) -> str:
     """The command line that runs a verb on a run's folder."""
     shown = folder.name if folder.is_absolute() else folder
-    return f"<code>headway {verb} {escape(shown)}</code>"
+    return f"<code>headway {verb} {escape(shlex.quote(str(shown)))}</code>"
 
 
 def missing(html: str) -> str:
