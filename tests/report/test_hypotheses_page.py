@@ -54,7 +54,7 @@ def test_every_test_has_its_verdict_p_value_and_sentence(run, tested):
     for name, sentence in sentences(tested).items():
         row = html[html.index(f"<td>{name}</td>") :]
         row = row[: row.index("</tr>")]
-        assert ("✓ passed" if tested.passed[name] else "✗ failed") in row
+        assert ("✓\u00a0passed" if tested.passed[name] else "✗\u00a0failed") in row
         assert f">{of_p(tested.p_values[name])}<" in row
         assert escape(sentence) in row
     assert tested.passed == {

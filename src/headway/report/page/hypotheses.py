@@ -11,7 +11,12 @@ def hypothesis_tests(found: Hypotheses | None, several_heads: bool) -> str:
         return ""
     said, p_values = sentences(found), found.p_values
     rows = [
-        (name, "✓ passed" if passed else "✗ failed", _p(p_values[name]), escape(said[name]))
+        (
+            name,
+            "✓\u00a0passed" if passed else "✗\u00a0failed",
+            _p(p_values[name]),
+            escape(said[name]),
+        )
         for name, passed in found.passed.items()
     ]
     head = ("test", "verdict", "p-value", "what it says")
@@ -36,6 +41,7 @@ def hypothesis_tests(found: Hypotheses | None, several_heads: bool) -> str:
         + f'<p class="under">As Shi et al. (2024) define them, over {whole(found.sequences)} fresh'
         f" sequences; a p-value of at most {found.level:g} rejects. Equivalence, independence and"
         " minimality are passed if they are not rejected, the other two if they are.</p>"
+        + "<h4>Minimality, path by path</h4>"
         + table(head, paths, "hypothesis test of every path")
         + '<p class="under"><b>effect</b>: by how much the score changes without the path, with'
         " every head replaced. <b>free above</b>: the same with the useful heads above free."
