@@ -29,7 +29,8 @@ def circuit(
 ) -> None:
     """Find a mechanism for every head of a run's model, and the evidence; leave it in circuit.json.
 
-    Of several runs, each, and what their circuits share. With --all, every minimal circuit, too.
+    Several runs are studied one by one, and what their circuits share is told. With --all, every
+    minimal circuit is found, too.
 
     Args:
         runs: the folders of one or more runs.

@@ -129,8 +129,8 @@ def _heads(findings: Findings) -> str:
     return html + (
         '<p class="under"><b>uniform</b>: the mean over all it may see; <b>identity</b>: itself;'
         " else it attends along these paths only. The simplest mechanism that keeps the loss small"
-        " is kept: that a head is not needed to stay below the threshold does not mean that it does"
-        " nothing. <b>model with this head replaced</b>: the loss with this head alone replaced by"
+        " is kept, so a head without a path may still do something that the threshold does not ask"
+        " for. <b>model with this head replaced</b>: the loss with this head alone replaced by"
         f" its mechanism, all others as they are; the model as it is: {number(intact)}, over"
         f" {discovery.certificate.sequences} sequences.</p>"
     )

@@ -62,7 +62,7 @@ def verdict(findings: Findings) -> str:
     if findings.no_circuit is not None:
         return f"{told} {findings.no_circuit}"
     if findings.discovery is None:
-        return f"{told} Which heads do it has not been looked into yet."
+        return f"{told} The heads that do it have not been looked for yet."
     return f"{told} {_circuit(findings)} {_order(findings)}"
 
 

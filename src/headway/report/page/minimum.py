@@ -92,7 +92,7 @@ def _formula(findings: Findings, flow: Flow) -> str:
 
 def _comparison(findings: Findings) -> str:
     if findings.discovery is None:
-        return f"How many the model uses, {command(findings.run.folder, 'circuit')} tells."
+        return f"{command(findings.run.folder, 'circuit')} tells how many the model uses."
     used, least = len(findings.discovery.circuit.useful_layers), findings.least.layers
     if not findings.discovery.faithful:
         return "The circuit does not reproduce the model, so its count says little."
