@@ -41,6 +41,15 @@ def test_options_may_stand_among_words():
     assert options_and_words(learning.train, mixed) == (options, words)
 
 
+@pytest.mark.parametrize("verb", ["reproduce", "claims"])  # in one, the option may be left out
+def test_the_choices_of_an_option_are_told(verb, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([verb, "--scale", "bogus"])
+    said = capsys.readouterr().err
+    (offered,) = re.findall(r"Expected one of (.*)\. \(see --help\)", said)
+    assert sorted(offered.split(", ")) == ["fresh", "paper", "small", "smoke"]
+
+
 def test_what_follows_a_change_is_told_beside_the_results(capsys):
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()

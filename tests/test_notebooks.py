@@ -63,6 +63,15 @@ def test_every_notebook_is_known():
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == SHOWN.keys()
 
 
+def test_the_widget_is_stored_as_a_picture():
+    notebook = nbformat.read(FOLDER / "a-circuit-is-born.ipynb", as_version=4)
+    (shown,) = [
+        output.data for output in outputs(notebook) if "image/svg+xml" in output.get("data", {})
+    ]
+    assert shown.keys() == {"image/svg+xml", "text/plain"}
+    assert "L2.H0 s₀←s₄, born at step" in shown["image/svg+xml"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_notebooks_run_from_top_to_bottom(name):

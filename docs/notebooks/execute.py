@@ -4,7 +4,7 @@
     python docs/notebooks/execute.py is-the-search-right
 
 Every notebook runs in an empty folder of its own. What no second run would repeat is not kept: when
-a cell ran, for how long, and the plain text of what has a drawing.
+a cell ran, for how long, the plain text of what has a drawing, and of a widget all but its picture.
 """
 
 import sys
@@ -15,6 +15,7 @@ import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
@@ -37,6 +38,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
         for output in cell.get("outputs", []):
             if 'class="headway"' in output.get("data", {}).get("text/html", ""):
                 del output.data["text/plain"]
+            output.get("data", {}).pop(WIDGET, None)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": kernel, "language_info": {"name": "python"}}

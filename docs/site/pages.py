@@ -4,6 +4,7 @@ mkdocs calls `on_files` before it reads the pages (`hooks` in mkdocs.yml).
 """
 
 import ast
+import base64
 import json
 import os
 import re
@@ -77,7 +78,8 @@ def api(root: Path) -> str:
     rest = [
         f"::: headway.{name}\n" for name in ("paths.Path", "paths.Relation", "errors.HeadwayError")
     ]
-    return "\n".join([*parts, "## Paths and errors\n", *rest])
+    shown = "## In notebooks\n\n::: headway.notebook.widget\n"
+    return "\n".join([*parts, "## Paths and errors\n", *rest, shown])
 
 
 def offered(root: Path, room: str) -> list[str]:
@@ -109,6 +111,9 @@ def _of_output(output: dict[str, Any]) -> str:
     data = output.get("data", {})
     if "text/html" in data:
         return f'<div class="shown" markdown="0">{"".join(data["text/html"])}</div>'
+    if "image/svg+xml" in data:
+        drawing = base64.b64encode("".join(data["image/svg+xml"]).encode()).decode()
+        return f"![what the cell shows](data:image/svg+xml;base64,{drawing})"
     if "image/png" in data:
         return f"![what the cell shows](data:image/png;base64,{''.join(data['image/png']).strip()})"
     return f"```text\n{''.join(data.get('text/plain', ''))}\n```"

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         loss_lens,
         tapped,
     )
+    from headway.notebook import widget
     from headway.paths import Path, Relation
     from headway.sweeps import depend
     from headway.tasks import (
@@ -84,6 +85,7 @@ OFFERED = {
         *("Tappable", "Transformer", "TransformerConfig", "tapped"),
         *("accuracy_lens", "logit_lens", "loss_lens"),
     ),
+    "headway.notebook": ("widget",),
     "headway.paths": ("Path", "Relation"),
     "headway.sweeps": ("depend",),
     "headway.tasks": (

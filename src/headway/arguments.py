@@ -150,11 +150,20 @@ def one_line(complaint: str) -> str:
         else:
             sections[-1] += " " + line.strip("\u2502 ")
     message, *others = [" ".join(section.split()) for section in sections if section.strip()]
+    message = re.sub(r"Expected one of \((.*?)\)", _without_none, message)
     near = [option for part in others for option in re.findall(r"--[a-z][\w.-]+", part)]
     near = [option for option in near if "Perhaps" in complaint and option != "--help"]
     if near:
         return f"{message} (did you mean {' or '.join(near)}?)"
     return f"{message} (see --help)"
+
+
+def _without_none(found: re.Match[str]) -> str:
+    """The choices of an option; one that may be left out has None among them, in any order."""
+    choices = re.findall(r"'([^']*)'", found[1])
+    if "None" in choices:
+        choices = sorted(choice for choice in choices if choice != "None")
+    return f"Expected one of {', '.join(choices)}"
 
 
 def options_and_words(

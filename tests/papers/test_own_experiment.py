@@ -8,6 +8,7 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.papers.documents import experiments_of
 from headway.papers.groups import plan
+from headway.terminal.reproduce import _place
 from in_process import swept_here
 
 HERE = Path(__file__).parent
@@ -32,6 +33,8 @@ def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys)
     cli.main(["claims", "--document", str(folder / "chains.py"), *results])
     said = capsys.readouterr().out
     assert "losses end below 1" in said
+    assert "own, section 1" in said
+    assert "claim, expected, rule" in said  # nothing of it is in print
     assert "not measured" in said  # nothing is learnt at this scale
     assert "(n=2)" in said
 
@@ -53,6 +56,7 @@ def test_it_goes_on_where_it_was(folder, capsys):
     cli.main(["reproduce", file, "own", "--scale", "smoke", "--folder", str(folder), "--dry-run"])
     said = " ".join(capsys.readouterr().out.split())
     assert "own 2 2" in said
+    assert "GPU" not in said  # it takes a moment
 
 
 def test_its_seeds_can_be_fresh(folder):
@@ -117,6 +121,32 @@ def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(folder, tmp_
     (place / "alone.py").write_text((place / "odd.py").read_text())
     with pytest.raises(HeadwayError, match=r"alone\.toml is missing"):
         experiments_of(str(place / "alone.py"))
+
+
+def test_a_file_named_without_its_ending_is_recognised(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "width.py").write_text("")
+    for name, near in (("width", " (did you mean width.py?)"), ("height", "")):
+        with pytest.raises(SystemExit):
+            cli.main(["reproduce", name])
+        said = capsys.readouterr().err
+        assert said.endswith(f", all, or FILE.py with experiments of your own{near}\n")
+
+
+@pytest.mark.parametrize(
+    ("section", "place"),
+    [
+        ("7.2", "section 7.2"),
+        ("5, B", "section 5, B"),
+        ("C", "section C"),
+        ("2402.09268, 2505.23683", "arXiv 2402.09268, 2505.23683"),
+        ("arXiv 2306.00802, section 4", "arXiv 2306.00802, section 4"),
+        ("open", "open"),
+        ("Appendix to nothing", "Appendix to nothing"),
+    ],
+)
+def test_only_a_number_or_a_letter_is_a_section(section, place):
+    assert _place(section) == place
 
 
 def test_claims_without_results_are_told(tmp_path, capsys):

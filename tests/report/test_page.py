@@ -1,9 +1,12 @@
 import base64
 import gzip
+import html
 import json
 import re
+import shlex
 import shutil
 from html.parser import HTMLParser
+from pathlib import Path as FilePath
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from headway.models import attention_patterns
 from headway.report import write_report
 from headway.report.findings import Findings
 from headway.report.history import hundredths, thinned
-from headway.report.page.html import named, path_key
+from headway.report.page.html import command, named, path_key
 from headway.tasks import Conditional
 from headway.training import Run
 from headway.training.files import write_json
@@ -273,6 +276,15 @@ def test_branches_are_told_from_the_paths(other, tmp_path):
         " layer 0 xy.z←xy.y."
     ) in words
     assert "Bands: the branches of x and y" in words
+
+
+def test_a_command_can_be_pasted_into_a_shell():
+    odd = FilePath("runs/it's 1; ls")
+    said = html.unescape(command(odd, "circuit")).removeprefix("<code>").removesuffix("</code>")
+    assert shlex.split(said) == ["headway", "circuit", str(odd)]
+    assert (
+        command(FilePath("runs/a,seed=1"), "report") == "<code>headway report runs/a,seed=1</code>"
+    )
 
 
 def test_what_is_missing_names_its_command(unfinished, tmp_path):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def of_hypotheses(found: "Hypotheses") -> str:
     """Every test with its verdict, its p-value and what it counted; then every path."""
-    said = dict(_said(found))
+    said = sentences(found)
     rows = [["test", "passed", "p-value"]]
     rows += [
         [name, "yes" if passed else "NO", of_p(found.p_values[name])]
@@ -32,6 +32,11 @@ def of_hypotheses(found: "Hypotheses") -> str:
         f" {found.level:g} rejects"
     )
     return "\n".join(lines)
+
+
+def sentences(found: "Hypotheses") -> dict[str, str]:
+    """What every test says in a sentence, by its name."""
+    return dict(_said(found))
 
 
 def of_p(value: float) -> str:

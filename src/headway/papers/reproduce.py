@@ -10,10 +10,15 @@ from headway.papers.experiment import Experiment, Group
 from headway.papers.groups import finished, left_out, plan
 from headway.papers.paper import language_models
 from headway.papers.result_files import Result, read, require_writable
+from headway.reading import is_file
 
 
 def chosen(
-    names: Sequence[str], known: Mapping[str, Experiment], what: str, scale: str
+    names: Sequence[str],
+    known: Mapping[str, Experiment],
+    what: str,
+    scale: str,
+    or_file: bool = False,
 ) -> list[Experiment]:
     """The experiments of some names, `all` among them.
 
@@ -22,6 +27,7 @@ def chosen(
         known: all experiments that there are, by name.
         what: they are called.
         scale: of their runs; what trains nothing has no fresh seeds.
+        or_file: whether the name of a file would have done, too.
 
     Raises:
         HeadwayError: if there is none of a name.
@@ -29,7 +35,11 @@ def chosen(
     if scale == "fresh":
         known = {name: one for name, one in known.items() if one.groups}
     for name in names:
-        require(name in known or name == "all", what, name, listed(known))
+        allowed = listed(known)
+        if or_file:
+            near = f" (did you mean {name}.py?)" if is_file(f"{name}.py") else ""
+            allowed += f", or FILE.py with experiments of your own{near}"
+        require(name in known or name == "all", what, name, allowed)
     if "all" in names:
         return list(known.values())
     return [known[name] for name in dict.fromkeys(names)]

@@ -11,13 +11,15 @@ SIDE_BY_SIDE = ("small", "fresh", "paper")
 """The scales whose verdicts are shown beside each other."""
 
 
-def markdown(rows: Sequence[Judged]) -> str:
+def markdown(rows: Sequence[Judged], own: bool = False) -> str:
     """A line a claim: what the paper says, the rule, and a verdict and what was measured by scale.
 
     Args:
         rows: at least one, all of the same scales.
+        own: whether the claims are a user's own, so that nothing of them is in print.
     """
-    heads = ["figure", "claim", "paper", "rule", *(COLUMNS[scale] for scale in rows[0])]
+    scales = [scale if own else COLUMNS[scale] for scale in rows[0]]
+    heads = ["figure", "claim", "expected" if own else "paper", "rule", *scales]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for row in rows:
         verdicts = list(row.values())

@@ -1,6 +1,7 @@
 """What a run, its circuit and its timeline show of themselves in a notebook: fragments of HTML.
 
 Each is one element with its own style, without a script, and with no name that another could have.
+What can be moved and clicked is a widget (`headway.report.widget`).
 """
 
 from collections.abc import Sequence

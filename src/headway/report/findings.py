@@ -26,6 +26,7 @@ from headway.circuits.emergence import hop_steps
 from headway.circuits.given import with_tap
 from headway.circuits.least import Least
 from headway.circuits.strays import Stray, strays
+from headway.circuits.tested import Hypotheses, saved_hypotheses
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.tasks import Batch, Task
@@ -60,6 +61,7 @@ class Findings:
         checkpoints: the steps whose weights are kept.
         dependence: what depends on what, if it was asked.
         guarantee: on how many sequences circuit and model agree at least, if that was certified.
+        tested: hypothesis tests of the circuit, if they were made.
     """
 
     run: Run
@@ -72,6 +74,7 @@ class Findings:
     checkpoints: list[int]
     dependence: Dependence | None = None
     guarantee: Guarantee | None = None
+    tested: Hypotheses | None = None
 
     @classmethod
     def of(cls, run: Run) -> "Findings":
@@ -89,14 +92,17 @@ class Findings:
                 f" find this one's with: headway circuit {run.folder}"
             )
         guarantee, depends = saved_certificate(run), saved_dependence(run)
+        tested = saved_hypotheses(run)
         if discovery:
             own = discovery.circuit.paths
             dates = timeline is None or [history.path for history in timeline.paths] == own
             certifies = guarantee is None or guarantee.is_of(discovery)
+            tests = tested is None or tested.is_of(discovery)
             asks = depends is None or depends.circuit == own
             for agrees, file, what, verb in (
                 (dates, "emergence.json dates", "date", "emergence"),
                 (certifies, "certificate.json is of", "certify", "certify"),
+                (tests, "hypotheses.json is of", "test", "hypotheses"),
                 (asks, "dependence.json is about", "ask about", "depend"),
             ):
                 if not agrees:
@@ -115,6 +121,7 @@ class Findings:
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             guarantee=guarantee,
+            tested=tested,
         )
 
     @property

@@ -23,6 +23,7 @@ class Job:
         config: what decides it.
         retry: whether it is tried again if it has failed.
         command: the program and its arguments, as the run's environment will name them.
+        track: the tracker that its evaluations are forwarded to, if any.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Job:
     config: RunConfig
     retry: bool = False
     command: tuple[str, ...] = ()
+    track: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The job as plain JSON data."""
@@ -39,6 +41,7 @@ class Job:
             "config": to_dict(self.config),
             "retry": self.retry,
             "command": list(self.command),
+            "track": self.track,
         }
 
     @classmethod
@@ -51,7 +54,8 @@ class Job:
         config, command = from_dict(data["config"]), tuple(data["command"])
         if change := change_of(data["config"]["task"], config.task):
             raise HeadwayError(change)
-        return cls(data["name"], Path(data["folder"]), config, data["retry"], command)
+        place, track = Path(data["folder"]), data["track"]
+        return cls(data["name"], place, config, data["retry"], command, track)
 
 
 Stack = tuple[Job, ...]

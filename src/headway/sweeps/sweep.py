@@ -20,6 +20,7 @@ from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, read_json, remove_drafts, write_json
 from headway.training.stacked import shape_of
+from headway.training.trackers import require_tracker
 from headway.words import said
 
 OLD = 3600.0
@@ -36,6 +37,7 @@ def sweep(
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
     stack: int = 1,
+    track: str | None = None,
 ) -> Board:
     """Carries out what is not done yet of a plan, in a folder with a run folder a config.
 
@@ -50,6 +52,7 @@ def sweep(
         watch: told of every event, to show progress.
         stack: the most runs that are trained at once in one stack, of those that can be
             (see `require_one_shape`).
+        track: the tracker that evaluations are forwarded to: `trackio`, `mlflow` or `wandb`.
 
     Returns:
         How every run of the plan has ended.
@@ -59,6 +62,8 @@ def sweep(
             start. Runs that fail do not stop the others.
     """
     require(stack >= 1, "stack", stack, "a whole number of at least 1")
+    if track is not None:
+        require_tracker(track)
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     place = Path(folder) if folder is not None else default_folder(source, plan)
@@ -75,9 +80,10 @@ def sweep(
     try:
         with engine:
             begin(place, plan)
-            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack)
+            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack, track)
     except KeyboardInterrupt as stop:
         again = f"{place}{engine.options}" + (f" --stack {stack}" if stack > 1 else "")
+        again += f" --track {track}" if track else ""
         stop.add_note(f"continue with: headway sweep {again}")
         raise
 
@@ -89,11 +95,12 @@ def _carry_out(
     retry_failed: bool,
     watch: SweepWatch | None,
     stack: int,
+    track: str | None,
 ) -> Board:
     command = (Path(sys.argv[0]).name, *sys.argv[1:])
     board, jobs = Board(plan.runs), list[Job]()
     for name, config in plan.runs.items():
-        job = Job(name, folder / name, config, retry_failed, command)
+        job = Job(name, folder / name, config, retry_failed, command, track)
         end = settled(job)
         if end is None:
             jobs.append(job)

@@ -1,5 +1,6 @@
 """Reproducing a paper on the terminal: what it will cost, and every claim with its verdict."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rich.table import Table
@@ -21,34 +22,27 @@ LOOKS: dict[Said, str] = {
 }
 
 
+SHORT = 0.25
+"""Hours of one core up to which nobody asks for a GPU."""
+
+
 def print_costs(costs: Sequence[Cost]) -> None:
     """What groups of runs take at most, and what of it is done already."""
     out = console()
     table = Table(box=None, pad_edge=False)
+    cores, gpus = (
+        sum(each) for each in ([c.cpu_hours for c in costs], [c.gpu_hours for c in costs])
+    )
+    on_gpu = cores > SHORT and gpus < cores / 2
     table.add_column("runs of")
-    for name in ("runs", "done", "PFLOP left", "one core", "or one GPU", "disk"):
+    for name in ("runs", "done", "PFLOP left", "one core", *["or one GPU"] * on_gpu, "disk"):
         table.add_column(name, justify="right")
-    for cost in costs:
-        table.add_row(
-            cost.group,
-            str(cost.runs),
-            str(cost.done),
-            f"{cost.operations / 1e15:.3g}",
-            duration(3600 * cost.cpu_hours),
-            duration(3600 * cost.gpu_hours),
-            f"{cost.disk / 1e6:.0f} MB",
-        )
+    rows = [_cost_row(cost.group, [cost], on_gpu) for cost in costs]
+    for row in rows:
+        table.add_row(*row)
     if len(costs) > 1:
         table.add_section()
-        table.add_row(
-            "all",
-            str(sum(cost.runs for cost in costs)),
-            str(sum(cost.done for cost in costs)),
-            f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
-            duration(3600 * sum(cost.cpu_hours for cost in costs)),
-            duration(3600 * sum(cost.gpu_hours for cost in costs)),
-            f"{sum(cost.disk for cost in costs) / 1e6:.0f} MB",
-        )
+        table.add_row(*_cost_row("all", costs, on_gpu))
     if costs:
         out.print("At most, if no run stops early:", style="bold")
         if any(cost.rate is not None for cost in costs):
@@ -56,20 +50,37 @@ def print_costs(costs: Sequence[Cost]) -> None:
         out.print(table)
 
 
-def print_verdicts(rows: Sequence[Judged], results: Mapping[str, Result] | None = None) -> None:
+def _cost_row(name: str, costs: Sequence[Cost], on_gpu: bool) -> list[str]:
+    """The cells of what several groups take together."""
+    hours = [sum(cost.cpu_hours for cost in costs)]
+    hours += [sum(cost.gpu_hours for cost in costs)] * on_gpu
+    return [
+        name,
+        str(sum(cost.runs for cost in costs)),
+        str(sum(cost.done for cost in costs)),
+        f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
+        *(duration(3600 * each) for each in hours),
+        f"{sum(cost.disk for cost in costs) / 1e6:.0f} MB",
+    ]
+
+
+def print_verdicts(
+    rows: Sequence[Judged], results: Mapping[str, Result] | None = None, own: bool = False
+) -> None:
     """How many claims hold, then all of them by figure.
 
     Args:
         rows: in the order of the claims, all of the same scales.
         results: where verdicts come from, by figure; their date and machine are told.
+        own: whether the claims are a user's own, so that nothing of them is in print.
     """
     out = console()
     scales = list(rows[0]) if rows else []
     width = 14 if out.width >= 80 or len(scales) < 3 else 10
     table = Table(box=None, pad_edge=False)
-    table.add_column("claim, paper, rule", ratio=1)
+    table.add_column("claim, expected, rule" if own else "claim, paper, rule", ratio=1)
     for scale in scales:
-        table.add_column(COLUMNS[scale], width=width)
+        table.add_column(scale if own else COLUMNS[scale], width=width)
     _add_counts(table, rows)
     figure = None
     for row in rows:
@@ -77,8 +88,7 @@ def print_verdicts(rows: Sequence[Judged], results: Mapping[str, Result] | None 
         claim = first.claim
         if claim.figure != figure:
             figure = claim.figure
-            where = claim.section if "arXiv" in claim.section else f"section {claim.section}"
-            table.add_row(Text(f"\n{figure}, {where}", style="bold"))
+            table.add_row(Text(f"\n{figure}, {_place(claim.section)}", style="bold"))
             if results and (result := results.get(figure)):
                 table.add_row(Text(f"{result.date}, {result.machine}", style="dim"))
         note = claim.note(first.scale)
@@ -100,3 +110,10 @@ def _add_counts(table: Table, rows: Sequence[Judged]) -> None:
         counts = [sum(row[scale].said == said for row in rows) for scale in (rows or [{}])[0]]
         if any(counts):
             table.add_row(Text(said, style=look), *(str(count or "–") for count in counts))
+
+
+def _place(section: str) -> str:
+    """Where a claim is made: a number or a letter is that of a section."""
+    if re.match(r"\d{4}\.\d{5}", section):
+        return f"arXiv {section}"
+    return f"section {section}" if re.match(r"\d|[A-Z]\b", section) else section

@@ -30,8 +30,8 @@ def certify(
     Args:
         paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
         agreement: the share of all sequences on which they are to agree at least.
-        sequences: how many to draw; by default enough to certify it although half as many disagree
-            as may of all sequences.
+        sequences: how many to draw; by default so many that the certificate still succeeds if half
+            of the disagreement that is allowed is there.
         confidence: of the bound.
         step: the checkpoint whose weights are meant, with a file; by default the last.
         seed: of the sequences; by default the run's.
@@ -82,7 +82,7 @@ def hypotheses(
         paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
         level: p-values up to this reject.
         epsilon: how far from even circuit and model may be and still be called equivalent.
-        quantile: of random paths and circuits that those of the circuit are held against.
+        quantile: the share of random paths and circuits that the circuit's own must beat.
         sequences: how many to draw.
         random_circuits: how many random paths, and random circuits, to compare with.
         step: the checkpoint whose weights are meant, with a file; by default the last.

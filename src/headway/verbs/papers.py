@@ -33,9 +33,9 @@ def reproduce(
     Args:
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
             depths, curricula, circuits, lengths, algorithms; or all. Or a Python file of
-            experiments of one's own, with their names or all behind it.
-        scale: seconds; minutes a run on two cores; the same on seeds by which no setting and no
-            rule was chosen; or as printed.
+            experiments of your own, with their names or all behind it.
+        scale: smoke takes seconds; small takes minutes a run on two cores; fresh is small with
+            seeds that chose no setting and no rule; paper is as the source has it.
         folder: of all runs; by default runs/paper-SCALE, or runs/FILE-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
@@ -63,8 +63,8 @@ def mechanism(
     Args:
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
             induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
-        scale: seconds; minutes a mechanism on two cores; the same on seeds by which no setting and
-            no rule was chosen; or as the sources have it.
+        scale: smoke takes seconds; small takes minutes a mechanism on two cores; fresh is small
+            with seeds that chose no setting and no rule; paper is as the sources have it.
         folder: of all runs; by default runs/talk-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
@@ -125,7 +125,8 @@ class Reproduction:
         if not names:
             known = paper.listed(there)
             raise HeadwayError(f"Missing from headway {self.verb}: {self.what.upper()}, {known}")
-        experiments = paper.chosen(names, there, self.what, options.scale)
+        or_file = self.document == "paper"
+        experiments = paper.chosen(names, there, self.what, options.scale, or_file)
         self._tell_costs(experiments)
         if options.dry_run:
             return
@@ -135,7 +136,8 @@ class Reproduction:
         with continued_by(self.verb, (*own, *names), vars(options)):
             self._train(experiments)
             verdicts = [one for each in experiments for one in self._judge(each, kept)]
-        terminal.print_verdicts([{options.scale: verdict} for verdict in verdicts])
+        judged = [{options.scale: verdict} for verdict in verdicts]
+        terminal.print_verdicts(judged, own=bool(own))
         if options.scale == "smoke":
             terminal.say("smoke shows that everything works; its models are too small to judge by")
         document = "" if self.document == "paper" else f" --document {self.document}"
@@ -212,10 +214,10 @@ def claims(
     """Every claim of a document, with the verdict of the results measured last.
 
     Args:
-        scale: of the results; by default small, fresh seeds and as printed, side by side.
+        scale: of the results; by default small, fresh and paper, side by side.
         results: where they lie; by default those that come with headway.
         file: where to write the table too, as Markdown.
-        document: paper, talk, or a Python file of experiments of one's own.
+        document: paper, talk, or a Python file of experiments of your own.
     """
     from headway import terminal
     from headway.papers import reproduce as paper
@@ -234,7 +236,8 @@ def claims(
         raise HeadwayError(
             f"{place}: no results of {document} are there, at scale {', '.join(scales)}"
         )
-    terminal.print_verdicts(rows, known)
+    own = document.endswith(".py")
+    terminal.print_verdicts(rows, known, own)
     if file is not None:
-        write_whole(file, markdown(rows).encode())
+        write_whole(file, markdown(rows, own).encode())
         terminal.say(f"written to {file}")

@@ -37,7 +37,7 @@ def theory(
     count: Flag = False,
     figure: Path | None = None,
 ) -> None:
-    """How few layers could do: exact bounds, who holds what, and a circuit that does with as few.
+    """How few layers could do: exact bounds, what positions hold, a circuit with so few layers.
 
     Of a run: what its positions hold after every layer, along the circuit that was found.
 
@@ -48,8 +48,8 @@ def theory(
         order: of the pairs in the sequence: deep-first (default), shallow-first, or for a single
             depth their numbers: 2,3,1.
         task: the retrieval problem (default), the conditional one, or k-hop.
-        facts: a task of your own, a letter a symbol, such as: xyz ay ax. Rows of three and more
-            must be singled out by all symbols but the last.
+        facts: of a task of your own, each letter a symbol, such as: xyz ay ax. A fact of three or
+            more symbols is found by all but its last together, not by one of them.
         query: the symbol that is asked about, if there are facts (default: a).
         goal: the symbol that is the answer (default: z).
         queries: positions at the end that hold what is asked about: room to think in.

@@ -5,6 +5,7 @@ from markupsafe import Markup
 from headway.circuits import ABLATIONS
 from headway.circuits.evidence import INTERVAL
 from headway.circuits.guarantee_text import sentences
+from headway.circuits.tested_text import sentences as said_of_tests
 from headway.circuits.text import said_of_mlps
 from headway.circuits.verdicts import untestable
 from headway.report.findings import Findings
@@ -32,6 +33,7 @@ def evidence(findings: Findings) -> Markup:
     """What the verdicts rest on: losses, ways of ablation, paths, and other searches, as tables."""
     assert findings.discovery is not None
     mlps, guarantee = findings.discovery.certificate.mlps, findings.guarantee
+    tested = findings.tested
     return of_run(
         findings,
         "run/evidence.html",
@@ -39,5 +41,6 @@ def evidence(findings: Findings) -> Markup:
         untestable=untestable(findings.discovery),
         mlps_said=None if mlps is None else said_of_mlps(mlps),
         certified=[] if guarantee is None else sentences(guarantee),
+        tests_said={} if tested is None else said_of_tests(tested),
         every_circuit=every_circuit(findings.circuits, findings.several_heads),
     )

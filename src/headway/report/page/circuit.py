@@ -31,8 +31,8 @@ def circuit_figure(findings: Findings) -> Markup:
         routes=trace(task, paths),
         told=(
             f"With all {counted(len(paths), 'path')}, and every other head replaced, the loss is"
-            f" {rounded(discovery.replaced_loss)}; to stay below {discovery.threshold:g}. Click an"
-            " arrow to cut it."
+            f" {rounded(discovery.replaced_loss)}; threshold {discovery.threshold:g}."
+            " Click an arrow to cut it."
         ),
     )
 

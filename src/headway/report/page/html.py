@@ -1,6 +1,7 @@
 """Pieces of HTML. They are `Markup`; all other text is escaped wherever it goes in."""
 
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path as FilePath
 
@@ -83,7 +84,7 @@ def whole(value: float | None, without: str = "not yet") -> Markup:
 def command(folder: FilePath, verb: str) -> Markup:
     """The command line that runs a verb on a run's folder."""
     shown = folder.name if folder.is_absolute() else folder
-    return tag("code", f"headway {verb} {shown}")
+    return tag("code", f"headway {verb} {shlex.quote(str(shown))}")
 
 
 def path_key(path: Path) -> str:

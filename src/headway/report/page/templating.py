@@ -12,6 +12,7 @@ from markupsafe import Markup
 from headway.circuits import THRESHOLD, Path
 from headway.circuits.emergence import BIRTH, MATTERS
 from headway.circuits.guarantee_text import percent
+from headway.circuits.tested_text import of_p
 from headway.report.findings import Findings
 from headway.report.labels import counted, rounded, signed
 from headway.report.page import html
@@ -87,6 +88,7 @@ ENVIRONMENT.filters |= {
     "general": lambda value: f"{value:g}",
     "muted": lambda text: html.tag("span", text, class_="none"),
     "percent": percent,
+    "p_value": lambda value: html.exact(value, of_p(value)),
     "plain": _plain,
     "prose": _prose,
     "counted": counted,

@@ -2,14 +2,6 @@
 const LOOKS = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap",
   "stroke-opacity", "opacity", "font-family", "font-size", "font-weight", "font-style",
   "text-anchor", "vector-effect", "display", "paint-order", "stroke-linejoin"];
-const SVG = "http://www.w3.org/2000/svg";
-
-const svgElement = (name, attributes, parent) => {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  parent?.append(element);
-  return element;
-};
 
 // A drawing on the page as it looks now, without the page's styles.
 function frozen(svg) {

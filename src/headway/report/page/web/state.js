@@ -8,6 +8,13 @@ const made = (name, attributes = {}, ...children) => {
   element.append(...children);
   return element;
 };
+const SVG = "http://www.w3.org/2000/svg";
+const svgElement = (name, attributes, parent) => {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  parent?.append(element);
+  return element;
+};
 
 const page = {
   data: {}, // see data.py

@@ -1,0 +1,82 @@
+"""A run's circuit and curves as a widget of a notebook, whose state Python reads and sets."""
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from headway.errors import require
+from headway.paths import Path
+from headway.report.findings import Findings
+from headway.report.page.document import asset
+from headway.report.page.embedded import embedded
+from headway.report.page.html import path_key
+from headway.report.page.still import still
+from headway.training import Run
+
+
+def _key_of(path: Path | None, _: Any) -> str | None:
+    return path and path_key(path)
+
+
+def _path_of(key: str | None, view: "View") -> Path | None:
+    return view.paths.get(key or "")
+
+
+class View(anywidget.AnyWidget):
+    """A run in a notebook: what is clicked there is read here, and what is set here is shown there.
+
+    Attributes:
+        step: of the checkpoint that is shown; another number becomes that of the nearest one.
+        path: that is chosen, or None; set as a `Path` or as text, `view.path = "L1.H0 s0←s2"`.
+        cut: whether the path that is chosen is cut out of the circuit.
+        paths: of the circuit, by what the page calls them.
+        still: the picture for places where no script runs, as SVG.
+    """
+
+    _esm = asset("widget.js")
+    _page = traitlets.Unicode().tag(sync=True)
+    step = traitlets.CInt().tag(sync=True)
+    path = traitlets.Any().tag(sync=True, to_json=_key_of, from_json=_path_of)
+    cut = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, run: Run):
+        findings = Findings.of(run)
+        found = findings.discovery
+        paths = [] if found is None else found.circuit.paths
+        self._name, self._steps = run.folder.name, findings.checkpoints
+        self.paths = {path_key(path): path for path in paths}
+        self.still = still(findings)
+        super().__init__(_page=embedded(findings), step=max(self._steps, default=0))
+
+    @traitlets.validate("step")
+    def _nearest(self, proposal: dict[str, Any]) -> int:
+        asked = proposal["value"]
+        return min(self._steps, key=lambda step: abs(step - asked), default=0)
+
+    @traitlets.validate("path")
+    def _of_circuit(self, proposal: dict[str, Any]) -> Path | None:
+        """The path, which must be one of the circuit's."""
+        asked = proposal["value"]
+        path = Path.parse(asked) if isinstance(asked, str) else asked
+        allowed = ", ".join(map(str, self.paths.values()))
+        told = f"none or one of {allowed}" if allowed else "none, as the circuit has no path"
+        require(path is None or path in self.paths.values(), "path", asked, told)
+        return path
+
+    @traitlets.validate("cut")
+    def _of_a_path(self, proposal: dict[str, Any]) -> bool:
+        return proposal["value"] and self.path is not None
+
+    @traitlets.observe("path")
+    def _let_go(self, _: object) -> None:
+        self.cut = self.cut and self.path is not None
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        shown = super()._repr_mimebundle_(**options)
+        if shown is not None:
+            shown[0]["image/svg+xml"] = self.still
+        return shown
+
+    def __repr__(self) -> str:
+        return f"View of {self._name}: step {self.step}, path {self.path}, cut {self.cut}"
