@@ -42,13 +42,20 @@ def document(
         template,
         about=about,
         name=name,
-        policy=Markup(policy(code, live)),
-        looks=tag("style", Markup(f"\n{looks}")),
-        scripts=Markup("\n").join(map(script_tag, code)),
+        **dressed(code, looks, live),
         data=Markup(script_data),
         **data,
     )
     return str(page)
+
+
+def dressed(code: Sequence[str], looks: str, served: bool) -> dict[str, Markup]:
+    """What every page is given: its style, its scripts, and the policy that allows no others."""
+    return {
+        "policy": Markup(policy(code, served)),
+        "looks": tag("style", Markup(f"\n{looks}")),
+        "scripts": Markup("\n").join(map(script_tag, code)),
+    }
 
 
 def joined(scripts: Sequence[str]) -> str:

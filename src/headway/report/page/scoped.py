@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
+
+from headway.report.page.document import asset
 
 CLASS = "headway"
 """Of the element that a fragment is, to which all of its rules are confined."""
@@ -21,14 +22,14 @@ def scoped_style(parts: Sequence[str]) -> str:
     Raises:
         ValueError: if page.css has no such part.
     """
-    comments, rules = _parts(_asset("page.css"))
+    comments, rules = _parts(asset("page.css"))
     chosen = []
     for part in parts:
         at = [i for i, comment in enumerate(comments) if comment.startswith(part)]
         if len(at) != 1:
             raise ValueError(f"page.css has {len(at)} parts called {part}")
         chosen.append(rules[at[0]].replace(":root {", "& {"))
-    chosen.append(re.sub(r"/\*.*?\*/", "", _asset("notebook.css"), flags=re.DOTALL))
+    chosen.append(re.sub(r"/\*.*?\*/", "", asset("notebook.css"), flags=re.DOTALL))
     inner = re.sub(r"\s*\n\s*", "\n", "".join(chosen)).strip()
     # An id that nobody has outdoes every rule of the other page that is made of classes.
     return f".{CLASS}:not(#_) {{\n{inner}\n}}"
@@ -37,7 +38,3 @@ def scoped_style(parts: Sequence[str]) -> str:
 def _parts(sheet: str) -> tuple[list[str], list[str]]:
     _, *pieces = re.split(r"/\*\s*(.*?)\s*\*/", sheet, flags=re.DOTALL)
     return pieces[::2], pieces[1::2]
-
-
-def _asset(name: str) -> str:
-    return resources.files("headway.report.page.web").joinpath(name).read_text(encoding="utf-8")

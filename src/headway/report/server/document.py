@@ -4,9 +4,8 @@ import re
 
 from markupsafe import Markup
 
-from headway.report.page.document import asset
+from headway.report.page.document import asset, dressed
 from headway.report.page.html import tag
-from headway.report.page.policy import policy, script_tag
 from headway.report.page.templating import ENVIRONMENT
 
 UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
@@ -33,13 +32,10 @@ def document(template: str, about: str, version: str, script: str = "", **data: 
         script: that runs once, before the page is kept up to date.
         data: what the template shows.
     """
-    code = [script, live_script()]
     return SERVED.get_template(template).render(
         about=about,
         version=version_tag(version),
-        policy=Markup(policy(code, served=True)),
-        looks=tag("style", Markup(f"\n{asset('index.css', 'server')}")),
-        scripts=Markup("\n").join(map(script_tag, code)),
+        **dressed([script, live_script()], asset("index.css", "server"), served=True),
         **data,
     )
 
