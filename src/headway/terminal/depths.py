@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.papers.depths import SOLVED, Cell, trained
-from headway.terminal.base import console
+from headway.terminal.base import columns, console
 from headway.text import duration
 
 
@@ -64,10 +64,7 @@ def _table(cells: Sequence[Cell]) -> Table:
     depths = sorted({cell.depth for cell in cells})
     layers = sorted({cell.layers for cell in cells})
     by_place = {(cell.depth, cell.layers): cell for cell in cells}
-    table = Table(box=None, pad_edge=False)
-    table.add_column("layers", justify="right")
-    for depth in depths:
-        table.add_column(f"D={depth}", justify="right")
+    table = columns((), ("layers", *(f"D={depth}" for depth in depths)))
     for count in layers:
         table.add_row(str(count), *(_said(by_place.get((depth, count))) for depth in depths))
     return table

@@ -9,7 +9,7 @@ from headway.papers.claims import Judged, Said
 from headway.papers.groups import Cost
 from headway.papers.result_files import Result
 from headway.papers.table import COLUMNS
-from headway.terminal.base import console
+from headway.terminal.base import columns, console
 from headway.text import duration
 
 LOOKS: dict[Said, str] = {
@@ -24,36 +24,30 @@ LOOKS: dict[Said, str] = {
 def print_costs(costs: Sequence[Cost]) -> None:
     """What groups of runs take at most, and what of it is done already."""
     out = console()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("runs of")
-    for name in ("runs", "done", "PFLOP left", "one core", "or one GPU", "disk"):
-        table.add_column(name, justify="right")
+    numbers = "runs", "done", "PFLOP left", "one core", "or one GPU", "disk"
+    table = columns(("runs of",), numbers)
     for cost in costs:
-        table.add_row(
-            cost.group,
-            str(cost.runs),
-            str(cost.done),
-            f"{cost.operations / 1e15:.3g}",
-            duration(3600 * cost.cpu_hours),
-            duration(3600 * cost.gpu_hours),
-            f"{cost.disk / 1e6:.0f} MB",
-        )
+        table.add_row(cost.group, *_told([cost]))
     if len(costs) > 1:
         table.add_section()
-        table.add_row(
-            "all",
-            str(sum(cost.runs for cost in costs)),
-            str(sum(cost.done for cost in costs)),
-            f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
-            duration(3600 * sum(cost.cpu_hours for cost in costs)),
-            duration(3600 * sum(cost.gpu_hours for cost in costs)),
-            f"{sum(cost.disk for cost in costs) / 1e6:.0f} MB",
-        )
+        table.add_row("all", *_told(costs))
     if costs:
         out.print("At most, if no run stops early:", style="bold")
         if any(cost.rate is not None for cost in costs):
             out.print("one core: by ten steps of a run of each group on this machine", style="dim")
         out.print(table)
+
+
+def _told(costs: Sequence[Cost]) -> list[str]:
+    """What some groups take together."""
+    return [
+        str(sum(cost.runs for cost in costs)),
+        str(sum(cost.done for cost in costs)),
+        f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
+        duration(3600 * sum(cost.cpu_hours for cost in costs)),
+        duration(3600 * sum(cost.gpu_hours for cost in costs)),
+        f"{sum(cost.disk for cost in costs) / 1e6:.0f} MB",
+    ]
 
 
 def print_verdicts(rows: Sequence[Judged], results: Mapping[str, Result] | None = None) -> None:

@@ -1,7 +1,6 @@
 """Truncated weights on the terminal: losses by hop, or how a language model's answers move."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from rich.table import Table
 
@@ -9,8 +8,7 @@ from headway.language.truncation.effects import Effect
 from headway.language.truncation.low_rank import INTACT, spans
 from headway.papers.truncation import Row, Truncated
 from headway.report.labels import layers_told, rounded, typeset
-from headway.terminal.base import console
-from headway.terminal.language import counting
+from headway.terminal.base import columns, console
 
 HOPS = 5
 """The most whose partial losses fit into a line."""
@@ -22,11 +20,8 @@ def print_truncated(found: Truncated) -> None:
     What loses less than the intact model is bold.
     """
     hops = list(found.intact.partial) if len(found.intact.partial) <= HOPS else []
-    table = Table(box=None, pad_edge=False)
-    for name in ("weights", "layers"):
-        table.add_column(name, no_wrap=True)
-    for name in ("rank", "kept", "loss", *map(typeset, hops)):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = "rank", "kept", "loss", *map(typeset, hops)
+    table = columns(("weights", "layers"), numbers, wrap=False)
     for row in found.rows:
         losses = [row.loss, *(row.partial[hop] for hop in hops)]
         kept = f"{row.fraction:g}", f"{row.kept:.0%}"
@@ -58,10 +53,8 @@ def print_effects(effects: Sequence[Effect]) -> None:
 def _table(effects: Sequence[Effect], weights: str) -> Table:
     fractions = sorted({effect.cut.fraction for effect in effects})
     by = {(e.cut.layers, e.cut.fraction): e.means["log_odds"] for e in effects}
-    table = Table(box=None, pad_edge=False)
-    table.add_column(f"{weights}, layers", no_wrap=True)
-    for fraction in fractions:
-        table.add_column(f"rank {fraction:g}", justify="right", no_wrap=True)
+    ranks = [f"rank {fraction:g}" for fraction in fractions]
+    table = columns((f"{weights}, layers",), ranks, wrap=False)
     alone = sorted({effect.cut.layers[0] for effect in effects})
     for layers in dict.fromkeys(layers for some in spans(alone).values() for layers in some):
         means = [by[layers, fraction] for fraction in fractions]
@@ -69,10 +62,3 @@ def _table(effects: Sequence[Effect], weights: str) -> Table:
         told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
         table.add_row(layers_told(layers), *told)
     return table
-
-
-@contextmanager
-def truncating() -> Iterator[Callable[[int, int], None]]:
-    """Follows a truncation: how many cuts are evaluated, and the time left."""
-    with counting("cut") as watch:
-        yield watch

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from headway.arguments import continued_by
 from headway.verbs.local_models import compute_on, place_of, save_both
 
 if TYPE_CHECKING:
@@ -60,14 +59,10 @@ def heads(
     study = Study(model, formulation, depth, chains, n, tops, random, seed, form, ablation)
     place = place_of("heads", model, folder)
     require_free(study, place)
-    options = {"model": model, "formulation": formulation, "depth": depth, "chains": chains, "n": n}
-    options |= {"top": top, "random": random, "seed": seed, "form": form, "ablation": ablation}
-    options |= {"folder": folder, "device": device, "threads": threads}
-    with continued_by("heads", [], options):
-        if not is_done(study, place):
-            loaded = LocalModel(model, form, device, terminal.say)
-            with terminal.following_heads() as watch:
-                look(study, loaded, place, watch)
+    if not is_done(study, place):
+        loaded = LocalModel(model, form, device, terminal.say)
+        with terminal.counting() as watch:
+            look(study, loaded, place, watch)
     _show(study, place)
 
 

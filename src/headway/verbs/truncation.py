@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import Positional
 
-from headway.arguments import continued_by, opened
+from headway.arguments import opened
 from headway.errors import HeadwayError
 from headway.verbs.local_models import compute_on, place_of, save_both
 
@@ -82,10 +82,7 @@ def truncate(
 
     asked = Truncating(model, chosen, sets, fractions, tuple(completions(prompts or ("all",))))
     place = place_of("truncate", model, folder)
-    options = {"model": model, "layers": layers, "weights": weights, "rank": rank}
-    options |= {"reading": reading, "folder": folder, "device": device, "threads": threads}
-    with continued_by("truncate", ["--prompts", *prompts] if prompts else [], options):
-        _of_model(asked, place, reading or "token", device or "cpu", threads)
+    _of_model(asked, place, reading or "token", device or "cpu", threads)
 
 
 def _only(model: str | None, run: Path | None) -> str:
@@ -119,7 +116,7 @@ def _of_run(
 
     its = opened(run)
     count = 512 if sequences is None else sequences
-    with terminal.truncating() as watch:
+    with terminal.counting("cut") as watch:
         found = truncate_run(its, layers, weights, fractions, count, step, watch)
     terminal.print_truncated(found)
     terminal.say(f"written to {its.folder / FILE}")
@@ -173,7 +170,7 @@ def _of_model(
 
     lines = truncated(asked, place)
     if lines is None:
-        with terminal.truncating() as watch:
+        with terminal.counting("cut") as watch:
             lines = truncate(asked, load, place, watch)
     found = effects(asked.texts, lines, reading)
     terminal.print_effects(found)
