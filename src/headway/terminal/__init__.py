@@ -19,7 +19,7 @@ from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
 from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
-from headway.terminal.truncation import print_effects, print_truncated
+from headway.terminal.truncation import print_effects, print_losses
 from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "print_flow",
     "print_heads",
     "print_hops",
+    "print_losses",
     "print_row",
     "print_run",
     "print_runs",
@@ -50,7 +51,6 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_task",
-    "print_truncated",
     "print_verdicts",
     "require_file",
     "say",

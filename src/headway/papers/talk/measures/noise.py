@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.emergence import crossing
-from headway.language.truncation.low_rank import Cut, Truncation, matrices
 from headway.models import Transformer
 from headway.papers.claims import Measures
 from headway.papers.experiment import Runs
@@ -18,6 +17,8 @@ from headway.papers.talk.measures.bigrams import unseen
 from headway.tasks import IGNORE_INDEX, Batch, Bigrams
 from headway.training import Run
 from headway.training.losses import predictions
+from headway.truncation.cuts import Cut, truncate
+from headway.truncation.weights import matrices
 
 FRACTIONS = (1.0, 0.2, 0.1, 0.0)
 """Of the full rank, to which the weights of the last MLP are cut."""
@@ -75,12 +76,9 @@ def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float,
     """What the last weights say, with the last layer's W_in and W_out cut to low rank."""
     task, model = task_of(run.config, Bigrams), run.transformer()
     batch, layers = unseen(run), matrices(model)
-    truncation = Truncation(layers)
-    found = {}
-    for fraction in fractions:
-        with truncation.applied(Cut((len(layers) - 1,), "mlp", fraction)):
-            found[fraction] = said(model, task, batch)
-    return found
+    wanted = [Cut((len(layers) - 1,), "mlp", fraction) for fraction in fractions]
+    rows = truncate(layers, wanted, lambda _: said(model, task, batch))
+    return {row.cut.fraction: row.found for row in rows}
 
 
 @torch.no_grad()
