@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from headway.language.accuracy import wilson
+from headway.intervals import wilson
 from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Drawn, Experiment, Group, GroupRuns, Runs
 from headway.papers.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of

@@ -24,17 +24,12 @@ SIZES: dict[str, dict[str, Any]] = {
 
 def runs_of(scale: str) -> Configs:
     """Two hops, twenty seeds of one model and five each of others (`SIZES`)."""
-    match scale:
-        case "paper":
-            counts = {size: 20 if size == "usual" else 5 for size in SIZES}
-        case "small":
-            counts = {size: 20 if size == "usual" else 5 for size in SIZES}
-        case _:
-            return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
+    if scale == "smoke":
+        return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
     return {
-        f"{size},seed={seed}": changed(base(scale, 2, seed), SIZES[size])
-        for size, count in counts.items()
-        for seed in range(count)
+        f"{size},seed={seed}": changed(base(scale, 2, seed), changes)
+        for size, changes in SIZES.items()
+        for seed in range(20 if size == "usual" else 5)
     }
 
 

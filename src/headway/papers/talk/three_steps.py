@@ -10,10 +10,10 @@ before them. The third step should do the same one layer below, for the place be
 
 from headway.models import TransformerConfig
 from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Experiment, Group
-from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 from headway.papers.talk.induction import texts_of
 from headway.papers.talk.measures import bigrams as measures
+from headway.papers.talk.measures.probes import curves
 from headway.tasks import Bigrams
 from headway.training import RunConfig, TrainingConfig
 
@@ -61,13 +61,24 @@ def three_steps(scale: str) -> Configs:
     }
 
 
+def drawn(runs: GroupRuns) -> Drawn:
+    """The probes after every step."""
+    from headway.report.figures.curves_plot import Panel, draw_curves
+
+    if not runs["three-gradient-steps"]:
+        return {}
+    panel = Panel("Memory recall", "share recalled", curves(runs["three-gradient-steps"]), top=1.05)
+    title = "Memory-recall probes after each of three gradient steps"
+    return {"three-gradient-steps": (title, draw_curves([panel]))}
+
+
 EXPERIMENTS = (
     Experiment(
         "three-gradient-steps",
         "three steps of gradient descent, one a weight, towards an induction head",
         (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),),
         measures.three_steps,
-        drawings.three_steps,
+        drawn,
         claims_beside(__file__, "three-gradient-steps"),
         texts=lambda scale: texts_of(three_steps(scale)),
     ),
