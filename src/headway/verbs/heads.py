@@ -50,7 +50,7 @@ def heads(
         threads: that compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
-    from headway.language.heads.study import Study, is_done, look, require_free
+    from headway.language.heads.study import Study, is_done, look
     from headway.language.local import LocalModel
     from headway.words import values_of
 
@@ -58,7 +58,7 @@ def heads(
     tops = None if top is None else tuple(values_of("top", top, int))
     study = Study(model, formulation, depth, chains, n, tops, random, seed, form, ablation)
     place = place_of("heads", model, folder)
-    require_free(study, place)
+    study.ledger(place, "attention").require_same()
     if not is_done(study, place):
         loaded = LocalModel(model, form, device, terminal.say)
         with terminal.counting() as watch:

@@ -107,15 +107,6 @@ class Study:
         return sorted(set(self.top))
 
 
-def require_free(study: Study, folder: Path) -> None:
-    """Checks that a folder holds nothing yet, or the same study.
-
-    Raises:
-        HeadwayError: if it holds another.
-    """
-    study.ledger(folder, "attention").require_same()
-
-
 def is_done(study: Study, folder: Path) -> bool:
     """Whether a folder holds all that the study asks for, so that the model is not needed."""
     read, answered = (len(study.ledger(folder, part).lines()) for part in PARTS)

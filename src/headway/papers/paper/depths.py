@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps
+from headway.intervals import rank_correlation
 from headway.papers import depths as table
 from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
-from headway.papers.reading import minimum, rank_correlation, task_of
+from headway.papers.reading import minimum, task_of
 from headway.papers.scales import crossed, smoke
 from headway.tasks import Retrieval
 from headway.training import Run
