@@ -1,10 +1,9 @@
 """What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
 
-import statistics
 from dataclasses import replace
 
 from headway.changes import changed
-from headway.circuits.emergence import BIRTH, hop_steps
+from headway.circuits.emergence import hop_steps
 from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway.papers.scales import base
@@ -101,34 +100,6 @@ def _by_depth(run: Run) -> list[float]:
     draws = task.draw(run.config.training.eval_examples, generator)
     batches = [task.shallower(draws, depth) for depth in range(1, task.n_depths + 1)]
     return [evaluate(model, task, batch).mean().item() for batch in batches]
-
-
-def table(found: Measures) -> str:
-    """A line a way of asking for a chain: in how many seeds the answer was learnt, its loss at the
-    end, and the steps at which hops were learnt, averaged over the seeds in which they were.
-
-    Args:
-        found: what `measured` gives.
-    """
-    steps: dict[tuple[str, str], list[float]] = {}
-    for name, step in found["curriculum_steps"].items():
-        way, hop, _ = name.split(" ")
-        steps.setdefault((way, hop), []).append(step)
-    hops = sorted({hop for _, hop in steps})
-    lines = [
-        "| asked for | x_3 learnt | its loss at the end | "
-        + " | ".join(hops)
-        + " learnt at step |",
-        "|---|---|---|" + "---|" * len(hops),
-    ]
-    for way in WAYS:
-        losses = list(found[f"curriculum_{way}"].values())
-        learnt = sum(loss < BIRTH for loss in losses)
-        told = ", ".join(f"{loss:.3f}" for loss in losses)
-        means = [statistics.mean(steps[way, hop]) if (way, hop) in steps else None for hop in hops]
-        when = " | ".join("–" if mean is None else f"{mean:.0f}" for mean in means)
-        lines.append(f"| `{way}` | {learnt} of {len(losses)} | {told} | {when} |")
-    return "\n".join(lines) + "\n"
 
 
 def drawn(runs: GroupRuns) -> Drawn:
