@@ -245,7 +245,7 @@ def test_figures_have_the_block_and_the_changes_beside_the_base(labelled, monkey
     }
     found = labelled(labels)
     monkeypatch.setattr(algorithms, "measured", lambda runs: found)
-    drawn = algorithms.draw({"algorithms": {}})
+    drawn = algorithms.draw({})
     block, changes = drawn["algorithms"][1], drawn["algorithms-changes"][1]
 
     def rows(figure):

@@ -119,11 +119,11 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
 def test_runs_may_be_missing(runs):
     alone = {name: runs[name] for name in ("N=2,k=1,seed=0", "N=3,k=2,seed=0")}
     assert composition.measured(alone)["composition_growth"] == {}
-    assert composition.drawn({"khop-curriculum": alone}) == {}
+    assert composition.drawn(alone) == {}
 
 
 def test_figures_have_the_hardest_problem_and_every_kind(runs):
-    drawn = composition.drawn({"khop-curriculum": runs})
+    drawn = composition.drawn(runs)
     (_, curves), (_, waiting) = drawn["khop-curriculum"], drawn["khop-waiting"]
     titles = {axes.get_title(loc="left") for axes in curves.axes} - {""}
     assert titles == {"k = 2 alone", "mixture", "easy-to-hard"}

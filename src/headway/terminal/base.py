@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -13,6 +13,9 @@ from headway.errors import require
 from headway.output import Screen, plain
 from headway.reading import is_folder
 from headway.text import width
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def console() -> Console:
@@ -46,6 +49,14 @@ def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -
     for name in right:
         table.add_column(name, justify="right", no_wrap=not wrap)
     return table
+
+
+def draw(figure: "Figure", path: Path, title: str) -> None:
+    """Draws a figure into a file, .svg or .png, and says so."""
+    from headway.report.figures import save_figure
+
+    save_figure(figure, path, title)
+    print(f"drawn in {path}")
 
 
 def require_file(path: Path, endings: Sequence[str]) -> None:

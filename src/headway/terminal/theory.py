@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from headway import text
 from headway.circuits import Circuit, saved_discovery
 from headway.circuits.text import drawing
 from headway.errors import HeadwayError, require
 from headway.paths import Path
-from headway.terminal.base import columns, console
+from headway.terminal.base import columns, console, draw
 from headway.theory import (
     Flow,
     Holdings,
@@ -24,9 +23,6 @@ from headway.theory import (
     witness,
 )
 from headway.training import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TOLD = 64
 """The greatest depth whose positions are told of one by one, and the most hops simulated."""
@@ -64,7 +60,7 @@ def print_bounds(
     if figure is not None:
         from headway.report.figures.depth_plot import draw_depths
 
-        _save(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
+        draw(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
 
 
 def print_hops(hops: Sequence[int], causal: bool) -> None:
@@ -229,14 +225,7 @@ def _draw(
 ) -> None:
     from headway.report.figures.flow_drawing import draw_flow
 
-    _save(draw_flow(flow, causal, paths, stages, title), figure, title)
-
-
-def _save(drawn: "Figure", figure: FilePath, title: str) -> None:
-    from headway.report.figures import save_figure
-
-    save_figure(drawn, figure, title)
-    print(f"drawn in {figure}")
+    draw(draw_flow(flow, causal, paths, stages, title), figure, title)
 
 
 def print_broken(broken: Sequence[Path]) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from headway.intervals import wilson
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Drawn, Group, Runs, study
 from headway.papers.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
 from headway.papers.paper.ways import LABELS, Label, ways
 from headway.theory import closed_form
@@ -127,11 +127,11 @@ def shares(count: Mapping[Label, int]) -> dict[str, Share]:
     return found
 
 
-def draw(runs: GroupRuns) -> Drawn:
+def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
     from headway.report.figures.phases_plot import Phase, draw_phases
 
-    there = counts(measured(runs["algorithms"]))
+    there = counts(measured(runs))
     changed = {cell._replace(change="") for cell in there if cell.change}
     block: dict[str, list[Phase]] = {}
     changes: dict[str, list[Phase]] = {}
@@ -151,13 +151,6 @@ def draw(runs: GroupRuns) -> Drawn:
     return drawn
 
 
-EXPERIMENTS = (
-    Experiment(
-        "algorithms",
-        "jump over facts, or pass symbols on: which of the two is learnt, and what decides",
-        (Group("algorithms", "jumping or passing on", runs_of),),
-        lambda runs: measured(runs["algorithms"]),
-        draw,
-        claims_beside(__file__, "algorithms"),
-    ),
-)
+RUNS = Group("algorithms", "jumping or passing on", runs_of)
+TITLE = "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
+EXPERIMENTS = (study(__file__, "algorithms", TITLE, RUNS, measured, draw),)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.scales import base
 from headway.training import Run, evaluate
 from headway.training.curriculum import (
@@ -102,24 +102,17 @@ def _by_depth(run: Run) -> list[float]:
     return [evaluate(model, task, batch).mean().item() for batch in batches]
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
     from headway.report.figures import curricula_plot
 
     ways: dict[str, list[Run]] = {}
-    for name, run in runs["curricula"].items():
+    for name, run in runs.items():
         ways.setdefault(name.split(",")[0], []).append(run)
     title = "Partial losses against the step, by the way of asking"
     return {"curricula": (title, curricula_plot.draw_curricula(ways))}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "curricula",
-        "what makes a head emerge, and when: eleven ways to ask for three hops",
-        (Group("curricula", "ways to ask for three hops", runs_of),),
-        lambda runs: measured(runs["curricula"]),
-        drawn,
-        claims_beside(__file__, "curricula"),
-    ),
-)
+RUNS = Group("curricula", "ways to ask for three hops", runs_of)
+TITLE = "what makes a head emerge, and when: eleven ways to ask for three hops"
+EXPERIMENTS = (study(__file__, "curricula", TITLE, RUNS, measured, drawn),)

@@ -8,8 +8,8 @@ from typing import Literal
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps, learnt_in_order
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import accuracies, task_of
 from headway.tasks import Composition
 from headway.training import Run, RunConfig
@@ -157,19 +157,18 @@ def last_accuracy(run: Run) -> float:
     return accuracies(run, batch)[run.task.hops[-1]]
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """The largest k by way of asking, with the most symbols; steps until k hops are learnt."""
     from headway.report.figures.curricula_plot import draw_curricula
     from headway.report.figures.waiting_plot import Waiting, draw_waiting
 
-    group = list(runs["khop-curriculum"].values())
-    mixtures = [problem(run) for run in group if way_of(run) == "mixture"]
+    mixtures = [problem(run) for run in runs.values() if way_of(run) == "mixture"]
     if not mixtures:
         return {}
     hardest = max(mixtures)
     panels: dict[str, list[Run]] = {}
     kinds: dict[tuple[Way, int], list[Run]] = {}
-    for run in group:
+    for run in runs.values():
         way, (symbols, _) = way_of(run), problem(run)
         if problem(run) == hardest:
             title = f"k = {hardest[1]} alone" if way == "alone" else way
@@ -193,20 +192,7 @@ def drawn(runs: GroupRuns) -> Drawn:
     }
 
 
-EXPERIMENTS = (
-    Experiment(
-        "khop-curriculum",
-        "k-fold composition asked for alone, for all k at once, or one after the other",
-        (
-            Group(
-                "khop-curriculum",
-                "k-fold composition, by what is asked",
-                curricula,
-                seeded=("seed", "task.hidden"),
-            ),
-        ),
-        lambda runs: measured(runs["khop-curriculum"]),
-        drawn,
-        claims_beside(__file__, "khop-curriculum"),
-    ),
-)
+SEEDED = "seed", "task.hidden"
+RUNS = Group("khop-curriculum", "k-fold composition, by what is asked", curricula, seeded=SEEDED)
+TITLE = "k-fold composition asked for alone, for all k at once, or one after the other"
+EXPERIMENTS = (study(__file__, "khop-curriculum", TITLE, RUNS, measured, drawn),)

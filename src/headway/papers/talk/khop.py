@@ -12,8 +12,8 @@ from headway.changes import changed
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.patterns import attention_along
 from headway.models import attention_patterns
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import accuracies, task_of
 from headway.papers.scales import crossed
 from headway.tasks import IGNORE_INDEX, Batch, Hops
@@ -148,16 +148,16 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
     }
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """Accuracy by k and layers, with the layers that k takes; losses and attention of the deepest
     run of the first seed."""
     from headway.report.figures.khop_plot import draw_khop
 
     table: dict[tuple[int, int], list[float]] = {}
-    for run in runs["khop-depth"].values():
+    for run in runs.values():
         for k, accuracy in hop_accuracies(run).items():
             table.setdefault((k, run.config.transformer.n_layers), []).append(accuracy)
-    group = runs["khop-depth"].values()
+    group = runs.values()
     deepest = max(group, key=lambda run: (run.config.transformer.n_layers, -run.config.seed))
     least = {k: needed(k) for k, _ in table}
     attention = find_attention(deepest, max(least))
@@ -165,13 +165,6 @@ def drawn(runs: GroupRuns) -> Drawn:
     return {"khop-depth": ("Hops against layers", figure)}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "khop-depth",
-        "k hops against the layers that solve them",
-        (Group("khop-depth", "all k at once, by layers", by_layers),),
-        lambda runs: measured(runs["khop-depth"]),
-        drawn,
-        claims_beside(__file__, "khop-depth"),
-    ),
-)
+RUNS = Group("khop-depth", "all k at once, by layers", by_layers)
+TITLE = "k hops against the layers that solve them"
+EXPERIMENTS = (study(__file__, "khop-depth", TITLE, RUNS, measured, drawn),)

@@ -4,8 +4,7 @@ context tells by attention (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
 from dataclasses import replace
 
 from headway.models import TransformerConfig
-from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.talk.induction import bigrams, texts_of
 from headway.papers.talk.measures import noise as measures
 from headway.training import RunConfig, TrainingConfig
@@ -66,13 +65,13 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Fractions of the full rank that are drawn."""
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """What the last MLP and attention add for the noise, against the step; and what is said at
     clean outputs with the last MLP cut to low rank."""
     from headway.report.figures.curves_plot import Panel, draw_curves
 
-    found = [measures.histories(run) for run in runs["noisy-recall"].values()]
-    cut = [measures.by_fraction(run, RANKS) for run in runs["noisy-recall"].values()]
+    found = [measures.histories(run) for run in runs.values()]
+    cut = [measures.by_fraction(run, RANKS) for run in runs.values()]
     if not found:
         return {}
     parts = {
@@ -97,14 +96,11 @@ def drawn(runs: GroupRuns) -> Drawn:
     return {"noisy-recall": (title, draw_curves(panels))}
 
 
+RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
+TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
 EXPERIMENTS = (
-    Experiment(
-        "noisy-recall",
-        "noise after a trigger: what the last MLP keeps, and what is left without it",
-        (Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy),),
-        measures.noisy_recall,
-        drawn,
-        claims_beside(__file__, "noisy-recall"),
+    study(
+        *(__file__, "noisy-recall", TITLE, RUNS, measures.noisy_recall, drawn),
         texts=lambda scale: texts_of(noisy(scale)),
     ),
 )

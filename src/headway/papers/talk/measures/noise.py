@@ -1,7 +1,7 @@
 """What is measured where noise comes in the place of outputs: which part of a model says noise, and
 what is left when that part is cut (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -117,7 +117,7 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     return steps, [mlp for mlp, _ in found], [attention for _, attention in found]
 
 
-def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
+def noisy_recall(runs: Runs) -> Measures:
     """What cutting the last MLP does to clean outputs, and what the two parts learn when.
 
     The MLP has learnt the noise when its margin for the noise token is halfway from where it began
@@ -134,7 +134,7 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
         "noisy_attention_date": {},
         "noisy_mlp_first": {},
     }
-    for name, run in runs["noisy-recall"].items():
+    for name, run in runs.items():
         found = by_fraction(run)
         intact = found[1.0]
         measured["noisy_intact"][name] = intact.output
