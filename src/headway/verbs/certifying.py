@@ -84,8 +84,10 @@ def hypotheses(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway.circuits.hypotheses import hypotheses as tested
+    from headway.circuits.hypotheses import require_enough
     from headway.circuits.tested import FILE
 
+    require_enough(level, epsilon, quantile, sequences, random_circuits)
     run, which = _named("hypotheses", paths, changed_task, step, seed)
     how = {"level": level, "epsilon": epsilon, "quantile": quantile}
     found = tested(run, **how, sequences=sequences, random_circuits=random_circuits, **which)
