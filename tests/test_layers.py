@@ -25,6 +25,7 @@ ROOMS = [
     {"circuits", "bases"},
     {"changes"},
     {"sweeps", "language", "report", "arena"},
+    {"truncation"},
     {
         *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
         *("output",),

@@ -5,9 +5,8 @@ import functools
 import inspect
 import io
 import re
-import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import (
@@ -62,19 +61,6 @@ def flattened(option: str, words: tuple[tuple[str, ...], ...]) -> list[str]:
     if not all(words):
         raise HeadwayError(f"Missing value for argument '--{option}': FIELD=VALUES …")
     return [word for group in words for word in group]
-
-
-@contextlib.contextmanager
-def continued_by(verb: str, words: Sequence[str], options: Mapping[str, object]) -> Iterator[None]:
-    """Notes on an interrupt that the same command goes on where it was."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        given = {name: value for name, value in options.items() if value}
-        said = [part for name, value in given.items() for part in (f"--{name}", value)]
-        command = shlex.join(map(str, ["headway", verb, *words, *said]))
-        stop.add_note(f"continue with: {command}")
-        raise
 
 
 def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:

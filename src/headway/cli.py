@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import shlex
 import signal
 import sys
 from importlib import import_module
@@ -70,6 +71,9 @@ ROOMS = {
     "tasks": ("check",),
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
+
+KEEPING = ("arena", "ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
+"""Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: room for room, verbs in ROOMS.items() for verb in verbs}
 
@@ -146,6 +150,7 @@ def dispatch(args: list[str]) -> None:
     if not args or args[0] in ("-h", "--help", "help"):
         print(USAGE)
         return
+    command = shlex.join(["headway", *args])
     if args[0] == "--trust" and len(args) > 2:
         userfile.trust(args[1])
         args = args[2:]
@@ -163,4 +168,9 @@ def dispatch(args: list[str]) -> None:
     from headway.arguments import parse
 
     module = import_module(f"headway.verbs.{VERBS[verb]}")
-    parse(getattr(module, verb), f"headway {verb}", rest)
+    try:
+        parse(getattr(module, verb), f"headway {verb}", rest)
+    except KeyboardInterrupt as stop:
+        if verb in KEEPING:
+            stop.add_note(f"continue with: {command}")
+        raise

@@ -1,6 +1,7 @@
-"""Intervals of what was counted, and chances of counting as many."""
+"""Intervals of what was counted, chances of counting as many, and rank correlation."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -90,6 +91,19 @@ def chance_of_at_most(successes: int, count: int, share: float) -> float:
 def chance_of_at_least(successes: int, count: int, share: float) -> float:
     """The chance of so many successes or more among independent draws (see above)."""
     return chance_of_at_most(count - successes, count, 1 - share)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's, equal values sharing their rank; 0 if one side is constant."""
+    one, other = (_ranks(values) - (len(values) - 1) / 2 for values in (first, second))
+    square = float(one @ one * (other @ other))
+    return float(one @ other) / math.sqrt(square) if square else 0.0
+
+
+def _ranks(values: Sequence[float]) -> np.ndarray:
+    """From 0; those of equal values are the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count + 1) / 2)[place]
 
 
 class _Chances:

@@ -28,6 +28,11 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
     )
 
 
+def either(choices: Sequence[str]) -> str:
+    """Several things to choose from: `.csv, .json or .parquet`."""
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
 def aligned(rows: Sequence[Sequence[str]], sides: str, gap: int = 3) -> list[str]:
     """Rows of cells as lines of columns.
 

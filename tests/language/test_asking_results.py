@@ -5,11 +5,37 @@ from pathlib import Path
 
 import pytest
 
-from headway.language.accuracy import Cell, markdown
+from headway.language.accuracy import Cell
 from headway.language.formulations import FORMULATIONS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "results" / "language_models").glob("*.json"))
+
+
+def markdown(found):
+    """The table of cells, each as `Cell.to_json` gives it, in Markdown."""
+    kinds = ("argmax", "expectation", "sampled")
+    rows = [
+        "| formulation | D | n | argmax | expected | sampled | never answered | chance |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for cell in found:
+        shares = [told_share(cell[kind], cell["intervals"][kind]) for kind in kinds]
+        never = "–" if cell["unanswered"] is None else f"{cell['unanswered']:.0%}"
+        chance = f"{cell['chance']:.2f}"
+        if cell["nearer"] != cell["chance"]:
+            chance += f" ({cell['nearer']:.2f})"
+        start = [cell["formulation"], str(cell["depth"]), str(cell["count"])]
+        rows.append(f"| {' | '.join([*start, *shares, never, chance])} |")
+    return "\n".join(rows) + "\n"
+
+
+def told_share(share, interval):
+    return (
+        "–"
+        if share is None or interval is None
+        else "{:.2f} ({:.2f}–{:.2f})".format(share, *interval)
+    )
 
 
 @pytest.fixture(params=RESULTS, ids=lambda path: path.stem)

@@ -8,8 +8,8 @@ from tiny_texts import TEXTS, write
 from headway import cli
 from headway.errors import HeadwayError
 from headway.language.local import LocalModel
-from headway.language.truncation.completing import Completer
-from headway.language.truncation.completions import MADE, Completion, completions, read_completions
+from headway.truncation.odds import Completer
+from headway.truncation.texts import MADE, Completion, completions, read_completions
 
 
 @pytest.fixture(scope="module")

@@ -161,7 +161,7 @@ def test_a_study_that_stops_goes_on_where_it_was(study, model, done, tmp_path, a
     told = []
     look(study, model, tmp_path, lambda *words: told.append(words))
     assert len(told) == 16 + 8 - after
-    assert told[-1] == ("knocked out on", 8, 8)
+    assert told[-1] == (8, 8, "knocked out on")
     assert is_done(study, tmp_path)
     assert without_times(tmp_path) == without_times(done)
 

@@ -7,21 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.language.truncation.low_rank import (
-    INTACT,
-    Cut,
-    LowRank,
-    Truncation,
-    cuts,
-    matrices,
-    rank_of,
-    require_fractions,
-    require_names,
-    require_there,
-    spans,
-    truncate,
-)
 from headway.models import Transformer, TransformerConfig
+from headway.truncation.cuts import INTACT, Cut, Cuts, Table, Truncation, spans, truncate
+from headway.truncation.low_rank import LowRank, rank_of
+from headway.truncation.weights import matrices
 
 
 def random_matrix(rows, columns, seed=0):
@@ -155,9 +144,9 @@ def test_every_weight_is_decomposed_once(monkeypatch):
 
     monkeypatch.setattr(torch.linalg, "svd", counted)
     model = small()
-    wanted = cuts([0, 1, 2], ["mlp", "down"], [0.0, 0.1, 0.2, 0.5, 1.0])
+    wanted = Cuts(None, ("mlp", "down"), (0.0, 0.1, 0.2, 0.5, 1.0)).of(matrices(model), range(3))
     found = list(truncate(matrices(model), wanted, lambda _: None))
-    assert [cut for cut, _, _ in found] == wanted
+    assert [row.cut for row in found] == wanted
     assert len(count) == 3 * 2
 
 
@@ -166,17 +155,15 @@ def test_what_is_evaluated_is_the_truncated_model():
     inputs = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         intact = model(inputs)
-        by = {c: out for c, _, out in told(model, inputs, cuts([0, 2], ["mlp"], [0.0, 0.4, 1.0]))}
-        assert torch.equal(by[INTACT], intact)
+        wanted = Cuts((0, 2), ("mlp",), (0.0, 0.4, 1.0)).of(matrices(model), ())
+        table = Table(list(truncate(matrices(model), wanted, lambda _: model(inputs))))
+        assert torch.equal(table.intact.found, intact)
+        assert table.at((2,), "mlp", 1.0) is table.intact
         plain = small()
         for layer in (0, 2):
             plain.layers[layer].mlp.down.weight.zero_()
-        assert torch.allclose(by[Cut((0, 2), "mlp", 0.0)], plain(inputs), atol=1e-6)
-        assert not torch.allclose(by[Cut((2,), "mlp", 0.4)], intact, atol=1e-3)
-
-
-def told(model, inputs, wanted):
-    return truncate(matrices(model), wanted, lambda _: model(inputs))
+        assert torch.allclose(table.at((0, 2), "mlp", 0.0).found, plain(inputs), atol=1e-6)
+        assert not torch.allclose(table.at((2,), "mlp", 0.4).found, intact, atol=1e-3)
 
 
 def test_where_the_small_values_are_noise_cutting_them_helps():
@@ -194,8 +181,8 @@ def test_where_the_small_values_are_noise_cutting_them_helps():
     def error(_):
         return (inputs @ (weight - signal).T).square().mean().item()
 
-    wanted = cuts([0], ["down"], [rank / 8 for rank in range(9)])
-    errors = [found for _, _, found in truncate(layers, wanted, error)]
+    wanted = Cuts((0,), ("down",), tuple(rank / 8 for rank in range(9))).of(layers, ())
+    errors = [row.found for row in truncate(layers, wanted, error)]
     intact, by_rank = errors[0], errors[1:]
     assert min(range(8), key=by_rank.__getitem__) == 3
     assert by_rank[3] < 1e-9 < 0.1 < intact
@@ -206,7 +193,7 @@ def test_where_the_small_values_are_noise_cutting_them_helps():
 def test_layers_are_truncated_alone_and_upwards():
     assert spans([5, 3]) == {"alone": [(3,), (5,)], "upwards": [(3, 5), (5,)]}
     assert spans([4]) == {"alone": [(4,)]}
-    assert cuts([3, 5], ["mlp"], [0.0, 1.0]) == [
+    assert Cuts((3, 5), ("mlp",), (0.0, 1.0)).listed(()) == [
         INTACT,
         *(Cut(layers, "mlp", 0.0) for layers in ((3,), (5,), (3, 5))),
     ]
@@ -215,14 +202,14 @@ def test_layers_are_truncated_alone_and_upwards():
 @pytest.mark.parametrize("fraction", [-0.1, 1.5, float("nan")])
 def test_a_rank_outside_is_refused(fraction):
     with pytest.raises(HeadwayError, match=r"^rank = .* must be a fraction of the full rank"):
-        require_fractions([0.5, fraction])
+        Cuts(None, ("mlp",), (0.5, fraction))
 
 
 def test_names_and_layers_that_are_not_there_are_refused():
     places = matrices(small(d_mlp=0))
     with pytest.raises(HeadwayError, match=r"^weights = 'mlp\+bias' is not allowed: it must be"):
-        require_names(["query", "mlp+bias"])
+        Cuts(None, ("query", "mlp+bias"), (0.5,))
     with pytest.raises(HeadwayError, match=r"^layers = 3 is not allowed.* from 0 to 2$"):
-        require_there(places, [0, 3], ["query"])
+        Cuts((0, 3), ("query",), (0.5,)).of(places, ())
     with pytest.raises(HeadwayError, match=r"^weights = 'mlp' .* \(query, key, value, output\)"):
-        require_there(places, [0], ["query", "mlp"])
+        Cuts((0,), ("query", "mlp"), (0.5,)).of(places, ())

@@ -15,13 +15,13 @@ from transformers import (
 
 from headway.errors import HeadwayError
 from headway.language.local import LocalModel
-from headway.language.truncation.completing import Completer, Odds
-from headway.language.truncation.completions import Completion
-from headway.language.truncation.effects import effects
-from headway.language.truncation.low_rank import INTACT, Cut, Truncation
-from headway.language.truncation.matrices import layers_of, matrices
-from headway.language.truncation.replay import Replay
-from headway.language.truncation.truncating import Line, Truncating, truncate, truncated
+from headway.truncation.cuts import INTACT, Cut, Cuts, Row, Truncation
+from headway.truncation.effects import effects
+from headway.truncation.models import Truncating, truncate_model
+from headway.truncation.odds import Completer, Odds
+from headway.truncation.replay import Replay
+from headway.truncation.texts import Completion
+from headway.truncation.weights import layers_of, named_matrices
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +49,11 @@ def tiny_llama():
 
 
 def test_matrices_are_found_by_the_fields_names(model):
-    assert [list(layer) for layer in matrices(layers_of(model.model))] == [
+    assert [list(layer) for layer in named_matrices(layers_of(model.model))] == [
         ["query", "key", "value", "output", "up", "down"]
     ] * 2
     llama = tiny_llama()
-    found = matrices(layers_of(llama))
+    found = named_matrices(layers_of(llama))
     assert [list(layer) for layer in found] == [
         ["query", "key", "value", "output", "gate", "up", "down"]
     ] * 3
@@ -66,7 +66,7 @@ def test_matrices_are_found_by_the_fields_names(model):
             num_attention_heads=2,
         )
     )  # fmt: skip
-    assert list(matrices(layers_of(neox))[0]) == ["output", "up", "down"]
+    assert list(named_matrices(layers_of(neox))[0]) == ["output", "up", "down"]
     neox.config.num_hidden_layers = 5
     with pytest.raises(HeadwayError, match=r"^model = 'GPTNeoXForCausalLM' is not allowed"):
         layers_of(neox)
@@ -76,7 +76,7 @@ def test_packed_columns_of_gpt2_are_what_they_are_called(model):
     layers = layers_of(model.model)
     weight, bias = layers[0].attn.c_attn.weight, layers[0].attn.c_attn.bias
     x = torch.randn(5, 32, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad(), Truncation(matrices(layers)).applied(Cut((0,), "value", 0.0)):
+    with torch.no_grad(), Truncation(named_matrices(layers)).applied(Cut((0,), "value", 0.0)):
         query, key, value = layers[0].attn.c_attn(x).split(32, dim=-1)
         assert torch.allclose(query, x @ weight[:, :32] + bias[:32], atol=1e-5)
         assert torch.allclose(key, x @ weight[:, 32:64] + bias[32:64], atol=1e-5)
@@ -97,7 +97,7 @@ def test_layers_below_are_replayed_to_the_bit(model, kind):
     local = model if kind == "gpt2" else Wrapped(tiny_llama(), model.tokenizer)
     layers = layers_of(local.model)
     last = len(layers) - 1
-    truncation = Truncation(matrices(layers))
+    truncation = Truncation(named_matrices(layers))
     wanted = [
         Cut((last,), "mlp", 0.0),
         Cut((0, last), "up", 0.3),
@@ -130,12 +130,12 @@ def test_a_replayed_layer_is_not_computed(model):
 
 
 def asked(folder, **more):
-    given = {"layers": None, "weights": ("mlp",), "fractions": (0.0, 0.5, 1.0), "texts": TEXTS}
-    return Truncating(str(folder), **{**given, **more})
+    given = {"layers": None, "weights": ("mlp",), "fractions": (0.0, 0.5, 1.0)}
+    return Truncating(str(folder), Cuts(**{**given, **more}), TEXTS)
 
 
 def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
-    whole = truncate(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "whole")
+    whole = truncate_model(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "whole")
     assert whole[0].cut == INTACT
     assert len(whole) == 1 + 3 * 2
 
@@ -144,41 +144,41 @@ def test_a_truncation_that_stops_goes_on_where_it_was(model, folder, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        truncate(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "parts", stop)
+        truncate_model(asked(folder, layers=(0, 1)), lambda: model, tmp_path / "parts", stop)
     path = tmp_path / "parts" / "truncation.jsonl"
     kept = path.read_text()
     assert kept.count("\n") == 3
     with path.open("a") as file:
         file.write('{"layers": [1], "wei')  # as a kill leaves it
-    assert truncated(asked(folder, layers=(0, 1)), tmp_path / "parts") is None
+    assert asked(folder, layers=(0, 1)).kept(tmp_path / "parts") is None
     done = []
-    rest = truncate(
+    rest = truncate_model(
         asked(folder, layers=(0, 1)), lambda: model, tmp_path / "parts",
         lambda *counts: done.append(counts),
     )  # fmt: skip
     assert done == [(4, 7), (5, 7), (6, 7), (7, 7)]
     assert path.read_text().startswith(kept)
     assert rest == whole
-    assert truncated(asked(folder, layers=(0, 1)), tmp_path / "parts") == whole
+    assert asked(folder, layers=(0, 1)).kept(tmp_path / "parts") == whole
 
 
 def test_a_folder_holds_one_truncation(model, folder, tmp_path):
-    truncate(asked(folder), lambda: model, tmp_path)
+    truncate_model(asked(folder), lambda: model, tmp_path)
     with pytest.raises(HeadwayError, match=r"^fractions is not what .*truncation\.json says"):
-        truncate(asked(folder, fractions=(0.5,)), lambda: model, tmp_path)
+        truncate_model(asked(folder, fractions=(0.5,)), lambda: model, tmp_path)
     with pytest.raises(HeadwayError, match=r"^model = 'other' is not allowed: it must be"):
-        truncated(Truncating("other", None, ("mlp",), (0.0, 0.5, 1.0), TEXTS), tmp_path)
+        asked("other").kept(tmp_path)
     (tmp_path / "truncation.jsonl").write_text('{"layers": []}\n')
     with pytest.raises(HeadwayError, match=r"truncation\.jsonl is corrupted"):
-        truncated(asked(folder), tmp_path)
+        asked(folder).kept(tmp_path)
 
 
 def test_one_process_truncates_into_a_folder(model, folder, tmp_path):
     what = asked(folder)
     with what.ledger(tmp_path).writing("cpu"), pytest.raises(HeadwayError, match="another process"):
-        truncate(what, lambda: model, tmp_path)
-    assert truncated(what, tmp_path) is None
-    assert truncate(what, lambda: model, tmp_path) == truncated(what, tmp_path)
+        truncate_model(what, lambda: model, tmp_path)
+    assert what.kept(tmp_path) is None
+    assert truncate_model(what, lambda: model, tmp_path) == what.kept(tmp_path)
 
 
 def test_effects_are_means_with_paired_intervals():
@@ -187,8 +187,8 @@ def test_effects_are_means_with_paired_intervals():
     before = [Odds(math.log(0.105 + i / 100), math.log(0.3), -0.1, -9.0, -9.0) for i in range(25)]
     after = [Odds(one.answer + 0.7, one.generic, -0.1, -3.0, -9.0) for one in before]
     cut = Cut((1,), "mlp", 0.0)
-    lines = [Line(INTACT, 1.0, 2, tuple(before)), Line(cut, 0.0, 2, tuple(after))]
-    intact, cut_off = effects(texts, lines)
+    lines = [Row(INTACT, 1.0, tuple(before)), Row(cut, 0.0, tuple(after))]
+    intact, cut_off = effects(texts, lines)["k"].rows
     mean = cut_off.means["log_odds"]
     assert mean.change == pytest.approx(0.7)
     assert mean.change_low == pytest.approx(0.7)
@@ -198,7 +198,7 @@ def test_effects_are_means_with_paired_intervals():
     assert intact.means["log_odds"].change == intact.means["log_odds"].change_high == 0
     assert intact.means["prefers"].value == 5 / 25
     assert cut_off.means["prefers"].value == 20 / 25
-    (_, whole) = effects(texts, lines, "whole")
+    (_, whole) = effects(texts, lines, "whole")["k"].rows
     assert whole.means["log_odds"].value == pytest.approx(6.0)
 
 
@@ -207,8 +207,8 @@ def test_the_interval_of_a_mean_is_the_bootstraps():
     generator = torch.Generator().manual_seed(0)
     draws = torch.randn(400, generator=generator).tolist()
     texts = [Completion("k", str(i), "a", "b") for i in range(400)]
-    lines = [Line(INTACT, 1.0, 2, tuple(Odds(x - 9, -9.0, 0.0, 0.0, 0.0) for x in draws))]
-    mean = effects(texts, lines)[0].means["log_odds"]
+    lines = [Row(INTACT, 1.0, tuple(Odds(x - 9, -9.0, 0.0, 0.0, 0.0) for x in draws))]
+    mean = effects(texts, lines)["k"].intact.means["log_odds"]
     half = 1.96 * torch.tensor(draws).std().item() / 20
     assert mean.high - mean.value == pytest.approx(half, rel=0.1)
     assert mean.value - mean.low == pytest.approx(half, rel=0.1)

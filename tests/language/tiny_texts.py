@@ -1,6 +1,6 @@
 """Texts that the tiny model can go on with, and files of texts."""
 
-from headway.language.truncation.completions import Completion
+from headway.truncation.texts import Completion
 
 TEXTS = (
     Completion("one", "Madrid is located in", "Spain", "the"),

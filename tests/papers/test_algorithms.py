@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from doc_tables import begins_by_passing, cells_and_labels
 
 from headway.changes import changed
 from headway.models import Transformer, attention_patterns, compiled
@@ -190,7 +191,7 @@ def test_labels_are_counted_and_shares_are_of_what_is_learnt(labelled):
     }
     assert shares["jumps"][1:] == pytest.approx((0.2077, 0.9385), abs=1e-3)  # Wilson, 2 of 3
     assert list(algorithms.shares({**dict.fromkeys(LABELS, 0), "neither": 3})) == ["learnt"]
-    assert algorithms.table(found).splitlines()[2] == (
+    assert cells_and_labels(found).splitlines()[2] == (
         "| D = 3, full depth | 4 | 3 of 4 | 2 (0.21 to 0.94) | 0 (0.00 to 0.56) | 1 | 0 | 3 × 3 |"
     )
     assert set(found["algorithm_jumps_cost"]) == {f"{name} x_2" for name in names}
@@ -204,7 +205,7 @@ def test_what_begins_by_passing_on_depends_on_passes_alone_for_its_second_hop():
         "algorithm_jumps_cost": {f"{n} x_2": j for n, (j, _) in zip(names, costs, strict=True)},
         "algorithm_passes_cost": {f"{n} x_2": p for n, (_, p) in zip(names, costs, strict=True)},
     }
-    assert algorithms.begins_by_passing(found) == names[:1]
+    assert begins_by_passing(found) == names[:1]
 
 
 def test_claims_are_of_the_cells_that_they_speak_of(labelled):
@@ -244,7 +245,7 @@ def test_figures_have_the_block_and_the_changes_beside_the_base(labelled, monkey
     }
     found = labelled(labels)
     monkeypatch.setattr(algorithms, "measured", lambda runs: found)
-    drawn = algorithms.draw({"algorithms": {}})
+    drawn = algorithms.draw({})
     block, changes = drawn["algorithms"][1], drawn["algorithms-changes"][1]
 
     def rows(figure):
@@ -270,4 +271,4 @@ def test_the_table_in_the_docs_is_that_of_the_results():
     result = result_files.read("algorithms", "small", root / "results")
     page = (root / "docs" / "algorithms.md").read_text(encoding="utf-8")
     told = page.partition("<!-- cells -->\n")[2].partition("<!-- end -->")[0]
-    assert told == ("" if result is None else algorithms.table(result.measures))
+    assert told == ("" if result is None else cells_and_labels(result.measures))

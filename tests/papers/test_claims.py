@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from doc_tables import ways_of_asking
 from known import CLAIMS, EXPERIMENTS, GROUPS
 
 from headway.errors import HeadwayError
@@ -9,7 +10,6 @@ from headway.papers.claims import FRESH, Claim, Rule, Verdict, claims_beside, re
 from headway.papers.groups import plan
 from headway.papers.paper import FIGURES
 from headway.papers.paper.curricula import WAYS
-from headway.papers.paper.curricula import table as ways_of_asking
 from headway.papers.reproduce import judged
 from headway.papers.table import SIDE_BY_SIDE, markdown
 from headway.papers.talk import MECHANISMS

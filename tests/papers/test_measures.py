@@ -3,7 +3,7 @@
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.papers import reading
+from headway.intervals import rank_correlation
 from headway.papers.paper import information_flow, transformer_d, transformers_abc
 from headway.paths import Path
 
@@ -84,8 +84,8 @@ def test_a_leap_leads_from_one_pair_to_another(relation, leaps):
 
 
 def test_ranks_correlate():
-    assert reading.rank_correlation([1, 2, 3], [0.9, 0.5, 0.1]) == pytest.approx(-1)
-    assert reading.rank_correlation([1, 2, 3], [0.1, 0.9, 0.5]) == pytest.approx(0.5)
+    assert rank_correlation([1, 2, 3], [0.9, 0.5, 0.1]) == pytest.approx(-1)
+    assert rank_correlation([1, 2, 3], [0.1, 0.9, 0.5]) == pytest.approx(0.5)
 
 
 def test_theory_is_measured_exactly():

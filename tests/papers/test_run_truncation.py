@@ -8,10 +8,11 @@ import torch
 
 from headway import cli
 from headway.errors import HeadwayError
-from headway.papers.truncation import truncate_run
 from headway.training import Run, train
 from headway.training.data import held_out
 from headway.training.losses import evaluate
+from headway.truncation.cuts import Cuts
+from headway.truncation.runs import loss, truncate_run
 
 
 @pytest.fixture(scope="module")
@@ -26,39 +27,41 @@ def run(trained, tmp_path):
 
 def test_the_losses_are_those_of_the_truncated_model(run):
     counts = []
-    found = truncate_run(
-        run, None, ["mlp", "query"], [0.0, 0.25, 1.0], 64, watch=lambda *count: counts.append(count)
-    )
+    cuts = Cuts(None, ("mlp", "query"), (0.0, 0.25, 1.0))
+    found = truncate_run(run, cuts, 64, watch=lambda *count: counts.append(count))
     assert counts == [(i, 13) for i in range(1, 14)]
-    assert found.step == run.checkpoint_steps()[-1]
+    kept = json.loads((run.folder / "truncation.json").read_text())
+    assert kept["step"] == run.checkpoint_steps()[-1]
+    assert [row["partial"] for row in kept["rows"]] == [row.found for row in found.rows]
     batch = held_out(run.task, 64, run.config.seed, "cpu", "truncation")
 
     def losses(model):
         return dict(zip(run.task.hops, evaluate(model, run.task, batch).tolist(), strict=True))
 
-    assert found.intact.partial == losses(run.model())
+    assert found.intact.found == losses(run.model())
     assert found.at((0,), "mlp", 1.0) is found.intact
     without = run.model()
     without.layers[1].mlp.down.weight.zero_()
     row = found.at((1,), "mlp", 0.0)
-    assert row.partial == pytest.approx(losses(without), rel=1e-4)
+    assert row.found == pytest.approx(losses(without), rel=1e-4)
     assert row.kept == 0
-    assert row.loss == pytest.approx(sum(row.partial.values()) / 2, rel=1e-5)
+    assert loss(row) == pytest.approx(sum(row.found.values()) / 2, rel=1e-5)
     cut = run.model()
     weight = cut.layers[0].attn.qkv.weight[:16]
     left, values, right = torch.linalg.svd(weight.double(), full_matrices=False)
     weight.copy_((left[:, :4] * values[:4]) @ right[:4])
     row = found.at((0,), "query", 0.25)
-    assert row.partial == pytest.approx(losses(cut), rel=1e-4)
+    assert row.found == pytest.approx(losses(cut), rel=1e-4)
     assert row.kept == pytest.approx((values[:4] ** 2).sum().item() / (values**2).sum().item())
 
 
 def test_another_checkpoint_can_be_truncated(run):
     first = run.checkpoint_steps()[0]
-    found = truncate_run(run, [1], ["output"], [0.0], 16, step=first)
-    assert found.step == first
-    assert [row.layers for row in found.rows] == [(), (1,)]
-    assert found.intact.loss != truncate_run(run, [1], ["output"], [0.0], 16).intact.loss
+    cuts = Cuts((1,), ("output",), (0.0,))
+    found = truncate_run(run, cuts, 16, step=first)
+    assert json.loads((run.folder / "truncation.json").read_text())["step"] == first
+    assert [row.cut.layers for row in found.rows] == [(), (1,)]
+    assert loss(found.intact) != loss(truncate_run(run, cuts, 16).intact)
 
 
 def test_the_verb_leaves_numbers_and_a_figure_in_the_folder(run, capsys):
@@ -105,8 +108,8 @@ def test_a_damaged_run_is_one_line(run):
     path = run.checkpoint_path(run.checkpoint_steps()[-1])
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(HeadwayError, match="is truncated or corrupted"):
-        truncate_run(run, None, ["mlp"], [0.0])
+        truncate_run(run, Cuts(None, ("mlp",), (0.0,)))
     path.unlink()
     shutil.rmtree(run.folder / "checkpoints")
     with pytest.raises(HeadwayError, match="the run has no checkpoints yet"):
-        truncate_run(run, None, ["mlp"], [0.0])
+        truncate_run(run, Cuts(None, ("mlp",), (0.0,)))

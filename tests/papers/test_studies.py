@@ -7,7 +7,7 @@ import torch
 from known import GROUPS
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.papers import reading
+from headway.intervals import rank_correlation
 from headway.papers.paper import circuits, curricula, depths, first_steps, lengths
 from headway.papers.paper.curricula import WAYS
 from headway.training import Run
@@ -167,5 +167,5 @@ def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
 
 
 def test_equal_numbers_share_their_rank():
-    assert reading.rank_correlation([1, 2, 3], [5, 5, 9]) == pytest.approx(math.sqrt(3) / 2)
-    assert reading.rank_correlation([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)
+    assert rank_correlation([1, 2, 3], [5, 5, 9]) == pytest.approx(math.sqrt(3) / 2)
+    assert rank_correlation([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)

@@ -96,7 +96,7 @@ def test_the_interval_of_a_gain_is_that_of_its_sequences():
 
 
 def test_noise_is_measured_of_every_run(noisy):
-    measured = measures.noisy_recall({"noisy-recall": {"seed=0": noisy}})
+    measured = measures.noisy_recall({"seed=0": noisy})
     fractions = measures.by_fraction(noisy)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
@@ -121,7 +121,7 @@ def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
     noisy, monkeypatch, mlp, attention, expected
 ):
     monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
-    measured = measures.noisy_recall({"noisy-recall": {"seed=0": noisy}})
+    measured = measures.noisy_recall({"seed=0": noisy})
     assert measured["noisy_mlp_first"] == {"seed=0": expected}
 
 
@@ -137,7 +137,7 @@ def test_gains_and_what_is_said_of_the_noise_are_against_the_intact_model(noisy,
         }
 
     monkeypatch.setattr(measures, "by_fraction", by_fraction)
-    measured = measures.noisy_recall({"noisy-recall": {"seed=0": noisy}})
+    measured = measures.noisy_recall({"seed=0": noisy})
     assert measured["noisy_says_noise"] == {"seed=0": pytest.approx(0.4)}
     assert measured["noisy_gain_0"] == {"seed=0": pytest.approx(0.4)}
     assert measured["noisy_gain_0.1"] == {"seed=0": pytest.approx(-0.1)}
@@ -229,5 +229,5 @@ def test_three_steps_change_one_weight_each(tmp_path):
             attention = models[other].layers[layer].attn
             value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
             assert bool(value.any()) == (other >= step)
-    measured = bigrams.three_steps({"three-gradient-steps": {"seed=0": run}})
+    measured = bigrams.three_steps({"seed=0": run})
     assert all(0 <= values["seed=0"] <= 1 for values in measured.values())

@@ -5,8 +5,6 @@ import torch
 
 from headway.changes import changed
 from headway.papers.talk import composition
-from headway.papers.talk import composition_drawings as drawings
-from headway.papers.talk.measures import composition as measures
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.curriculum import Implicit, Scheduled
@@ -56,30 +54,30 @@ def test_from_easy_to_hard_all_are_asked_in_the_second_half():
 
 def test_accuracy_is_of_the_most_hops(runs):
     run = runs["N=3,mixture,seed=0"]
-    batch = held_out(run.task, measures.SEQUENCES, 0, run.device, "accuracy")
+    batch = held_out(run.task, composition.SEQUENCES, 0, run.device, "accuracy")
     said = run.model()(batch.inputs)[..., -run.config.task.n_symbols :].argmax(-1)
     right = (said == batch.targets[:, :, -1]).float().mean().item()
-    assert measures.last_accuracy(run) == pytest.approx(right)
+    assert composition.last_accuracy(run) == pytest.approx(right)
 
 
 def test_accuracies_are_those_of_the_hardest_problem_by_way(runs):
-    found = measures.curricula(runs)
+    found = composition.measured(runs)
     for way, measure in (("k=2", "hard_only"), ("mixture",) * 2, ("easy-to-hard", "easy_to_hard")):
         name = f"N=3,{way},seed=0"
-        expected = {name: measures.last_accuracy(runs[name])}
+        expected = {name: composition.last_accuracy(runs[name])}
         assert found[f"composition_{measure}"] == expected
 
 
 def test_the_hardest_problem_is_that_of_the_mixtures(runs):
     rest = {name: run for name, run in runs.items() if name != "N=3,mixture,seed=0"}
-    found = measures.curricula(rest)
+    found = composition.measured(rest)
     assert set(found["composition_hard_only"]) == {"N=2,k=2,seed=0"}
     assert found["composition_easy_to_hard"] == {}
 
 
 def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypatch):
-    monkeypatch.setattr(measures, "hop_steps", lambda metrics, names: dict.fromkeys(names))
-    found = measures.curricula(runs)
+    monkeypatch.setattr(composition, "hop_steps", lambda metrics, names: dict.fromkeys(names))
+    found = composition.measured(runs)
     assert found["composition_steps"] == {}
     assert found["composition_in_order"] == dict.fromkeys(
         ["N=2,mixture,seed=0", "N=3,mixture,seed=0"], 0.0
@@ -87,9 +85,9 @@ def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypat
     assert found["composition_growth"] == {"N=2,seed=0": 1.0, "N=3,seed=0": 1.0}
     dated = {"hop 1": 0.5, "hop 2": None}
     monkeypatch.setattr(
-        measures, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
+        composition, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
     )
-    found = measures.curricula(runs)
+    found = composition.measured(runs)
     assert found["composition_growth"]["N=3,seed=0"] == 4 / 0.5
     assert found["composition_times_linear"]["N=3,seed=0"] == 4 / (2 * 0.5)
 
@@ -100,8 +98,8 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
     def dated(metrics, names):
         return dict(zip(names, steps[tuple(names)], strict=True))
 
-    monkeypatch.setattr(measures, "hop_steps", dated)
-    found = measures.curricula(runs)
+    monkeypatch.setattr(composition, "hop_steps", dated)
+    found = composition.measured(runs)
     three = {name: value for name, value in found["composition_steps"].items() if "N=3" in name}
     assert three == {
         "k=1,alone,N=3,seed=0": 10.0,
@@ -115,17 +113,17 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
     assert found["composition_growth"]["N=3,seed=0"] == pytest.approx(4.0)
     assert found["composition_times_linear"]["N=3,seed=0"] == pytest.approx(1.5)
     steps["hop 1", "hop 2"] = [20.0, 10.0]
-    assert set(measures.curricula(runs)["composition_in_order"].values()) == {0.0}
+    assert set(composition.measured(runs)["composition_in_order"].values()) == {0.0}
 
 
 def test_runs_may_be_missing(runs):
     alone = {name: runs[name] for name in ("N=2,k=1,seed=0", "N=3,k=2,seed=0")}
-    assert measures.curricula(alone)["composition_growth"] == {}
-    assert drawings.curricula({"khop-curriculum": alone}) == {}
+    assert composition.measured(alone)["composition_growth"] == {}
+    assert composition.drawn(alone) == {}
 
 
 def test_figures_have_the_hardest_problem_and_every_kind(runs):
-    drawn = drawings.curricula({"khop-curriculum": runs})
+    drawn = composition.drawn(runs)
     (_, curves), (_, waiting) = drawn["khop-curriculum"], drawn["khop-waiting"]
     titles = {axes.get_title(loc="left") for axes in curves.axes} - {""}
     assert titles == {"k = 2 alone", "mixture", "easy-to-hard"}

@@ -6,7 +6,6 @@ import torch
 from headway.changes import changed
 from headway.models import attention_patterns
 from headway.papers.talk import khop
-from headway.papers.talk.measures import khop as measures
 from headway.tasks import NO_KEY
 from headway.theory import hop_flow, retrieval_flow
 from headway.training import train
@@ -24,13 +23,13 @@ def runs(tmp_path_factory):
 
 def test_the_layers_of_k_hops_are_those_of_the_retrieval_problem():
     for k in range(1, 17):
-        assert measures.needed(k) == hop_flow(k, gap=2).minimum_layers(True)
-        assert measures.needed(k) == retrieval_flow(k).minimum_layers(True)
+        assert khop.needed(k) == hop_flow(k, gap=2).minimum_layers(True)
+        assert khop.needed(k) == retrieval_flow(k).minimum_layers(True)
 
 
 def test_accuracies_are_over_places_with_an_answer(runs):
     run = runs["layers=3,seed=0"]
-    batch = held_out(run.task, measures.SEQUENCES, run.config.seed, run.device, "accuracy")
+    batch = held_out(run.task, khop.SEQUENCES, run.config.seed, run.device, "accuracy")
     said = run.model()(batch.inputs).argmax(-1)
     counts = {1: [0, 0], 2: [0, 0]}
     for row, (first, *_) in enumerate(batch.inputs.tolist()):
@@ -40,11 +39,11 @@ def test_accuracies_are_over_places_with_an_answer(runs):
         counts[k][0] += int((said[row] == targets)[there].sum())
         counts[k][1] += int(there.sum())
     expected = {k: right / all_ for k, (right, all_) in counts.items()}
-    assert measures.hop_accuracies(run) == pytest.approx(expected)
+    assert khop.hop_accuracies(run) == pytest.approx(expected)
 
 
 def test_accuracies_are_sorted_by_what_so_many_layers_can_do(runs):
-    found = measures.by_layers(runs)
+    found = khop.measured(runs)
     assert set(found["khop_enough"]) == {"k=1,layers=3,seed=0", "k=2,layers=3,seed=0"}
     assert set(found["khop_too_few"]) == {"k=1,layers=1,seed=0", "k=2,layers=1,seed=0"}
     assert found["khop_accuracy"] == found["khop_enough"] | found["khop_too_few"]
@@ -70,8 +69,8 @@ def test_attention_along_find_is_that_of_the_heads(runs):
             if k != NO_KEY
         ]
         along.append(torch.stack(rows).mean(0))
-    found = measures.find_attention(run, 2)
+    found = khop.find_attention(run, 2)
     for j, expected in enumerate(along, start=1):
         assert torch.allclose(torch.tensor(found[j]), expected, atol=1e-5)
     by_layer = torch.stack(along).amax((0, 2))
-    assert measures.weakest_layer(run, 2) == pytest.approx(by_layer[1:].min().item(), abs=1e-5)
+    assert khop.weakest_layer(run, 2) == pytest.approx(by_layer[1:].min().item(), abs=1e-5)

@@ -121,8 +121,8 @@ def test_a_loss_is_halved_between_checkpoints():
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
 def test_series_grow_in_parameters_and_in_facts(scale):
-    for plan in (recall.attention_only, recall.with_mlp, recall.traded):
-        runs = plan(scale)
+    for kind in recall.SHAPES:
+        runs = recall.series(kind, scale)
         shares = set()
         for config in runs.values():
             task, model = config.task, config.model
@@ -136,7 +136,7 @@ def test_series_grow_in_parameters_and_in_facts(scale):
 
 
 def test_parameters_are_those_that_are_trained(tmp_path):
-    config = next(iter(recall.with_mlp("smoke").values()))
+    config = next(iter(recall.series("mlp", "smoke").values()))
     run = Run.create(tmp_path / "run", config)
     inside = [w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")]
     expected = sum(w.numel() for w in inside if w.ndim == 2)
@@ -155,7 +155,7 @@ def planted(tmp_path, name, config, share):
 
 
 def test_capacities_are_measured_and_drawn(tmp_path):
-    base = next(iter(recall.with_mlp("smoke").values()))
+    base = next(iter(recall.series("mlp", "smoke").values()))
     runs = {}
     for heads in (1, 2, 3):
         for n, answers in ((1, 1), (2, 1)):

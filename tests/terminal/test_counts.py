@@ -2,7 +2,7 @@
 
 import time
 
-from headway.terminal.language import counting
+from headway.terminal.counting import counting
 
 
 def test_what_comes_before_the_first_is_not_its_time(monkeypatch, capsys):

@@ -1,5 +1,6 @@
 """The contest: every method on every model, a line of JSON each; it goes on after a kill."""
 
+import contextlib
 import json
 import os
 import threading
@@ -19,7 +20,7 @@ from headway.arena.scoring import score
 from headway.arena.subject import Subject
 from headway.errors import require
 from headway.fields import to_json
-from headway.training.files import append_line, clear_io_errors, is_there
+from headway.training.files import append_line, clear_io_errors, whole_lines
 
 FILE = "scores.jsonl"
 """Where the folder of a contest keeps its scores."""
@@ -55,8 +56,8 @@ def contest(
 
     Args:
         folder: of the scores, and of the models that are trained.
-        chosen: families; none means all that are installed.
-        methods: by name; none means all.
+        chosen: families; by default all that are installed.
+        methods: by name; by default all.
         budget: passes that a method may make on a model.
         first: so many models of every family alone.
         workers: processes, each on one core.
@@ -116,16 +117,10 @@ def require_contest(
 
 def read(folder: FilePath) -> list[Row]:
     """All rows that a folder has; a line that a kill cut off is not one."""
-    path = folder / FILE
     rows: list[Row] = []
-    if is_there(path):
-        with clear_io_errors(path, "read"):
-            lines = path.read_text("utf-8", "replace").splitlines()
-        for line in lines:
-            try:
-                rows.append(json.loads(line))
-            except ValueError:  # written again, as its method is not there
-                continue
+    for line in whole_lines(folder / FILE):
+        with contextlib.suppress(ValueError):  # written again, as its method is not there
+            rows.append(json.loads(line))
     return rows
 
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from statistics import pstdev
 from typing import Any, Literal
 
@@ -94,13 +94,17 @@ def _shipped() -> list[Program]:
     return found
 
 
+def _program(
+    origin: Origin, name: str, program: Any, vocabulary: Any, length: int, style: str = "any"
+) -> Program:
+    return Program(name, origin, program, tuple(vocabulary), length, style)
+
+
 def _library() -> list[Program]:
     lib, rasp = tracr("compiler.lib"), tracr("rasp.rasp")
     tokens, four = rasp.tokens, ("a", "b", "c", "d")
 
-    def of(name: str, program: Any, vocabulary: Any, length: int, style: str = "any") -> Program:
-        return Program(name, "library", program, tuple(vocabulary), length, style)
-
+    of = partial(_program, "library")
     return [
         of("reverse_8", lib.make_reverse(tokens), "abc", 8),
         of("reverse_shifted", lib.make_reverse(lib.shift_by(1, tokens)), four, 6),
@@ -121,8 +125,8 @@ def _ours() -> list[Program]:
     lib, rasp = tracr("compiler.lib"), tracr("rasp.rasp")
     tokens, indices, four = rasp.tokens, rasp.indices, ("a", "b", "c", "d")
     select, width, both = rasp.Select, rasp.SelectorWidth, rasp.SequenceMap
-    equal, hist, shift = rasp.Comparison.EQ, lib.make_hist(), lib.shift_by
-    length = lib.make_length()
+    equal, shift = rasp.Comparison.EQ, lib.shift_by
+    hist, length = lib.make_hist(), lib.make_length()
 
     def at(place: Any, what: Any) -> Any:
         """What stands at a place that every position may compute for itself."""
@@ -133,9 +137,6 @@ def _ours() -> list[Program]:
         which = rasp.Comparison.LEQ if earlier else rasp.Comparison.TRUE
         truth = rasp.numerical(rasp.Map(lambda x: 1 if x else 0, holds))
         return rasp.numerical(rasp.Aggregate(select(indices, indices, which), truth, default=0))
-
-    def of(name: str, program: Any, vocabulary: Any, length: int, style: str = "any") -> Program:
-        return Program(name, "ours", program, tuple(vocabulary), length, style)
 
     def same(one: Any, other: Any) -> Any:
         return both(lambda x, y: x == y, one, other)
@@ -155,6 +156,7 @@ def _ours() -> list[Program]:
     reverse = lib.make_reverse(tokens)
     pair = both(lambda x, y: f"{x}{y}", before, tokens)
     counts = [lib.make_count(tokens, token) for token in "ab"]
+    of = partial(_program, "ours")
     return [
         of("shift_twice", shift(1, shift(1, tokens)), four, 6),
         of("shift_three_times", shift(1, shift(1, shift(1, tokens))), four, 7),

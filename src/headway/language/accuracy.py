@@ -68,32 +68,6 @@ def cells(lines: Iterable[Mapping[str, Any]]) -> list[Cell]:
     return [_cell(*place, group) for place, group in groups.items()]
 
 
-def markdown(found: Iterable[Mapping[str, Any]]) -> str:
-    """The table of cells, each as `Cell.to_json` gives it, in Markdown."""
-    kinds = ("argmax", "expectation", "sampled")
-    rows = [
-        "| formulation | D | n | argmax | expected | sampled | never answered | chance |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for cell in found:
-        shares = [_told(cell[kind], cell["intervals"][kind]) for kind in kinds]
-        never = "–" if cell["unanswered"] is None else f"{cell['unanswered']:.0%}"
-        chance = f"{cell['chance']:.2f}"
-        if cell["nearer"] != cell["chance"]:
-            chance += f" ({cell['nearer']:.2f})"
-        start = [cell["formulation"], str(cell["depth"]), str(cell["count"])]
-        rows.append(f"| {' | '.join([*start, *shares, never, chance])} |")
-    return "\n".join(rows) + "\n"
-
-
-def _told(share: float | None, interval: Sequence[float] | None) -> str:
-    return (
-        "–"
-        if share is None or interval is None
-        else "{:.2f} ({:.2f}–{:.2f})".format(share, *interval)
-    )
-
-
 def _cell(formulation: str, depth: int, chains: int, lines: Sequence[Mapping[str, Any]]) -> Cell:
     drawn = [line for line in lines if line.get("draws") is not None]
     answered = [line for line in drawn if line["sampled"] is not None]

@@ -41,7 +41,7 @@ class LocalModel:
     Args:
         model: `smollm2`, `gemma3`, a GGUF file or a folder; see `located`.
         form: `chat` asks in the model's chat template; `completion` lets the model go on after
-            `Answer:`. None takes the template if there is one.
+            `Answer:`; by default the template if there is one.
         device: as PyTorch calls it.
         say: told what takes long.
         keep: whether to read only once what all prompts begin with, and a prompt that comes twice
@@ -133,17 +133,30 @@ class LocalModel:
     @torch.no_grad()
     def answers(self, question: Question) -> Answers:
         """The probabilities of all acceptable answers: one pass over the prompt, one over them."""
-        options = [self.answer(text) for text in question.acceptable]
+        options, padded = self.options(question)
         first, cache = self._read(self.prompt(question))
+        return self.told(options, first, self._after(cache, padded))
+
+    def options(self, question: Question) -> tuple[list[list[int]], list[list[int]]]:
+        """The tokens of every acceptable answer, and the same filled up to one length."""
+        options = [self.answer(text) for text in question.acceptable]
         longest = max(map(len, options))
-        after = self._after(cache, [o + [0] * (longest - len(o)) for o in options])
+        return options, [option + [0] * (longest - len(option)) for option in options]
+
+    def told(self, options: list[list[int]], first: Tensor, after: Tensor) -> Answers:
+        """How probable answers are.
+
+        Args:
+            options: their tokens.
+            first: log-probabilities of what comes after the prompt, [next token].
+            after: likewise after every token of every answer, [option, token, next token].
+        """
         said, ended = [], []
-        for row, option in enumerate(options):
-            before = torch.cat([first[None], after[row, : len(option) - 1]])
+        for option, row in zip(options, after, strict=True):
+            before = torch.cat([first[None], row[: len(option) - 1]])
             log_p = before.gather(1, torch.tensor(option, device=self.device)[:, None]).sum()
             said.append(log_p.item())
-            stop = after[row, len(option) - 1, self.stops].logsumexp(0)
-            ended.append((log_p + stop).item())
+            ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
         return Answers(said, ended)
 
     @torch.no_grad()

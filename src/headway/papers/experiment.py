@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headway.circuits.discovery import THRESHOLD
-from headway.papers.claims import Claim, Measures
+from headway.papers.claims import Claim, Measures, claims_beside
 from headway.training import Run, RunConfig
 
 if TYPE_CHECKING:
@@ -66,3 +66,33 @@ class Experiment:
     claims: Sequence[Claim]
     asks: bool = False
     texts: Callable[[str], Sequence[str]] = lambda _: ()
+
+
+def nothing(_: Any) -> Drawn:
+    """No figure."""
+    return {}
+
+
+def study(
+    file: str,
+    name: str,
+    title: str,
+    group: Group,
+    measure: Callable[[Runs], Measures],
+    draw: Callable[[Runs], Drawn] = nothing,
+    texts: Callable[[str], Sequence[str]] = lambda _: (),
+) -> Experiment:
+    """An experiment of one group of runs; the claims on it lie beside a file.
+
+    What it measures and draws is given the runs of the group by name; all else is as in
+    `Experiment`.
+    """
+    return Experiment(
+        name=name,
+        title=title,
+        groups=(group,),
+        measure=lambda runs: measure(runs[group.name]),
+        draw=lambda runs: draw(runs[group.name]),
+        claims=claims_beside(file, name),
+        texts=texts,
+    )

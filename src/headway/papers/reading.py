@@ -1,10 +1,7 @@
 """What several measures read off a run."""
 
 import statistics
-from collections.abc import Sequence
 from typing import TypeVar, cast
-
-import numpy as np
 
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.tasks import Batch, Task
@@ -46,17 +43,6 @@ def in_order(run: Run) -> float | None:
 def taken_apart(run: Run) -> bool:
     """Whether its circuit was found and dated."""
     return run.read("circuit.json") is not None and run.read("emergence.json") is not None
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, of numbers that are not all the same; equal ones share their ranks."""
-    ranks = [_ranks(values).tolist() for values in (first, second)]
-    return statistics.correlation(*ranks)
-
-
-def _ranks(values: Sequence[float]) -> np.ndarray:
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 def least_heads(config: RunConfig) -> int | None:

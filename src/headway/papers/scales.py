@@ -7,7 +7,7 @@ from dataclasses import replace
 from headway.changes import changed
 from headway.errors import HeadwayError, require
 from headway.papers.claims import FRESH
-from headway.papers.experiment import Configs, Drawn, Group, GroupRuns
+from headway.papers.experiment import Configs, Group
 from headway.tasks import Retrieval
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
@@ -90,8 +90,3 @@ def base(scale: str, depth: int, seed: int) -> RunConfig:
         }
         return changed(smoke(3, seed), {**short, "task.depth": depth})
     return paper(depth, seed) if scale == "paper" else roomy(depth, seed)
-
-
-def nothing(_: GroupRuns) -> Drawn:
-    """No figure."""
-    return {}

@@ -12,6 +12,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import hints_of
 from headway.reading import is_folder
 from headway.tasks import KINDS
+from headway.text import either
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
@@ -99,7 +100,7 @@ def require_format(file: Path) -> None:
     Raises:
         HeadwayError: if its ending is unknown, or what that needs is not installed.
     """
-    require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {_either(FORMATS)}")
+    require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {either(FORMATS)}")
     require(is_folder(file.parent), "table", str(file), "in a folder that there is")
     if file.suffix == ".parquet":
         _pyarrow()
@@ -154,10 +155,6 @@ def _rank(value: Any) -> tuple[int, Any]:
     if isinstance(value, int | float):
         return (0, value)
     return (1, said(value))
-
-
-def _either(choices: Sequence[str]) -> str:
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"
 
 
 def _csv(rows: list[Row]) -> bytes:

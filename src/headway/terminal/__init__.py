@@ -7,28 +7,27 @@ from headway.terminal.arena import print_arena, print_row
 from headway.terminal.base import require_file
 from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import note_older_report, print_comparison
-from headway.terminal.counts import exhausting, print_counts
+from headway.terminal.counting import counting, exhausting
+from headway.terminal.counts import print_counts
 from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.fields import print_fields
-from headway.terminal.heads import following_heads, print_heads
-from headway.terminal.language import asking, counting, print_cells
+from headway.terminal.heads import print_heads
+from headway.terminal.language import print_cells
 from headway.terminal.progress import watching
 from headway.terminal.reproduce import print_costs, print_verdicts
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
 from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
-from headway.terminal.truncation import print_effects, print_truncated, truncating
+from headway.terminal.truncation import print_effects, print_losses
 from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "TOLD",
-    "asking",
     "counting",
     "draw_depths",
     "exhausting",
     "following",
-    "following_heads",
     "note_older_report",
     "print_arena",
     "print_bounds",
@@ -43,6 +42,7 @@ __all__ = [
     "print_flow",
     "print_heads",
     "print_hops",
+    "print_losses",
     "print_row",
     "print_run",
     "print_runs",
@@ -51,10 +51,8 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_task",
-    "print_truncated",
     "print_verdicts",
     "require_file",
     "say",
-    "truncating",
     "watching",
 ]

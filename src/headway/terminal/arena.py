@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
 from headway.arena.contest import Row
 from headway.arena.table import lines
-from headway.terminal.base import console
+from headway.terminal.base import columns, console
 
 SHOWN = {
     "heads AUROC": "heads",
@@ -35,10 +33,7 @@ def print_row(row: Row) -> None:
 
 def print_arena(rows: Sequence[Row]) -> None:
     """Means over the models of every family: AUROC of heads and of paths, and so on."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("family", "method", *SHOWN.values(), "passes", "s"):
-        left = title in ("family", "method")
-        table.add_column(title, justify="left" if left else "right", no_wrap=True)
+    table = columns(("family", "method"), (*SHOWN.values(), "passes", "s"), wrap=False)
     before = None
     for line in lines(rows):
         cells = ["" if (one := line.values[name]) is None else f"{one[0]:.3f}" for name in SHOWN]

@@ -3,15 +3,19 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from headway.errors import require
 from headway.output import Screen, plain
 from headway.reading import is_folder
 from headway.text import width
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def console() -> Console:
@@ -29,6 +33,30 @@ class PlainConsole(Console):
         """What is shown, piece by piece."""
         for one in super().render(renderable, options):
             yield one if one.control else Segment(plain(one.text), one.style)
+
+
+def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -> Table:
+    """A table without lines.
+
+    Args:
+        left: names of its first columns.
+        right: names of the others, which are set to the right.
+        wrap: whether cells may take several lines.
+    """
+    table = Table(box=None, pad_edge=False)
+    for name in left:
+        table.add_column(name, no_wrap=not wrap)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=not wrap)
+    return table
+
+
+def draw(figure: "Figure", path: Path, title: str) -> None:
+    """Draws a figure into a file, .svg or .png, and says so."""
+    from headway.report.figures import save_figure
+
+    save_figure(figure, path, title)
+    print(f"drawn in {path}")
 
 
 def require_file(path: Path, endings: Sequence[str]) -> None:

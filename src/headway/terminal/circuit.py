@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
 from headway.circuits import Comparison
 from headway.circuits.mechanism import name_of
-from headway.terminal.base import console
+from headway.terminal.base import columns, console
 from headway.terminal.summary import say
 from headway.training import Run
 
@@ -20,10 +18,7 @@ def note_older_report(run: Run) -> None:
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     """What circuits share and where they differ: a row a relation, a column a run."""
     out = console()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("relation")
-    for number in range(1, len(names) + 1):
-        table.add_column(str(number))
+    table = columns(("relation", *map(str, range(1, len(names) + 1))))
     for relation, by in comparison.heads.items():
         table.add_row(relation, *(" ".join(map(name_of, heads)) or "-" for heads in by))
     out.rule("[bold]side by side: the heads that attend along each relation[/]", align="left")

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.papers.depths import SOLVED, Cell, trained
-from headway.terminal.base import console
+from headway.terminal.base import columns, console, draw
 from headway.text import duration
 
 
@@ -42,12 +42,11 @@ def print_depths(cells: Sequence[Cell]) -> None:
 
 def draw_depths(cells: Sequence[Cell], figure: Path) -> None:
     """Draws the theory's curves and the trained models into a file, .svg or .png."""
-    from headway.report.figures import depth_plot, save_figure
+    from headway.report.figures import depth_plot
 
     deepest = max([8, *(cell.depth for cell in cells)])
     drawn = depth_plot.draw_depths(deepest, trained(cells))
-    save_figure(drawn, figure, "Least layers against retrieval steps, and trained models")
-    print(f"drawn in {figure}")
+    draw(drawn, figure, "Least layers against retrieval steps, and trained models")
 
 
 def _least(depth: int, row: Sequence[Cell]) -> str:
@@ -64,10 +63,7 @@ def _table(cells: Sequence[Cell]) -> Table:
     depths = sorted({cell.depth for cell in cells})
     layers = sorted({cell.layers for cell in cells})
     by_place = {(cell.depth, cell.layers): cell for cell in cells}
-    table = Table(box=None, pad_edge=False)
-    table.add_column("layers", justify="right")
-    for depth in depths:
-        table.add_column(f"D={depth}", justify="right")
+    table = columns((), ("layers", *(f"D={depth}" for depth in depths)))
     for count in layers:
         table.add_row(str(count), *(_said(by_place.get((depth, count))) for depth in depths))
     return table

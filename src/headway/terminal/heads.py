@@ -1,17 +1,11 @@
 """Which heads of a language model follow the chain, on the terminal."""
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
-from headway.terminal.base import console
-from headway.text import duration
+from headway.terminal.base import columns, console
 
 SHOWN = 10
 """So many of the ranked heads are printed; the page and `heads.json` have all."""
@@ -49,15 +43,9 @@ def print_heads(found: Mapping[str, Any]) -> None:
         out.print("\n".join(told_order(order)))
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for i, name in enumerate(columns):
-        table.add_column(name, justify="right" if i > 1 else "left", no_wrap=True)
-    return table
-
-
 def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Table:
-    table = _table("layer.head", "relation", "attention", "other chains", "more, 95 %")
+    numbers = "attention", "other chains", "more, 95 %"
+    table = columns(("layer.head", "relation"), numbers, wrap=False)
     for one in ranked:
         table.add_row(
             f"{one['layer']}.{one['head']}",
@@ -71,8 +59,7 @@ def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Table:
 
 def _effects(effects: Sequence[Mapping[str, Any]], ablation: str) -> Table:
     name = {"knock-out": "knocked out", "uniform": "made uniform"}[ablation]
-    table = _table(name, "argmax", "expected", "margin")
-    table.columns[1].justify = "right"
+    table = columns((name,), ("argmax", "expected", "margin"), wrap=False)
     for one in effects:
         found = one["found"]
         kind = KINDS[one["kind"]].format(top=one["top"])
@@ -118,31 +105,3 @@ def told(estimate: Sequence[float], digits: int) -> str:
     """A mean with its interval, in brackets."""
     mean, low, high = (f"{value:.{digits}f}".replace("-", "−") for value in estimate)
     return f"{mean} [{low}, {high}]"
-
-
-@contextmanager
-def following_heads() -> Iterator[Callable[[str, int, int], None]]:
-    """Follows a study of heads: what is done, on how many questions, and the time left; on a
-    terminal in place."""
-    begun: dict[str, tuple[float, int]] = {}
-    last = 0.0
-    with Live(console=console(), auto_refresh=False, transient=True) as live:
-
-        def watch(doing: str, done: int, total: int) -> None:
-            nonlocal last
-            now, in_place = time.perf_counter(), sys.stdout.isatty()
-            new = doing not in begun
-            start, first = begun.setdefault(doing, (now, done))
-            if not new and now - last < (0.5 if in_place else 30.0) and done < total:
-                return
-            last = now
-            line = f"{doing} {done} of {total}"
-            if done > first:
-                pace = (now - start) / (done - first)
-                line += f"; about {duration(pace * (total - done))} left"
-            if in_place:
-                live.update(Text(line), refresh=True)
-            else:
-                print(line, flush=True)
-
-        yield watch

@@ -10,7 +10,7 @@ from headway.papers.claims import Judged, Said
 from headway.papers.groups import Cost
 from headway.papers.result_files import Result
 from headway.papers.table import COLUMNS
-from headway.terminal.base import console
+from headway.terminal.base import columns, console
 from headway.text import duration
 
 LOOKS: dict[Said, str] = {
@@ -29,20 +29,17 @@ SHORT = 0.25
 def print_costs(costs: Sequence[Cost]) -> None:
     """What groups of runs take at most, and what of it is done already."""
     out = console()
-    table = Table(box=None, pad_edge=False)
     cores, gpus = (
         sum(each) for each in ([c.cpu_hours for c in costs], [c.gpu_hours for c in costs])
     )
     on_gpu = cores > SHORT and gpus < cores / 2
-    table.add_column("runs of")
-    for name in ("runs", "done", "PFLOP left", "one core", *["or one GPU"] * on_gpu, "disk"):
-        table.add_column(name, justify="right")
-    rows = [_cost_row(cost.group, [cost], on_gpu) for cost in costs]
-    for row in rows:
-        table.add_row(*row)
+    numbers = "runs", "done", "PFLOP left", "one core", *["or one GPU"] * on_gpu, "disk"
+    table = columns(("runs of",), numbers)
+    for cost in costs:
+        table.add_row(cost.group, *_told([cost], on_gpu))
     if len(costs) > 1:
         table.add_section()
-        table.add_row(*_cost_row("all", costs, on_gpu))
+        table.add_row("all", *_told(costs, on_gpu))
     if costs:
         out.print("At most, if no run stops early:", style="bold")
         if any(cost.rate is not None for cost in costs):
@@ -50,12 +47,11 @@ def print_costs(costs: Sequence[Cost]) -> None:
         out.print(table)
 
 
-def _cost_row(name: str, costs: Sequence[Cost], on_gpu: bool) -> list[str]:
-    """The cells of what several groups take together."""
+def _told(costs: Sequence[Cost], on_gpu: bool) -> list[str]:
+    """What some groups take together."""
     hours = [sum(cost.cpu_hours for cost in costs)]
     hours += [sum(cost.gpu_hours for cost in costs)] * on_gpu
     return [
-        name,
         str(sum(cost.runs for cost in costs)),
         str(sum(cost.done for cost in costs)),
         f"{sum(cost.operations for cost in costs) / 1e15:.3g}",

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
-
-from rich.table import Table
 
 from headway import text
 from headway.circuits import Circuit, saved_discovery
 from headway.circuits.text import drawing
 from headway.errors import HeadwayError, require
 from headway.paths import Path
-from headway.terminal.base import console
+from headway.terminal.base import columns, console, draw
 from headway.theory import (
     Flow,
     Holdings,
@@ -26,9 +23,6 @@ from headway.theory import (
     witness,
 )
 from headway.training import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TOLD = 64
 """The greatest depth whose positions are told of one by one, and the most hops simulated."""
@@ -54,9 +48,7 @@ def print_bounds(
     rows = bounds(depths, causal, order)
     out = console()
     out.print(f"Least layers for D retrieval steps, {MASKS[causal]}, {order}", style="bold")
-    table = Table(box=None, pad_edge=False)
-    for name in ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"):
-        table.add_column(name, justify="right")
+    table = columns((), ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"))
     for row in rows:
         depths_said = str(row.first) if row.first == row.last else f"{row.first} … {row.last}"
         ends = dict.fromkeys("–" if end is None else str(end) for end in row.simulated)
@@ -68,7 +60,7 @@ def print_bounds(
     if figure is not None:
         from headway.report.figures.depth_plot import draw_depths
 
-        _save(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
+        draw(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
 
 
 def print_hops(hops: Sequence[int], causal: bool) -> None:
@@ -81,9 +73,7 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
         require(1 <= k <= TOLD, "depth", k, f"from 1 to {TOLD} hops")
     out = console()
     out.print(f"Least layers for k hops in a running text, {MASKS[causal]}", style="bold")
-    table = Table(box=None, pad_edge=False)
-    for name in ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}"):
-        table.add_column(name, justify="right")
+    table = columns((), ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}"))
     for k in hops:
         table.add_row(
             *map(str, (k, hop_flow(k, GAP).minimum_layers(causal), closed_form(k, causal)))
@@ -172,10 +162,7 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     )
     if width > text.width():
         roles, cells = roles[-1:], [row[-1:] for row in cells]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("layers", justify="right")
-    for role in roles:
-        table.add_column(role, justify="right", no_wrap=True)
+    table = columns((), ("layers", *roles), wrap=False)
     for done, row in enumerate(cells):
         table.add_row(str(done), *row)
     out.print(table)
@@ -238,14 +225,7 @@ def _draw(
 ) -> None:
     from headway.report.figures.flow_drawing import draw_flow
 
-    _save(draw_flow(flow, causal, paths, stages, title), figure, title)
-
-
-def _save(drawn: "Figure", figure: FilePath, title: str) -> None:
-    from headway.report.figures import save_figure
-
-    save_figure(drawn, figure, title)
-    print(f"drawn in {figure}")
+    draw(draw_flow(flow, causal, paths, stages, title), figure, title)
 
 
 def print_broken(broken: Sequence[Path]) -> None:

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
-from rich.table import Table
-
 from headway.circuits import Score, total
-from headway.terminal.base import console
+from headway.terminal.base import columns, console
 
 
 def print_score(score: Score) -> None:
@@ -24,9 +22,8 @@ def print_score(score: Score) -> None:
 
 def print_scores(scores: Sequence[Score]) -> None:
     """Precision, recall and F1 over all models of a kind, and how many were found exactly."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("models", "exact", "of", "", "precision", "recall", "F1", "s, median"):
-        table.add_column(title, justify="left" if title in ("models", "") else "right")
+    table = columns(("models",), ("exact", "of", "", "precision", "recall", "F1", "s, median"))
+    table.columns[3].justify = "left"
     kinds: dict[str, list[Score]] = {}
     for score in scores:
         kinds.setdefault(score.name.split()[0], []).append(score)

@@ -3,11 +3,15 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
 from headway.arguments import Flag, opened
 from headway.errors import HeadwayError, require
+
+if TYPE_CHECKING:
+    from headway.training import Run
 
 
 def certify(
@@ -41,21 +45,11 @@ def certify(
     from headway.circuits.guarantee import FILE
     from headway.circuits.guarantee import certify as certified
 
-    file, folder = _file_and_folder("certify", paths)
-    run = opened(folder, changed_task)
+    run, which = _named("certify", paths, changed_task, step, seed)
     count = _announced(agreement, confidence, sequences)
-    found = certified(
-        run,
-        circuit=file,
-        agreement=agreement,
-        sequences=count,
-        confidence=confidence,
-        step=step,
-        seed=seed,
-    )
-    terminal.say(str(found))
-    if file is None:
-        terminal.say(f"written to {run.folder / FILE}")
+    found = certified(run, agreement=agreement, sequences=count, confidence=confidence, **which)
+    _tell(found, run, None if which["circuit"] else FILE)
+    if which["circuit"] is None:
         terminal.note_older_report(run)
     if not found.holds:
         sys.exit(1)
@@ -89,37 +83,36 @@ def hypotheses(
         seed: of the sequences and of all that is drawn; by default the run's.
         changed_task: go on although the file of the run's task has changed.
     """
-    from headway import terminal
     from headway.circuits.hypotheses import hypotheses as tested
     from headway.circuits.hypotheses import require_enough
     from headway.circuits.tested import FILE
 
-    file, folder = _file_and_folder("hypotheses", paths)
     require_enough(level, epsilon, quantile, sequences, random_circuits)
-    run = opened(folder, changed_task)
-    found = tested(
-        run,
-        circuit=file,
-        level=level,
-        epsilon=epsilon,
-        quantile=quantile,
-        sequences=sequences,
-        random_circuits=random_circuits,
-        step=step,
-        seed=seed,
-    )
-    terminal.say(str(found))
-    if file is None:
-        terminal.say(f"written to {run.folder / FILE}")
+    run, which = _named("hypotheses", paths, changed_task, step, seed)
+    how = {"level": level, "epsilon": epsilon, "quantile": quantile}
+    found = tested(run, **how, sequences=sequences, random_circuits=random_circuits, **which)
+    _tell(found, run, None if which["circuit"] else FILE)
 
 
-def _file_and_folder(verb: str, paths: Sequence[Path]) -> tuple[Path | None, Path]:
-    """A file with a circuit, if one is named, and the folder of a run."""
+def _named(
+    verb: str, paths: Sequence[Path], changed_task: bool, step: int | None, seed: int | None
+) -> tuple["Run", dict[str, Any]]:
+    """The run that is meant, and which circuit, checkpoint and seed, as arguments."""
     if not paths:
         raise HeadwayError(f"Missing from headway {verb}: RUN, the folder of a run")
     allowed = "RUN, or a file with a circuit and RUN"
     require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
-    return (paths[0] if len(paths) == 2 else None), paths[-1]
+    file = paths[0] if len(paths) == 2 else None
+    return opened(paths[-1], changed_task), {"circuit": file, "step": step, "seed": seed}
+
+
+def _tell(found: object, run: "Run", file: str | None) -> None:
+    """Tells what was found, and the file of the run that keeps it."""
+    from headway import terminal
+
+    terminal.say(str(found))
+    if file is not None:
+        terminal.say(f"written to {run.folder / file}")
 
 
 def _announced(agreement: float, confidence: float, sequences: int | None) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from headway.arguments import Flag, continued_by, opened
+from headway.arguments import Flag, opened
 from headway.errors import HeadwayError, require
 
 
@@ -45,10 +45,8 @@ def depend(
         terminal.require_file(out, (".json",))
     those = [opened(run) for run in runs]
     plans = [sweeps.clamped_plan(run, path, after, until, steps) for run in those]
-    words = [*map(str, runs), *(["--path", *path] if path else [])]
-    options = {"after": after, "until": until, "steps": steps, "workers": workers, "out": out}
     engine, found = sweeps.LocalEngine(workers), []
-    with continued_by("depend", words, options), engine:
+    with engine:
         for run, plan in zip(those, plans, strict=True):
             if stays := sweeps.stays_of(run):
                 told = ", ".join(map(str, stays))

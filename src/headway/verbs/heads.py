@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from headway.arguments import continued_by
 from headway.verbs.local_models import compute_on, place_of, save_both
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def heads(
         threads: that compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
-    from headway.language.heads.study import Study, is_done, look, require_free
+    from headway.language.heads.study import Study, is_done, look
     from headway.language.local import LocalModel
     from headway.words import values_of
 
@@ -59,15 +58,11 @@ def heads(
     tops = None if top is None else tuple(values_of("top", top, int))
     study = Study(model, formulation, depth, chains, n, tops, random, seed, form, ablation)
     place = place_of("heads", model, folder)
-    require_free(study, place)
-    options = {"model": model, "formulation": formulation, "depth": depth, "chains": chains, "n": n}
-    options |= {"top": top, "random": random, "seed": seed, "form": form, "ablation": ablation}
-    options |= {"folder": folder, "device": device, "threads": threads}
-    with continued_by("heads", [], options):
-        if not is_done(study, place):
-            loaded = LocalModel(model, form, device, terminal.say)
-            with terminal.following_heads() as watch:
-                look(study, loaded, place, watch)
+    study.ledger(place, "attention").require_same()
+    if not is_done(study, place):
+        loaded = LocalModel(model, form, device, terminal.say)
+        with terminal.counting() as watch:
+            look(study, loaded, place, watch)
     _show(study, place)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from headway.arguments import continued_by
 from headway.verbs.local_models import compute_on, place_of, save_both
 
 if TYPE_CHECKING:
@@ -103,10 +102,7 @@ def ask(
     place = place_of("ask", model, folder)
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
     asked.ledger(place).require_same()
-    options = {"model": model, "depth": depth, "chains": chains, "n": n, "seed": seed}
-    options |= {"form": form, "sampled": sampled, "draws": draws, "folder": folder}
-    options |= {"device": device, "threads": threads}
-    with continued_by("ask", ["--formulation", *formulation], options), terminal.asking() as watch:
+    with terminal.counting("asked") as watch:
         found = cells(answer(asked, place, watch, device=device, say=terminal.say))
     _show(asked, found, place)
 

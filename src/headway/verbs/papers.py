@@ -1,6 +1,5 @@
 """Verbs that reproduce what the papers report."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tyro.conf import Positional
 
-from headway.arguments import Flag, continued_by
+from headway.arguments import Flag
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
@@ -43,8 +42,8 @@ def reproduce(
     """
     document = figures[0] if figures and figures[0].endswith(".py") else "paper"
     names = figures if document == "paper" else figures[1:] or ("all",)
-    options = Options(scale, folder, workers, results, dry_run)
-    Reproduction("reproduce", document, "figure", options).run(names)
+    how = scale, folder, workers, results, dry_run
+    Reproduction("reproduce", document, "figure", *how).run(names)
 
 
 def mechanism(
@@ -73,23 +72,11 @@ def mechanism(
             the extra `plays`) or synthetic; by default what the environment variable HEADWAY_CORPUS
             names, else plays if they are installed and the scale is not smoke, else synthetic.
     """
-    from headway.papers.talk.induction import CORPUS, reading
+    from headway.papers.talk.induction import reading
 
+    how = scale, folder, workers, results, dry_run
     with reading(corpus):
-        options = Options(scale, folder, workers, results, dry_run, os.environ.get(CORPUS))
-        Reproduction("mechanism", "talk", "mechanism", options).run(names)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to run experiments; see `reproduce`."""
-
-    scale: Scale
-    folder: Path | None
-    workers: int | None
-    results: Path | None
-    dry_run: bool
-    corpus: str | None = None
+        Reproduction("mechanism", "talk", "mechanism", *how).run(names)
 
 
 @dataclass(frozen=True)
@@ -99,20 +86,22 @@ class Reproduction:
     Attributes:
         verb: that was called.
         document: that they are of: `paper`, `talk`, or a Python file.
-        what: an experiment is called.
-        options: how to run them.
+        what: an experiment is called; the rest is as `reproduce` has it.
     """
 
     verb: str
     document: str
     what: str
-    options: Options
+    scale: Scale
+    folder: Path | None
+    workers: int | None
+    results: Path | None
+    dry_run: bool
 
     @property
     def place(self) -> Path:
         """The folder of all runs."""
-        stem = Path(self.document).stem
-        return self.options.folder or Path("runs") / f"{stem}-{self.options.scale}"
+        return self.folder or Path("runs") / f"{Path(self.document).stem}-{self.scale}"
 
     def run(self, names: Sequence[str]) -> None:
         """All of it, for experiments of some names."""
@@ -121,27 +110,25 @@ class Reproduction:
         from headway.papers import result_files
         from headway.papers.documents import experiments_of
 
-        options, there = self.options, experiments_of(self.document)
+        there = experiments_of(self.document)
         if not names:
             known = paper.listed(there)
             raise HeadwayError(f"Missing from headway {self.verb}: {self.what.upper()}, {known}")
         or_file = self.document == "paper"
-        experiments = paper.chosen(names, there, self.what, options.scale, or_file)
+        experiments = paper.chosen(names, there, self.what, self.scale, or_file)
         self._tell_costs(experiments)
-        if options.dry_run:
+        if self.dry_run:
             return
-        kept = options.results or self.place / "results"
+        kept = self.results or self.place / "results"
         result_files.require_writable(kept)
-        own = () if self.document in ("paper", "talk") else (self.document,)
-        with continued_by(self.verb, (*own, *names), vars(options)):
-            self._train(experiments)
-            verdicts = [one for each in experiments for one in self._judge(each, kept)]
-        judged = [{options.scale: verdict} for verdict in verdicts]
-        terminal.print_verdicts(judged, own=bool(own))
-        if options.scale == "smoke":
+        self._train(experiments)
+        verdicts = [one for each in experiments for one in self._judge(each, kept)]
+        judged = [{self.scale: verdict} for verdict in verdicts]
+        terminal.print_verdicts(judged, own=self.document not in ("paper", "talk"))
+        if self.scale == "smoke":
             terminal.say("smoke shows that everything works; its models are too small to judge by")
         document = "" if self.document == "paper" else f" --document {self.document}"
-        shown = f"headway claims --scale {options.scale} --results {kept}{document}"
+        shown = f"headway claims --scale {self.scale} --results {kept}{document}"
         terminal.say(f"to see this again: {shown}")
 
     def _tell_costs(self, experiments: "Sequence[Experiment]") -> None:
@@ -151,8 +138,8 @@ class Reproduction:
         from headway.papers import reproduce as paper
 
         needed = paper.groups_of(experiments)
-        scale = self.options.scale
-        measured = scale == "paper" or (self.options.dry_run and scale != "smoke")
+        scale = self.scale
+        measured = scale == "paper" or (self.dry_run and scale != "smoke")
         costs = [groups.cost(one, scale, self.place, measured) for one in needed]
         terminal.print_costs(costs)
         for name, question in self._asked(experiments).items():
@@ -165,7 +152,7 @@ class Reproduction:
         """Who is asked what, by name."""
         from headway.papers.paper.language_models import askable
 
-        return askable(self.options.scale) if any(one.asks for one in experiments) else {}
+        return askable(self.scale) if any(one.asks for one in experiments) else {}
 
     def _train(self, experiments: "Sequence[Experiment]") -> None:
         """Trains what is not trained, takes it apart, and asks what is not answered."""
@@ -174,8 +161,8 @@ class Reproduction:
         from headway.papers import reproduce as paper
         from headway.papers.paper.language_models import answer
 
-        scale, place = self.options.scale, self.place
-        with sweeps.LocalEngine(self.options.workers) as engine:
+        scale, place = self.scale, self.place
+        with sweeps.LocalEngine(self.workers) as engine:
             for group in paper.groups_of(experiments):
                 terminal.say(f"{group.name}: {group.about}")
                 planned = groups.plan(group, scale)
@@ -185,7 +172,7 @@ class Reproduction:
                     group, scale, place, lambda run, what: terminal.say(f"{run}: {what}")
                 )
         for name, question in self._asked(experiments).items():
-            with terminal.asking() as watch:
+            with terminal.counting("asked") as watch:
                 answer(question, place / "asked" / name, watch, say=terminal.say)
 
     def _judge(self, experiment: "Experiment", kept: Path) -> "list[Verdict]":
@@ -195,7 +182,7 @@ class Reproduction:
         from headway.papers import result_files
         from headway.papers.claims import setting
 
-        scale = self.options.scale
+        scale = self.scale
         found, missing = paper.measured(experiment, scale, self.place)
         for drawn in paper.draw(experiment, scale, self.place):
             terminal.say(f"drawn in {drawn}")

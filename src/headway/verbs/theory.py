@@ -60,11 +60,10 @@ def theory(
     from headway import terminal
     from headway.words import values_of
 
-    given = _given(
-        *(("depth", depth), ("mask", mask), ("order", order), ("task", task), ("facts", facts)),
-        *(("query", query), ("goal", goal), ("queries", queries), ("figure", figure)),
-        ("count", count or None),
-    )
+    options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
+    options |= {"query": query, "goal": goal, "queries": queries, "figure": figure}
+    options |= {"count": count or None}
+    given = [name for name, value in options.items() if value is not None]
     causal, order = mask != "none", "deep-first" if order is None else order
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
     if figure is not None:
@@ -129,11 +128,6 @@ def _of_conditional(causal: bool, order: str, figure: Path | None, given: Sequen
     require_goes_with("--task conditional", given)
     flow = conditional_flow(named_order(order), singled=True)
     terminal.print_flow(flow, causal, "conditional retrieval", figure)
-
-
-def _given(*options: tuple[str, object]) -> list[str]:
-    """The names of the options that were given."""
-    return [name for name, value in options if value is not None]
 
 
 def pairs_of(order: str) -> PairOrder:

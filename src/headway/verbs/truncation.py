@@ -1,6 +1,6 @@
 """The verb that cuts weights to low rank, in a run's model or in a language model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import Positional
 
-from headway.arguments import continued_by, opened
+from headway.arguments import opened
 from headway.errors import HeadwayError
 from headway.verbs.local_models import compute_on, place_of, save_both
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from headway.language.truncation.effects import Effect
-    from headway.language.truncation.truncating import Truncating
-    from headway.papers.truncation import Truncated
     from headway.report.figures.truncation_plot import Panel
+    from headway.truncation.cuts import Cuts, Table
+    from headway.truncation.effects import Effect
+    from headway.truncation.models import Truncating
+    from headway.truncation.runs import Losses
 
 LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
 SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
@@ -66,26 +67,24 @@ def truncate(
         device: of a language model: cpu, cuda or mps; cpu unless told.
         threads: of a language model: that compute on a CPU; by default as many as PyTorch takes.
     """
+    from headway.truncation.cuts import Cuts
     from headway.words import values_of
 
     chosen = None if layers is None else tuple(values_of("layers", layers, int))
-    fractions = tuple(dict.fromkeys(values_of("rank", rank, float)))
     sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
+    cuts = Cuts(chosen, sets, tuple(dict.fromkeys(values_of("rank", rank, float))))
     if run is not None and model is None:
         of_models = {"prompts": prompts, "reading": reading, "folder": folder}
         _require_unused({**of_models, "device": device, "threads": threads}, "--model")
-        return _of_run(run, chosen, sets, fractions, sequences, step)
+        return _of_run(run, cuts, 512 if sequences is None else sequences, step)
     model = _only(model, run)
     _require_unused({"sequences": sequences, "step": step}, "a RUN")
-    from headway.language.truncation.completions import completions
-    from headway.language.truncation.truncating import Truncating
+    from headway.truncation.models import Truncating
+    from headway.truncation.texts import completions
 
-    asked = Truncating(model, chosen, sets, fractions, tuple(completions(prompts or ("all",))))
+    asked = Truncating(model, cuts, tuple(completions(prompts or ("all",))))
     place = place_of("truncate", model, folder)
-    options = {"model": model, "layers": layers, "weights": weights, "rank": rank}
-    options |= {"reading": reading, "folder": folder, "device": device, "threads": threads}
-    with continued_by("truncate", ["--prompts", *prompts] if prompts else [], options):
-        _of_model(asked, place, reading or "token", device or "cpu", threads)
+    _of_model(asked, place, reading or "token", device or "cpu", threads)
 
 
 def _only(model: str | None, run: Path | None) -> str:
@@ -106,50 +105,41 @@ def _require_unused(options: dict[str, object], of: str) -> None:
             raise HeadwayError(f"--{name} is an option of {of}")
 
 
-def _of_run(
-    run: Path,
-    layers: Sequence[int] | None,
-    weights: Sequence[str],
-    fractions: Sequence[float],
-    sequences: int | None,
-    step: int | None,
-) -> None:
+def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     from headway import terminal
-    from headway.papers.truncation import FILE, truncate_run
+    from headway.truncation.runs import FILE, truncate_run
 
     its = opened(run)
-    count = 512 if sequences is None else sequences
-    with terminal.truncating() as watch:
-        found = truncate_run(its, layers, weights, fractions, count, step, watch)
-    terminal.print_truncated(found)
+    with terminal.counting("cut") as watch:
+        found = truncate_run(its, cuts, sequences, step, watch)
+    terminal.print_losses(found)
     terminal.say(f"written to {its.folder / FILE}")
     if find_spec("matplotlib") is None:
         terminal.say("without a figure: it needs pip install 'headway[plot]'")
-        return
-    from headway.training.files import clear_io_errors
+    elif found.spans:
+        from headway.training.files import clear_io_errors
 
-    figures = its.folder / "figures"
-    with clear_io_errors(figures, "make"):
-        figures.mkdir(exist_ok=True)
-    title = "Losses with weights cut to low rank"
-    terminal.say(f"drawn in {save_both(_losses_figure(found), figures / 'truncation', title)}")
+        figures, title = its.folder / "figures", "Losses with weights cut to low rank"
+        with clear_io_errors(figures, "make"):
+            figures.mkdir(exist_ok=True)
+        drawn = save_both(_losses_figure(found, cuts), figures / "truncation", title)
+        terminal.say(f"drawn in {drawn}")
 
 
-def _losses_figure(found: "Truncated") -> "Figure":
-    from headway.language.truncation.low_rank import spans
+def _losses_figure(found: "Table[Losses]", cuts: "Cuts") -> "Figure":
     from headway.report.figures.truncation_plot import draw_losses_cut
     from headway.report.labels import layers_told
 
     tables, rows = {}, {}
     for weights in found.weights:
-        for span, sets in spans(found.layers).items():
+        for span, sets in found.spans.items():
             name = f"{weights}, {span}"
             rows[name] = [layers_told(layers) for layers in sets]
             tables[name] = {
-                fraction: [list(found.at(s, weights, fraction).partial.values()) for s in sets]
-                for fraction in found.fractions
+                fraction: [list(found.at(s, weights, fraction).found.values()) for s in sets]
+                for fraction in cuts.fractions
             }
-    return draw_losses_cut(tables, rows, list(found.intact.partial))
+    return draw_losses_cut(tables, rows, list(found.intact.found))
 
 
 def _of_model(
@@ -161,59 +151,51 @@ def _of_model(
 ) -> None:
     from headway import terminal
     from headway.language.local import LocalModel
-    from headway.language.truncation.effects import document, effects
-    from headway.language.truncation.low_rank import spans
-    from headway.language.truncation.truncating import truncate, truncated
     from headway.training.files import write_whole
+    from headway.truncation.effects import document, effects
+    from headway.truncation.models import truncate_model
 
     compute_on(device, threads)
 
     def load() -> LocalModel:
         return LocalModel(asked.model, "completion", device, terminal.say)
 
-    lines = truncated(asked, place)
+    lines = asked.kept(place)
     if lines is None:
-        with terminal.truncating() as watch:
-            lines = truncate(asked, load, place, watch)
+        with terminal.counting("cut") as watch:
+            lines = truncate_model(asked, load, place, watch)
     found = effects(asked.texts, lines, reading)
     terminal.print_effects(found)
     about = asked.ledger(place).about()
     del about["texts"]
     write_whole(place / "effects.json", document(found, about).encode())
-    chosen = sorted({layer for line in lines for layer in line.cut.layers})
-    for weights in asked.weights if chosen else ():
-        for span in spans(chosen):
-            figure = _effects_figure(found, weights, span)
+    first = next(iter(found.values()))
+    for weights in first.weights:
+        for span in first.spans:
             title = f"{Path(asked.model).name} with weights cut to low rank"
-            save_both(figure, place / f"{weights}-{span}", title)
+            save_both(_effects_figure(found, weights, span), place / f"{weights}-{span}", title)
     terminal.say(f"truncation.jsonl, effects.json and figures are in {place}")
 
 
-def _effects_figure(effects: "Sequence[Effect]", weights: str, span: str) -> "Figure":
+def _effects_figure(found: "Mapping[str, Table[Effect]]", weights: str, span: str) -> "Figure":
     from headway.report.figures.truncation_plot import draw_effects
 
-    kinds = list(dict.fromkeys(effect.kind for effect in effects))
     rows = {
-        label: {
-            kind: _panel([e for e in effects if e.kind == kind], measure, weights, span)
-            for kind in kinds
-        }
+        label: {kind: _panel(table, measure, weights, span) for kind, table in found.items()}
         for measure, label in LABELS.items()
     }
     return draw_effects(rows, SPANS[span])
 
 
-def _panel(effects: "Sequence[Effect]", measure: str, weights: str, span: str) -> "Panel":
-    from headway.language.truncation.low_rank import INTACT, spans
+def _panel(found: "Table[Effect]", measure: str, weights: str, span: str) -> "Panel":
     from headway.report.figures.truncation_plot import Panel, Point
 
     def point(effect: "Effect") -> Point:
         mean, layers = effect.means[measure], effect.cut.layers
         return Point(layers[0] if layers else 0, mean.value, mean.low, mean.high)
 
-    by = {(e.cut.layers, e.cut.fraction): e for e in effects if e.cut.weights == weights}
-    chosen = sorted({layers[0] for layers, _ in by})
-    fractions = sorted({fraction for _, fraction in by})
-    curves = {f: [point(by[layers, f]) for layers in spans(chosen)[span]] for f in fractions}
-    intact = next(effect for effect in effects if effect.cut == INTACT)
-    return Panel(point(intact), curves)
+    curves = {
+        fraction: [point(found.at(layers, weights, fraction)) for layers in found.spans[span]]
+        for fraction in found.fractions
+    }
+    return Panel(point(found.intact), curves)

@@ -9,7 +9,6 @@ the other chains, as far as it stands before the query, is what it is held again
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +22,7 @@ from headway.language.heads.tokens import Reading, reading
 from headway.language.local import LocalModel
 from headway.language.question import Question
 from headway.language.tap import shape, tapped, without_tap
+from headway.text import either
 
 Kind = Literal["look-up", "induction", "read-out", "neighbour", "place"]
 
@@ -95,13 +95,9 @@ def require_chains(name: str, depth: int, chains: int) -> None:
     """
     able = [known for known, one in FORMULATIONS.items() if isinstance(one, Chains)]
     one = formulation(name)
-    require(name in able, "formulation", name, f"one whose chains can be compared: {_or(able)}")
+    require(name in able, "formulation", name, f"one whose chains can be compared: {either(able)}")
     require(chains >= 2, "chains", chains, "at least 2: a chain is held against the others")
     one.require(depth, chains)
-
-
-def _or(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 @dataclass(frozen=True)

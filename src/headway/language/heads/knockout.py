@@ -91,43 +91,32 @@ def answers_without(
     Without any heads they are those of `LocalModel.answers`. Heads are out while the prompt is
     read and while it is answered.
     """
-    prompt = model.prompt(question)
-    options = [model.answer(text) for text in question.acceptable]
+    prompt, (options, padded) = model.prompt(question), model.options(question)
+    answers = torch.tensor(padded, device=model.device)
     keep = keep_of(tried, *shape(model.model)).to(model.device)
-    rows = max(1, TOKENS // len(prompt))
     found: list[Answers] = []
-    for some in keep.split(rows):
-        found += _answers(model, prompt, options, some, ablation)
+    for some in keep.split(max(1, TOKENS // len(prompt))):
+        first, after = _read(model, prompt, answers, some, ablation)
+        found += [model.told(options, *row) for row in zip(first, after, strict=True)]
     return found
 
 
-def _answers(
-    model: LocalModel, prompt: Tensor, options: list[list[int]], keep: Tensor, ablation: Ablation
-) -> list[Answers]:
-    count, longest = len(options), max(map(len, options))
-    padded = torch.tensor([o + [0] * (longest - len(o)) for o in options], device=model.device)
+def _read(
+    model: LocalModel, prompt: Tensor, answers: Tensor, keep: Tensor, ablation: Ablation
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of what comes after the prompt, [trial, next token], and after every token
+    of every answer, [trial, option, token, next token]."""
     asked = {"input_ids": prompt.expand(len(keep), -1), "use_cache": True, "logits_to_keep": 1}
     with tapped(model.model, _Without(keep, ablation)):
         read = model.model(**asked)
-    first, cache = read.logits[:, -1].float().log_softmax(-1), read.past_key_values
+    cache, count = read.past_key_values, len(answers)
     cache.batch_repeat_interleave(count)
     with tapped(model.model, _Without(keep.repeat_interleave(count, 0), ablation)):
         after = model.model(
-            input_ids=padded.repeat(len(keep), 1), past_key_values=cache, use_cache=True
+            input_ids=answers.repeat(len(keep), 1), past_key_values=cache, use_cache=True
         ).logits
     after = after.float().log_softmax(-1).unflatten(0, (len(keep), count))
-    found = []
-    for row in range(len(keep)):
-        said, ended = [], []
-        for number, option in enumerate(options):
-            before = torch.cat([first[row][None], after[row, number, : len(option) - 1]])
-            tokens = torch.tensor(option, device=model.device)[:, None]
-            log_p = before.gather(1, tokens).sum()
-            stop = after[row, number, len(option) - 1, model.stops].logsumexp(0)
-            said.append(log_p.item())
-            ended.append((log_p + stop).item())
-        found.append(Answers(said, ended))
-    return found
+    return read.logits[:, -1].float().log_softmax(-1), after
 
 
 class _Without:

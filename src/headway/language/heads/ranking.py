@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headway.intervals import Z
+from headway.intervals import Z, rank_correlation
 from headway.language.heads.following import Relation
 from headway.language.heads.knockout import Head
 
@@ -184,23 +184,15 @@ def _order(measured: Measured, name: str, kinds: tuple[str, ...]) -> Order:
     return Order(
         name,
         hops,
-        spearman([one for head in followers for one in head]),
+        _correlation(followers),
         _interval(followers, name),
     )
 
 
-def spearman(points: Sequence[tuple[float, float]]) -> float:
-    """Spearman's rank correlation, equal values sharing their rank; 0 if one side is constant."""
-    first, second = (_ranks(values) for values in zip(*points, strict=True))
-    stacked = torch.stack([first - first.mean(), second - second.mean()])
-    (a, both), (_, b) = (stacked @ stacked.T).tolist()
-    return both / math.sqrt(a * b) if a * b > 0 else 0.0
-
-
-def _ranks(values: Sequence[float]) -> Tensor:
-    given = torch.tensor(values, dtype=torch.float64)
-    below = (given[None] < given[:, None]).sum(1)
-    return below + (given[None] == given[:, None]).sum(1) / 2
+def _correlation(followers: Sequence[list[tuple[float, float]]]) -> float:
+    """Of hop and layer, over all that heads follow."""
+    hops, layers = zip(*(point for head in followers for point in head), strict=True)
+    return rank_correlation(hops, layers)
 
 
 def _interval(followers: Sequence[list[tuple[float, float]]], name: str) -> tuple[float, float]:
@@ -209,7 +201,7 @@ def _interval(followers: Sequence[list[tuple[float, float]]], name: str) -> tupl
     drawn = []
     for _ in range(1000):
         heads = random.choices(followers, k=len(followers))
-        drawn.append(spearman([point for head in heads for point in head]))
+        drawn.append(_correlation(heads))
     drawn.sort()
     return drawn[24], drawn[974]
 

@@ -34,8 +34,8 @@ PARTS: tuple[Part, Part] = "attention", "without"
 TOPS = (1, 3, 10, 30)
 """How many heads are knocked out if nothing is said, as far as the model has twice as many."""
 
-Watch = Callable[[str, int, int], None]
-"""Told what is done, on how many questions, of how many."""
+Watch = Callable[[int, int, str], None]
+"""Told on how many questions, of how many, something is done, and what."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,6 @@ class Study:
         return sorted(set(self.top))
 
 
-def require_free(study: Study, folder: Path) -> None:
-    """Checks that a folder holds nothing yet, or the same study.
-
-    Raises:
-        HeadwayError: if it holds another.
-    """
-    study.ledger(folder, "attention").require_same()
-
-
 def is_done(study: Study, folder: Path) -> bool:
     """Whether a folder holds all that the study asks for, so that the model is not needed."""
     read, answered = (len(study.ledger(folder, part).lines()) for part in PARTS)
@@ -143,12 +134,12 @@ def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_
     with reading.writing(model.device):
         for number, question in islice(enumerate(asked), len(reading.lines()), None):
             reading.add(line_of(number, question, model) if number else first)
-            watch("attention read on", number + 1, study.n)
+            watch(number + 1, study.n, "attention read on")
         ranked = [(one.layer, one.head) for one in ranking(measured(study, folder))]
         start = study.ranked_on
         for number, question in islice(enumerate(asked), start + len(answering.lines()), None):
             answering.add(without(study, model, ranked, tops, number, question))
-            watch("knocked out on", number + 1 - start, study.n - start)
+            watch(number + 1 - start, study.n - start, "knocked out on")
 
 
 def line_of(number: int, question: Question, model: LocalModel) -> dict[str, Any]:

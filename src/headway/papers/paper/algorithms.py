@@ -1,13 +1,12 @@
 """Which algorithm is learnt in which setting: jumping over facts, or passing symbols on."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
-from headway.language.accuracy import wilson
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Drawn, Experiment, Group, GroupRuns, Runs
+from headway.intervals import wilson
+from headway.papers.claims import Measures
+from headway.papers.experiment import Drawn, Group, Runs, study
 from headway.papers.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
-from headway.papers.paper.ways import HALF, LABELS, Label, ways
+from headway.papers.paper.ways import LABELS, Label, ways
 from headway.theory import closed_form
 
 Share = tuple[float, float, float]
@@ -128,64 +127,11 @@ def shares(count: Mapping[Label, int]) -> dict[str, Share]:
     return found
 
 
-def table(found: Measures) -> str:
-    """A line a cell, in Markdown: labels, and the layers that the runs depend on.
-
-    Args:
-        found: what `measured` gives.
-    """
-    lines = [
-        "| setting | layers | learnt | jumps | passes on | both | passes, then jumps |"
-        " depends on layers |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    then = Counter(Cell.of(name) for name in begins_by_passing(found))
-    used: dict[Cell, list[int]] = {}
-    for name, layers in found["algorithm_layers"].items():
-        if found["algorithm_label"][name] != LABELS.index("neither"):
-            used.setdefault(Cell.of(name), []).append(int(layers))
-    for cell, count in counts(found).items():
-        told = [f"{learnt(count)} of {sum(count.values())}"]
-        between = shares(count)
-        for label in LABELS[:2]:
-            share = between.get(label)
-            interval = f" ({share[1]:.2f} to {share[2]:.2f})" if share else ""
-            told.append(f"{count[label]}{interval}")
-        told += [str(count["both"]), str(then[cell]), spread(used.get(cell, []))]
-        setting = f"D = {cell.depth}, {'mixture' if cell.mixture else 'full depth'}"
-        if cell.change:
-            setting += f", {cell.change}"
-        lines.append(f"| {setting} | {cell.layers} | " + " | ".join(told) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def begins_by_passing(found: Measures) -> list[str]:
-    """The runs with the label `both` whose x_2 depends on passes alone, so that a later hop takes
-    jumps.
-
-    Args:
-        found: what `measured` gives.
-    """
-    jumps, passes = found["algorithm_jumps_cost"], found["algorithm_passes_cost"]
-    both = [n for n, label in found["algorithm_label"].items() if LABELS[int(label)] == "both"]
-    return [
-        name
-        for name in both
-        if (hop := f"{name} x_2") in passes and passes[hop] >= HALF > jumps[hop]
-    ]
-
-
-def spread(numbers: list[int]) -> str:
-    """Whole numbers, the most frequent ones first: 3 × 8, 4 × 2."""
-    every = sorted(set(numbers), key=lambda n: (-numbers.count(n), n))
-    return ", ".join(f"{n} × {numbers.count(n)}" for n in every) or "–"
-
-
-def draw(runs: GroupRuns) -> Drawn:
+def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
     from headway.report.figures.phases_plot import Phase, draw_phases
 
-    there = counts(measured(runs["algorithms"]))
+    there = counts(measured(runs))
     changed = {cell._replace(change="") for cell in there if cell.change}
     block: dict[str, list[Phase]] = {}
     changes: dict[str, list[Phase]] = {}
@@ -205,13 +151,6 @@ def draw(runs: GroupRuns) -> Drawn:
     return drawn
 
 
-EXPERIMENTS = (
-    Experiment(
-        "algorithms",
-        "jump over facts, or pass symbols on: which of the two is learnt, and what decides",
-        (Group("algorithms", "jumping or passing on", runs_of),),
-        lambda runs: measured(runs["algorithms"]),
-        draw,
-        claims_beside(__file__, "algorithms"),
-    ),
-)
+RUNS = Group("algorithms", "jumping or passing on", runs_of)
+TITLE = "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
+EXPERIMENTS = (study(__file__, "algorithms", TITLE, RUNS, measured, draw),)

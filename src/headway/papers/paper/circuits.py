@@ -7,9 +7,9 @@ from typing import Any
 
 from headway.changes import changed
 from headway.circuits import Circuit, saved_discovery
-from headway.papers.claims import Measures, claims_beside
+from headway.papers.claims import Measures
 from headway.papers.depths import SOLVED
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import least_heads, minimum, taken_apart
 from headway.papers.scales import base, smoke
 
@@ -24,17 +24,12 @@ SIZES: dict[str, dict[str, Any]] = {
 
 def runs_of(scale: str) -> Configs:
     """Two hops, twenty seeds of one model and five each of others (`SIZES`)."""
-    match scale:
-        case "paper":
-            counts = {size: 20 if size == "usual" else 5 for size in SIZES}
-        case "small":
-            counts = {size: 20 if size == "usual" else 5 for size in SIZES}
-        case _:
-            return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
+    if scale == "smoke":
+        return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
     return {
-        f"{size},seed={seed}": changed(base(scale, 2, seed), SIZES[size])
-        for size, count in counts.items()
-        for seed in range(count)
+        f"{size},seed={seed}": changed(base(scale, 2, seed), changes)
+        for size, changes in SIZES.items()
+        for seed in range(20 if size == "usual" else 5)
     }
 
 
@@ -87,29 +82,22 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
     return own if len(own) > 1 else {}
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """How many heads circuits use, over seeds."""
     from headway.report.figures.spread_plot import draw_counts
 
-    found = measured(runs["circuits"])
+    found = measured(runs)
     sizes: dict[str, list[float]] = {}
     for name, heads in found["circuits_useful_heads"].items():
         sizes.setdefault(name.split(",")[0], []).append(heads)
     if not sizes:
         return {}
-    config = next(iter(runs["circuits"].values())).config
+    config = next(iter(runs.values())).config
     least = least_heads(config)
     level = None if least is None else (f"{least} would do", float(least))
     return {"circuits": ("Useful heads, over seeds", draw_counts(sizes, "useful heads", level))}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "circuits",
-        "how much circuits differ: twenty seeds, and other shapes",
-        (Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True),),
-        lambda runs: measured(runs["circuits"]),
-        drawn,
-        claims_beside(__file__, "circuits"),
-    ),
-)
+RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)
+TITLE = "how much circuits differ: twenty seeds, and other shapes"
+EXPERIMENTS = (study(__file__, "circuits", TITLE, RUNS, measured, drawn),)

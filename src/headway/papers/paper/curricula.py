@@ -1,12 +1,11 @@
 """What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
 
-import statistics
 from dataclasses import replace
 
 from headway.changes import changed
-from headway.circuits.emergence import BIRTH, hop_steps
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.circuits.emergence import hop_steps
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.scales import base
 from headway.training import Run, evaluate
 from headway.training.curriculum import (
@@ -103,52 +102,17 @@ def _by_depth(run: Run) -> list[float]:
     return [evaluate(model, task, batch).mean().item() for batch in batches]
 
 
-def table(found: Measures) -> str:
-    """A line a way of asking for a chain: in how many seeds the answer was learnt, its loss at the
-    end, and the steps at which hops were learnt, averaged over the seeds in which they were.
-
-    Args:
-        found: what `measured` gives.
-    """
-    steps: dict[tuple[str, str], list[float]] = {}
-    for name, step in found["curriculum_steps"].items():
-        way, hop, _ = name.split(" ")
-        steps.setdefault((way, hop), []).append(step)
-    hops = sorted({hop for _, hop in steps})
-    lines = [
-        "| asked for | x_3 learnt | its loss at the end | "
-        + " | ".join(hops)
-        + " learnt at step |",
-        "|---|---|---|" + "---|" * len(hops),
-    ]
-    for way in WAYS:
-        losses = list(found[f"curriculum_{way}"].values())
-        learnt = sum(loss < BIRTH for loss in losses)
-        told = ", ".join(f"{loss:.3f}" for loss in losses)
-        means = [statistics.mean(steps[way, hop]) if (way, hop) in steps else None for hop in hops]
-        when = " | ".join("–" if mean is None else f"{mean:.0f}" for mean in means)
-        lines.append(f"| `{way}` | {learnt} of {len(losses)} | {told} | {when} |")
-    return "\n".join(lines) + "\n"
-
-
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
     from headway.report.figures import curricula_plot
 
     ways: dict[str, list[Run]] = {}
-    for name, run in runs["curricula"].items():
+    for name, run in runs.items():
         ways.setdefault(name.split(",")[0], []).append(run)
     title = "Partial losses against the step, by the way of asking"
     return {"curricula": (title, curricula_plot.draw_curricula(ways))}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "curricula",
-        "what makes a head emerge, and when: eleven ways to ask for three hops",
-        (Group("curricula", "ways to ask for three hops", runs_of),),
-        lambda runs: measured(runs["curricula"]),
-        drawn,
-        claims_beside(__file__, "curricula"),
-    ),
-)
+RUNS = Group("curricula", "ways to ask for three hops", runs_of)
+TITLE = "what makes a head emerge, and when: eleven ways to ask for three hops"
+EXPERIMENTS = (study(__file__, "curricula", TITLE, RUNS, measured, drawn),)

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps
+from headway.intervals import rank_correlation
 from headway.papers import depths as table
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
-from headway.papers.reading import minimum, rank_correlation, task_of
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
+from headway.papers.reading import minimum, task_of
 from headway.papers.scales import crossed, smoke
 from headway.tasks import Retrieval
 from headway.training import Run
@@ -77,12 +78,12 @@ def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
     return {"all depths": rank_correlation(list(by_depth), list(by_depth.values()))}
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """Which models solved how many hops with how many layers."""
     from headway.report.figures import depth_plot
 
     solved: dict[tuple[int, int], list[bool]] = {}
-    for run in runs["depths"].values():
+    for run in runs.values():
         place = _depth(run), run.config.transformer.n_layers
         solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < table.SOLVED)
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
@@ -91,13 +92,6 @@ def drawn(runs: GroupRuns) -> Drawn:
     return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "depths",
-        "one to five hops against the layers that solve them",
-        (Group("depths", "hops against layers", runs_of),),
-        lambda runs: measured(runs["depths"]),
-        drawn,
-        claims_beside(__file__, "depths"),
-    ),
-)
+RUNS = Group("depths", "hops against layers", runs_of)
+TITLE = "one to five hops against the layers that solve them"
+EXPERIMENTS = (study(__file__, "depths", TITLE, RUNS, measured, drawn),)

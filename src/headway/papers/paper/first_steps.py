@@ -1,10 +1,10 @@
 """Four layers and two hops, with and without the implicit curriculum (section 7)."""
 
 from headway.changes import changed
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Experiment, Group, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Group, Runs, study
 from headway.papers.reading import final_loss
-from headway.papers.scales import base, nothing
+from headway.papers.scales import base
 from headway.training.curriculum import FinalHop, Implicit
 
 
@@ -37,13 +37,6 @@ def measured(runs: Runs) -> Measures:
     }
 
 
-EXPERIMENTS = (
-    Experiment(
-        "first-steps",
-        "four layers and two hops, with and without the curriculum",
-        (Group("first-steps", "four layers, two hops, with and without the curriculum", runs_of),),
-        lambda runs: measured(runs["first-steps"]),
-        nothing,
-        claims_beside(__file__, "first-steps"),
-    ),
-)
+RUNS = Group("first-steps", "four layers, two hops, with and without the curriculum", runs_of)
+TITLE = "four layers and two hops, with and without the curriculum"
+EXPERIMENTS = (study(__file__, "first-steps", TITLE, RUNS, measured),)

@@ -4,10 +4,11 @@ import statistics
 from itertools import pairwise
 
 from headway.changes import changed
+from headway.intervals import rank_correlation
 from headway.models import TransformerConfig
 from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
-from headway.papers.reading import final_loss, in_order, rank_correlation
+from headway.papers.reading import final_loss, in_order
 from headway.papers.scales import crossed, roomy, smoke
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig

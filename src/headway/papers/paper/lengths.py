@@ -5,8 +5,8 @@ import statistics
 
 from headway.changes import changed
 from headway.circuits.emergence import crossing
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.scales import roomy, smoke
 from headway.training.recipes import paper
 
@@ -66,25 +66,18 @@ def measured(runs: Runs) -> Measures:
     return {"lengths_steps": emerged, "lengths_exponent": slopes}
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """When the first hop is learnt, against the length of the sequence."""
     from headway.report.figures.spread_plot import draw_growth
 
-    steps = measured(runs["lengths"])["lengths_steps"]
-    points = [(runs["lengths"][name].task.length, step) for name, step in steps.items()]
+    steps = measured(runs)["lengths_steps"]
+    points = [(runs[name].task.length, step) for name, step in steps.items()]
     if not points:
         return {}
     figure = draw_growth(points, "positions in a sequence", "step at which x₁ emerges")
     return {"lengths": ("Emergence of the first hop, by length of the sequence", figure)}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "lengths",
-        "how long the first head takes to emerge in longer sequences (arXiv 2511.01033)",
-        (Group("lengths", "one hop among ever more chains", runs_of),),
-        lambda runs: measured(runs["lengths"]),
-        drawn,
-        claims_beside(__file__, "lengths"),
-    ),
-)
+RUNS = Group("lengths", "one hop among ever more chains", runs_of)
+TITLE = "how long the first head takes to emerge in longer sequences (arXiv 2511.01033)"
+EXPERIMENTS = (study(__file__, "lengths", TITLE, RUNS, measured, drawn),)

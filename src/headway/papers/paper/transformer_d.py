@@ -6,8 +6,8 @@ from itertools import pairwise
 from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
 from headway.circuits.routes import trace
 from headway.models import TransformerConfig
-from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.claims import Measures
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import in_order, taken_apart
 from headway.papers.scales import roomy, smoke
 from headway.tasks import Retrieval
@@ -120,7 +120,7 @@ def _fall_over_plateau(run: Run) -> float | None:
     return (down - left) / left
 
 
-def losses(runs: GroupRuns) -> Drawn:
+def losses(runs: Runs) -> Drawn:
     """Figure 6: the losses of every run."""
     from headway.report.figures import draw_losses
 
@@ -129,7 +129,7 @@ def losses(runs: GroupRuns) -> Drawn:
             f"Losses of {name} during training",
             draw_losses(run.metrics(), run.task.hops, run.task.references()),
         )
-        for name, run in runs["d"].items()
+        for name, run in runs.items()
     }
 
 
@@ -151,19 +151,19 @@ def circuits_of(runs: Runs, figure: str) -> Drawn:
     return drawn
 
 
-def births(runs: GroupRuns) -> Drawn:
+def births(runs: Runs) -> Drawn:
     """Figure 7: circuits, and when their paths were born."""
     from headway.report.figures.births_plot import draw_births
 
-    drawn = circuits_of(runs["d"], "fig7")
-    for name, run in runs["d"].items():
+    drawn = circuits_of(runs, "fig7")
+    for name, run in runs.items():
         if run.read("emergence.json") is not None:
             figure = draw_births(saved_timeline(run))
             drawn[f"fig7-births-{name}"] = f"Births of the paths of {name}", figure
     return drawn
 
 
-def paths(runs: GroupRuns) -> Drawn:
+def paths(runs: Runs) -> Drawn:
     """Appendix D: the attention along every path against the step."""
     from headway.report.figures.births_plot import draw_paths
 
@@ -172,37 +172,18 @@ def paths(runs: GroupRuns) -> Drawn:
             f"Attention along every path of {name} during training",
             draw_paths(saved_timeline(run)),
         )
-        for name, run in runs["d"].items()
+        for name, run in runs.items()
         if run.read("emergence.json") is not None
     }
 
 
 D = Group("d", "Transformer D", transformer_d, taken_apart=True)
 
-
-EXPERIMENTS = (
-    Experiment(
-        "fig6",
-        "the losses of Transformer D during training (section 9)",
-        (D,),
-        lambda runs: emergence(runs["d"]),
-        losses,
-        claims_beside(__file__, "fig6"),
-    ),
-    Experiment(
-        "fig7",
-        "the circuit of Transformer D, and when its paths were born (section 9)",
-        (D,),
-        lambda runs: emergence(runs["d"]),
-        births,
-        claims_beside(__file__, "fig7"),
-    ),
-    Experiment(
-        "appendix-d",
-        "attention along every path during training",
-        (D,),
-        lambda runs: emergence(runs["d"]),
-        paths,
-        claims_beside(__file__, "appendix-d"),
-    ),
+EXPERIMENTS = tuple(
+    study(__file__, name, title, D, emergence, draw)
+    for name, title, draw in (
+        ("fig6", "the losses of Transformer D during training (section 9)", losses),
+        ("fig7", "the circuit of Transformer D, and when its paths were born (section 9)", births),
+        ("appendix-d", "attention along every path during training", paths),
+    )
 )

@@ -6,10 +6,18 @@ from headway.changes import changed
 from headway.circuits import Circuit, saved_discovery
 from headway.circuits.comparison import jaccard
 from headway.papers.claims import Measures, claims_beside
-from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.papers.experiment import (
+    Configs,
+    Drawn,
+    Experiment,
+    Group,
+    GroupRuns,
+    Runs,
+    study,
+)
 from headway.papers.paper.transformer_d import D, circuits_of
 from headway.papers.reading import least_heads, taken_apart, task_of
-from headway.papers.scales import nothing, roomy, smoke
+from headway.papers.scales import roomy, smoke
 from headway.tasks import Retrieval
 from headway.training.recipes import paper
 
@@ -109,13 +117,9 @@ ABC = Group("abc", "Transformers A, B, C", transformers_abc, taken_apart=True)
 
 
 EXPERIMENTS = (
-    Experiment(
-        "fig5",
-        "the circuits of Transformers A, B and C (section 8)",
-        (ABC,),
-        lambda runs: circuits(runs["abc"]),
-        lambda runs: circuits_of(runs["abc"], "fig5"),
-        claims_beside(__file__, "fig5"),
+    study(
+        *(__file__, "fig5", "the circuits of Transformers A, B and C (section 8)", ABC, circuits),
+        draw=lambda runs: circuits_of(runs, "fig5"),
     ),
     Experiment(
         "appendix-c",
@@ -125,12 +129,5 @@ EXPERIMENTS = (
         maps,
         claims_beside(__file__, "appendix-c"),
     ),
-    Experiment(
-        "appendix-e",
-        "what replacing heads and cutting paths costs",
-        (ABC,),
-        lambda runs: circuits(runs["abc"]),
-        nothing,
-        claims_beside(__file__, "appendix-e"),
-    ),
+    study(__file__, "appendix-e", "what replacing heads and cutting paths costs", ABC, circuits),
 )

@@ -79,7 +79,7 @@ def one_step(
         classes: the f(z).
         frequencies: p(z), which sum to 1.
         rate: the learning rate.
-        before: logits that are there with W = 0, as of a residual stream; none means zero.
+        before: logits that are there with W = 0, as of a residual stream; by default zero.
     """
     told = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
     surprise = -told.softmax(-1)

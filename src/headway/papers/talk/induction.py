@@ -18,10 +18,10 @@ from dataclasses import replace
 from headway.errors import require
 from headway.models import TransformerConfig
 from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Experiment, Group
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway.papers.reading import task_of
-from headway.papers.talk import bigram_drawings as drawings
 from headway.papers.talk.measures import bigrams as measures
+from headway.papers.talk.measures.probes import curves
 from headway.tasks import Bigrams
 from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 from headway.training import RunConfig, TrainingConfig
@@ -159,6 +159,53 @@ def _seeds(scale: str) -> Iterable[int]:
     return {"paper": range(5), "small": range(3)}.get(scale, range(1))
 
 
+def drawn(runs: GroupRuns) -> Drawn:
+    """One layer against two; and the probes of the three memories, trained together."""
+    from headway.report.figures.curves_plot import Panel, draw_curves
+
+    drawn: Drawn = {}
+    ordinary = {
+        "one layer": runs["induction-one-layer"],
+        "two layers": runs["induction-two-layers"],
+    }
+    ways = {"together": runs["induction-joint"], "one by one": runs["induction-stages"]}
+    panels = [
+        Panel(title, "loss of in-context outputs, nats", _losses(known))
+        for title, known in (("Ordinary transformers", ordinary), ("Three weights", ways))
+        if any(known.values())
+    ]
+    if panels:
+        drawn["induction-losses"] = (
+            "In-context outputs: losses against the step",
+            draw_curves(panels),
+        )
+    if runs["induction-joint"]:
+        panel = Panel(
+            "Memory recall",
+            "share recalled",
+            curves(runs["induction-joint"]),
+            logarithmic=True,
+            top=1.05,
+        )
+        title = "Memory-recall probes of the three trained weights"
+        drawn["induction-recall"] = title, draw_curves([panel])
+    return drawn
+
+
+def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[float]]]]:
+    """The held-out loss of in-context outputs of every run, by what it is called."""
+    curves = {}
+    for name, runs in known.items():
+        curves[name] = [
+            (
+                [line["step"] for line in run.metrics()],
+                [line["partial"]["in-context"] for line in run.metrics()],
+            )
+            for run in runs.values()
+        ]
+    return curves
+
+
 EXPERIMENTS = (
     Experiment(
         "induction",
@@ -176,7 +223,7 @@ EXPERIMENTS = (
             Group("induction-stages", "the simplified model, one weight after the other", stages),
         ),
         measures.induction,
-        drawings.induction,
+        drawn,
         claims_beside(__file__, "induction"),
         texts=lambda scale: texts_of(two_layers(scale)),
     ),

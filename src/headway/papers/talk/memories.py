@@ -10,11 +10,11 @@ are random and stay.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 
 from headway.models import TransformerConfig
 from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Experiment, Group
-from headway.papers.talk import memory_drawings as drawings
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 from headway.papers.talk.measures import memories as measures
 from headway.papers.talk.measures.capacity import items_for
 from headway.tasks import Associations
@@ -31,35 +31,33 @@ def linear(scale: str) -> Configs:
     """Linear memories of the identity, trained on all items at once."""
     match scale:
         case "paper":
-            return _linear((8, 16, 32, 64, 128, 256), range(5))
+            return _series([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR)
         case "small":
-            return _linear((8, 12, 16, 24, 32, 48), range(3))
+            return _series([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR)
         case _:
-            return _linear((6, 12), range(1), LINEAR[7::6])
+            return _series([(6, 0), (12, 0)], range(1), LINEAR[7::6])
 
 
 def with_mlp(scale: str) -> Configs:
     """Memories in the MLP, the same task; widths and hidden widths vary."""
     match scale:
         case "paper":
-            shapes = [(d, m) for d in (32, 64, 128) for m in (32, 128, 512)]
-            return _mlp(shapes, range(5))
+            return _series(product((32, 64, 128), (32, 128, 512)), range(5), MLP)
         case "small":
-            shapes = [(d, m) for d in (16, 24, 32) for m in (8, 32, 128)]
-            return _mlp(shapes, range(3))
+            return _series(product((16, 24, 32), (8, 32, 128)), range(3), MLP)
         case _:
-            return _mlp([(12, 12)], range(1), MLP[3::3])
+            return _series([(12, 12)], range(1), MLP[3::3])
 
 
 def longer(scale: str) -> Configs:
     """Some of both with three times the steps: is it time or room that is lacking?"""
     match scale:
         case "paper":
-            chosen = _linear((128,), range(1)) | _mlp([(64, 128)], range(1))
+            chosen = _series([(128, 0)], [0], LINEAR) | _series([(64, 128)], [0], MLP)
         case "small":
-            chosen = _linear((32,), range(1)) | _mlp([(24, 32)], range(1))
+            chosen = _series([(32, 0)], [0], LINEAR) | _series([(24, 32)], [0], MLP)
         case _:
-            chosen = _linear((6,), range(1), LINEAR[7::6])
+            chosen = _series([(6, 0)], [0], LINEAR[7::6])
     return {name: _extended(config, 3) for name, config in chosen.items()}
 
 
@@ -90,33 +88,22 @@ def one_step(scale: str) -> Configs:
     }
 
 
-def _linear(
-    widths: Iterable[int], seeds: Iterable[int], shares: Sequence[float] = LINEAR
+def _series(
+    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float]
 ) -> Configs:
-    seeds = tuple(seeds)
-    configs: Configs = {}
-    for d in widths:
-        for n in dict.fromkeys(items_for(share * d * d) for share in shares):
-            for seed in seeds:
-                task = Associations(n_items=n, sampling="all")
-                training = _training(300, n, 1.0, "W_O.0")
-                name = f"linear d={d},items={n},seed={seed}"
-                configs[name] = RunConfig(task, _model(d, 0), training, seed)
-    return configs
-
-
-def _mlp(
-    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float] = MLP
-) -> Configs:
+    """Runs that bracket what memories of some widths and hidden widths (0: linear) hold."""
     seeds = tuple(seeds)
     configs: Configs = {}
     for d, m in shapes:
-        for n in dict.fromkeys(items_for(share * 2 * d * m) for share in shares):
+        name, parameters = (f"MLP d={d} m={m}", 2 * d * m) if m else (f"linear d={d}", d * d)
+        rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
+        for n in dict.fromkeys(items_for(share * parameters) for share in shares):
             for seed in seeds:
                 task = Associations(n_items=n, sampling="all")
-                training = _training(300, n, 0.2, "W_in.0 W_out.0")
-                name = f"MLP d={d} m={m},items={n},seed={seed}"
-                configs[name] = RunConfig(task, _model(d, m), training, seed)
+                training = _training(300, n, rate, trained)
+                configs[f"{name},items={n},seed={seed}"] = RunConfig(
+                    task, _model(d, m), training, seed
+                )
     return configs
 
 
@@ -156,6 +143,40 @@ def _extended(config: RunConfig, factor: int) -> RunConfig:
     return replace(config, training=training)
 
 
+def draw_associative(runs: GroupRuns) -> Drawn:
+    """What is kept against parameters, and accuracies against the number of items."""
+    from headway.report.figures.capacity_plot import Kept, draw_capacity
+
+    kinds = {"linear": "linear (d²)", "mlp": "MLP (2 m d)"}
+    kept = []
+    for kind, label in kinds.items():
+        found, _, sizes = measures.kept(runs[f"memories-{kind}"])
+        points = [(sizes[name.rpartition(",")[0]], nats) for name, nats in found.items()]
+        kept.append(Kept(label, points))
+    if not any(each.points for each in kept):
+        return {}
+    title = "Associations kept, N log N, against trained parameters"
+    figure = draw_capacity(kept, "trained parameters", "N log N at 99 % accuracy, nats")
+    return {"associative-memory": (title, figure)}
+
+
+def draw_gradient(runs: GroupRuns) -> Drawn:
+    """Accuracy after one step against the width, and the errors of items of unequal frequency."""
+    from headway.report.figures.memory_plot import draw_errors, draw_one_step
+
+    drawn: Drawn = {}
+    points = [
+        (float(run.config.transformer.d_model), measures.known_share(run))
+        for run in runs["memories-one-step"].values()
+    ]
+    if points:
+        title = "Accuracy after one gradient step from zero, against the width"
+        drawn["gradient-memory"] = title, draw_one_step(points)
+    title = "Errors of memories of Zipf frequencies, against width and samples"
+    drawn["zipf-memory"] = title, draw_errors(measures.zipf_errors(), measures.EXPECTED)
+    return drawn
+
+
 EXPERIMENTS = (
     Experiment(
         "associative-memory",
@@ -166,7 +187,7 @@ EXPERIMENTS = (
             Group("memories-longer", "some of both, trained for longer", longer),
         ),
         measures.associative,
-        drawings.associative,
+        draw_associative,
         claims_beside(__file__, "associative-memory"),
     ),
     Experiment(
@@ -174,7 +195,7 @@ EXPERIMENTS = (
         "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)",
         (Group("memories-one-step", "one gradient step from zero, by width", one_step),),
         measures.gradient,
-        drawings.gradient,
+        draw_gradient,
         claims_beside(__file__, "gradient-memory"),
     ),
 )

@@ -4,9 +4,7 @@ context tells by attention (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
 from dataclasses import replace
 
 from headway.models import TransformerConfig
-from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Experiment, Group
-from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.talk.induction import bigrams, texts_of
 from headway.papers.talk.measures import noise as measures
 from headway.training import RunConfig, TrainingConfig
@@ -63,14 +61,46 @@ def noisy(scale: str) -> Configs:
     return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in range(seeds)}
 
 
+RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+"""Fractions of the full rank that are drawn."""
+
+
+def drawn(runs: Runs) -> Drawn:
+    """What the last MLP and attention add for the noise, against the step; and what is said at
+    clean outputs with the last MLP cut to low rank."""
+    from headway.report.figures.curves_plot import Panel, draw_curves
+
+    found = [measures.histories(run) for run in runs.values()]
+    cut = [measures.by_fraction(run, RANKS) for run in runs.values()]
+    if not found:
+        return {}
+    parts = {
+        "last MLP": [(steps, mlp) for steps, mlp, _ in found],
+        "last attention": [(steps, attention) for steps, _, attention in found],
+    }
+    says = {
+        "the output": [(RANKS, [one[rank].output for rank in RANKS]) for one in cut],
+        "the noise token": [(RANKS, [one[rank].noise for rank in RANKS]) for one in cut],
+    }
+    panels = [
+        Panel("For noise, against the output", "margin in logits", parts, {"neither": 0.0}),
+        Panel(
+            "Clean outputs, last MLP cut",
+            "share that says",
+            says,
+            against="fraction of the full rank",
+            top=1.05,
+        ),
+    ]
+    title = "Noise: what the last layer's parts say, and what is said without its MLP"
+    return {"noisy-recall": (title, draw_curves(panels))}
+
+
+RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
+TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
 EXPERIMENTS = (
-    Experiment(
-        "noisy-recall",
-        "noise after a trigger: what the last MLP keeps, and what is left without it",
-        (Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy),),
-        measures.noisy_recall,
-        drawings.noisy_recall,
-        claims_beside(__file__, "noisy-recall"),
+    study(
+        *(__file__, "noisy-recall", TITLE, RUNS, measures.noisy_recall, drawn),
         texts=lambda scale: texts_of(noisy(scale)),
     ),
 )

@@ -7,12 +7,13 @@ reaches the read-out as well: one and the same vector for all facts, which a sof
 can live with. (The source drops it.)
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from functools import partial
 
 from headway.models import TransformerConfig
 from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Experiment, Group
-from headway.papers.talk import recall_drawings as drawings
+from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns
+from headway.papers.reading import task_of
 from headway.papers.talk.measures import recall as measures
 from headway.tasks import Recall
 from headway.training import RunConfig, TrainingConfig
@@ -28,43 +29,25 @@ ATTENTION, MLP = 0.125, 0.22
 """Facts that a parameter is expected to keep, roughly; found on single runs."""
 
 
-def attention_only(scale: str) -> Configs:
-    """Models without an MLP, by number of heads."""
-    match scale:
-        case "paper":
-            shapes = [(32, heads, 8, 0) for heads in (4, 8, 16, 32)]
-            return _series(shapes, range(5), 4_000)
-        case "small":
-            shapes = [(24, heads, 4, 0) for heads in (8, 16, 32)]
-            return _series(shapes, range(3), 4_000)
-        case _:
-            return _series([(8, 2, 4, 0), (8, 4, 4, 0)], range(1), 150, SMOKE)
-
-
-def with_mlp(scale: str) -> Configs:
-    """Models with as many parameters in the MLP as in attention, of growing size."""
-    match scale:
-        case "paper":
-            shapes = [(32, h, 8, 16 * h) for h in (2, 4, 8, 16)]
-            return _series(shapes, range(5), 4_000)
-        case "small":
-            shapes = [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)]
-            return _series(shapes, range(3), 4_000)
-        case _:
-            return _series([(8, 2, 4, 16), (8, 4, 4, 32)], range(1), 150, SMOKE)
-
-
-def traded(scale: str) -> Configs:
-    """One width, with more in attention, or more in the MLP."""
-    match scale:
-        case "paper":
-            shapes = [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)]
-            return _series(shapes, range(5), 4_000)
-        case "small":
-            shapes = [(24, 6, 4, 96), (24, 12, 4, 24)]
-            return _series(shapes, range(3), 4_000)
-        case _:
-            return _series([(8, 4, 4, 8)], range(1), 150, SMOKE)
+SHAPES: dict[str, dict[str, list[Shape]]] = {
+    "attention": {
+        "paper": [(32, heads, 8, 0) for heads in (4, 8, 16, 32)],
+        "small": [(24, heads, 4, 0) for heads in (8, 16, 32)],
+        "smoke": [(8, 2, 4, 0), (8, 4, 4, 0)],
+    },
+    "mlp": {
+        "paper": [(32, heads, 8, 16 * heads) for heads in (2, 4, 8, 16)],
+        "small": [(24, heads, 4, 8 * heads) for heads in (6, 12, 24)],
+        "smoke": [(8, 2, 4, 16), (8, 4, 4, 32)],
+    },
+    "traded": {
+        "paper": [(32, 2, 8, 256), (32, 4, 8, 128), (32, 16, 8, 64), (32, 16, 8, 32)],
+        "small": [(24, 6, 4, 96), (24, 12, 4, 24)],
+        "smoke": [(8, 4, 4, 8)],
+    },
+}
+"""Models without an MLP, by number of heads; with as many parameters in the MLP as in attention, of
+growing size; and of one width, with more in attention, or more in the MLP."""
 
 
 def dynamics(scale: str) -> Configs:
@@ -108,19 +91,15 @@ def dynamics(scale: str) -> Configs:
     }
 
 
-def _series(
-    shapes: Iterable[Shape],
-    seeds: Iterable[int],
-    steps: int,
-    shares: Sequence[float] = SHARES,
-) -> Configs:
+def series(kind: str, scale: str) -> Configs:
     """As many subjects as relations, so many that their facts bracket what each shape keeps."""
-    seeds = tuple(seeds)
+    seeds, steps = {"paper": (5, 4_000), "small": (3, 4_000)}.get(scale, (1, 150))
     configs: Configs = {}
-    for d, heads, d_head, m in shapes:
+    for d, heads, d_head, m in SHAPES[kind][scale]:
         expected = ATTENTION * 4 * d * heads * d_head + MLP * 2 * d * m
+        shares = SMOKE if scale == "smoke" else SHARES
         for n in dict.fromkeys(round((share * expected) ** 0.5) for share in shares):
-            for seed in seeds:
+            for seed in range(seeds):
                 name = f"d={d} H={heads} d_h={d_head} m={m},facts={n * n},seed={seed}"
                 configs[name] = RunConfig(
                     task=Recall(n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4),
@@ -163,21 +142,69 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     )
 
 
+def draw_capacity(runs: GroupRuns) -> Drawn:
+    """Facts kept against parameters, and what they cost in attention and in the MLP."""
+    from headway.report.figures.capacity_plot import Kept, draw_capacity
+    from headway.report.figures.frontier_plot import draw_frontier
+
+    drawn: Drawn = {}
+    kept = []
+    labels = {"recall-attention": "attention alone", "recall-mlp": "as much in an MLP"}
+    for group, label in labels.items():
+        found, _, sizes = measures.kept(runs[group])
+        pairs = [(float(sum(sizes[name.rpartition(",")[0]])), n) for name, n in found.items()]
+        kept.append(Kept(label, pairs))
+    if any(each.points for each in kept):
+        figure = draw_capacity(kept, "trained parameters", "facts kept at 99 % accuracy")
+        drawn["factual-recall"] = "Facts kept against trained parameters", figure
+    each = measures.points(runs)
+    if len(each) > 2:
+        attention, mlp = measures.rates(each)
+        if attention > 0 and mlp > 0:
+            title = "Parameters a fact: attention traded for MLP"
+            drawn["factual-recall-frontier"] = title, draw_frontier(each, (attention, mlp))
+    return drawn
+
+
+def draw_dynamics(runs: GroupRuns) -> Drawn:
+    """Relation and subject losses against the step, with the stage in between."""
+    from headway.report.figures.recall_plot import Course, draw_courses
+
+    courses = []
+    level = 0.0
+    for name, run in runs["recall-dynamics"].items():
+        n_answers = task_of(run.config, Recall).n_answers
+        level, losses = math.log(n_answers), measures.course(run)
+        found = measures.stage(losses, n_answers)
+        courses.append(
+            Course(
+                name,
+                [each.step for each in losses],
+                [each.relation for each in losses],
+                [each.subject for each in losses],
+                None if found is None else (found.first, found.last),
+            )
+        )
+    if not courses:
+        return {}
+    title = "Factual recall: the relation is learnt before the subject"
+    return {"factual-recall-dynamics": (title, draw_courses(courses, level))}
+
+
 EXPERIMENTS = (
     Experiment(
         "factual-recall",
         "how many facts attention and an MLP keep (arXiv 2412.06538)",
-        (
-            Group(
-                "recall-attention",
-                "factual recall by attention alone, by shape and facts",
-                attention_only,
-            ),
-            Group("recall-mlp", "factual recall with an MLP, by shape and facts", with_mlp),
-            Group("recall-traded", "attention traded for MLP, by shape and facts", traded),
+        tuple(
+            Group(f"recall-{kind}", f"{about}, by shape and facts", partial(series, kind))
+            for kind, about in {
+                "attention": "factual recall by attention alone",
+                "mlp": "factual recall with an MLP",
+                "traded": "attention traded for MLP",
+            }.items()
         ),
         measures.capacity,
-        drawings.capacity,
+        draw_capacity,
         claims_beside(__file__, "factual-recall"),
     ),
     Experiment(
@@ -185,7 +212,7 @@ EXPERIMENTS = (
         "the relation is learnt before the subject (arXiv 2412.06538)",
         (Group("recall-dynamics", "the order in which facts are learnt", dynamics),),
         measures.dynamics,
-        drawings.dynamics,
+        draw_dynamics,
         claims_beside(__file__, "factual-recall-dynamics"),
     ),
 )

@@ -9,11 +9,10 @@ before them. The third step should do the same one layer below, for the place be
 """
 
 from headway.models import TransformerConfig
-from headway.papers.claims import claims_beside
-from headway.papers.experiment import Configs, Experiment, Group
-from headway.papers.talk import bigram_drawings as drawings
+from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.talk.induction import texts_of
 from headway.papers.talk.measures import bigrams as measures
+from headway.papers.talk.measures.probes import curves
 from headway.tasks import Bigrams
 from headway.training import RunConfig, TrainingConfig
 
@@ -61,14 +60,22 @@ def three_steps(scale: str) -> Configs:
     }
 
 
+def drawn(runs: Runs) -> Drawn:
+    """The probes after every step."""
+    from headway.report.figures.curves_plot import Panel, draw_curves
+
+    if not runs:
+        return {}
+    panel = Panel("Memory recall", "share recalled", curves(runs), top=1.05)
+    title = "Memory-recall probes after each of three gradient steps"
+    return {"three-gradient-steps": (title, draw_curves([panel]))}
+
+
+RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)
+TITLE = "three steps of gradient descent, one a weight, towards an induction head"
 EXPERIMENTS = (
-    Experiment(
-        "three-gradient-steps",
-        "three steps of gradient descent, one a weight, towards an induction head",
-        (Group("three-gradient-steps", "the simplified model, one step a weight", three_steps),),
-        measures.three_steps,
-        drawings.three_steps,
-        claims_beside(__file__, "three-gradient-steps"),
+    study(
+        *(__file__, "three-gradient-steps", TITLE, RUNS, measures.three_steps, drawn),
         texts=lambda scale: texts_of(three_steps(scale)),
     ),
 )

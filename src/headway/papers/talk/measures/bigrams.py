@@ -100,10 +100,10 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
     return crossing(steps[start:], values[start:], level)
 
 
-def three_steps(runs: Mapping[str, Runs]) -> Measures:
+def three_steps(runs: Runs) -> Measures:
     """The three probes after the three steps of every run."""
     measured: Measures = {f"three_steps_{name}": {} for name in PROBES}
-    for name, run in runs["three-gradient-steps"].items():
+    for name, run in runs.items():
         model, task = run.transformer(), task_of(run.config, Bigrams)
         for probe, recall in PROBES.items():
             measured[f"three_steps_{probe}"][name] = recall(model, task)

@@ -1,7 +1,7 @@
 """What is measured where noise comes in the place of outputs: which part of a model says noise, and
 what is left when that part is cut (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.emergence import crossing
-from headway.language.truncation.low_rank import Cut, Truncation, matrices
 from headway.models import Transformer
 from headway.papers.claims import Measures
 from headway.papers.experiment import Runs
@@ -18,6 +17,8 @@ from headway.papers.talk.measures.bigrams import unseen
 from headway.tasks import IGNORE_INDEX, Batch, Bigrams
 from headway.training import Run
 from headway.training.losses import predictions
+from headway.truncation.cuts import Cut, truncate
+from headway.truncation.weights import matrices
 
 FRACTIONS = (1.0, 0.2, 0.1, 0.0)
 """Of the full rank, to which the weights of the last MLP are cut."""
@@ -75,12 +76,9 @@ def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float,
     """What the last weights say, with the last layer's W_in and W_out cut to low rank."""
     task, model = task_of(run.config, Bigrams), run.transformer()
     batch, layers = unseen(run), matrices(model)
-    truncation = Truncation(layers)
-    found = {}
-    for fraction in fractions:
-        with truncation.applied(Cut((len(layers) - 1,), "mlp", fraction)):
-            found[fraction] = said(model, task, batch)
-    return found
+    wanted = [Cut((len(layers) - 1,), "mlp", fraction) for fraction in fractions]
+    rows = truncate(layers, wanted, lambda _: said(model, task, batch))
+    return {row.cut.fraction: row.found for row in rows}
 
 
 @torch.no_grad()
@@ -119,7 +117,7 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
     return steps, [mlp for mlp, _ in found], [attention for _, attention in found]
 
 
-def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
+def noisy_recall(runs: Runs) -> Measures:
     """What cutting the last MLP does to clean outputs, and what the two parts learn when.
 
     The MLP has learnt the noise when its margin for the noise token is halfway from where it began
@@ -136,7 +134,7 @@ def noisy_recall(runs: Mapping[str, Runs]) -> Measures:
         "noisy_attention_date": {},
         "noisy_mlp_first": {},
     }
-    for name, run in runs["noisy-recall"].items():
+    for name, run in runs.items():
         found = by_fraction(run)
         intact = found[1.0]
         measured["noisy_intact"][name] = intact.output

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.models import Transformer
+from headway.papers.experiment import Runs
 from headway.papers.reading import task_of
 from headway.tasks import Bigrams
 from headway.training import Run
@@ -94,6 +95,16 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
         for name, probe in PROBES.items():
             found[name].append(probe(model, task))
     return steps, found
+
+
+def curves(runs: Runs) -> dict[str, list[tuple[list[int], list[float]]]]:
+    """Every probe at every checkpoint of every run."""
+    probes = {name: [] for name in PROBES}
+    for run in runs.values():
+        steps, found = histories(run)
+        for name, values in found.items():
+            probes[name].append((steps, values))
+    return probes
 
 
 def _outputs(task: Bigrams) -> Int[Tensor, " token"]:

@@ -1,4 +1,4 @@
-"""The weight matrices of a language model, found by the names that its modules go by."""
+"""The weight matrices of a model: of our own transformer, or of a language model by their names."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from headway.errors import require
-from headway.language.truncation.low_rank import Layer
+from headway.models.transformer import Transformer
+from headway.truncation.cuts import Layer
 
 WHOLE = {
     "query": ("self_attn.q_proj", "attn.q_proj"),
@@ -23,6 +24,21 @@ PACKED = "attn.c_attn"
 """GPT-2 keeps query, key and value side by side in the columns of one weight."""
 
 
+def matrices(model: Transformer) -> list[Layer]:
+    """The weights of every layer: query, key, value, output, and up and down if it has an MLP.
+
+    Each holds all heads of its layer.
+    """
+    found: list[Layer] = []
+    for block in model.layers:
+        query, key, value = _weight(block.attn.qkv).chunk(3)
+        layer = {"query": query, "key": key, "value": value, "output": _weight(block.attn.out)}
+        if block.mlp is not None:
+            layer |= {"up": _weight(block.mlp.up), "down": _weight(block.mlp.down)}
+        found.append(layer)
+    return found
+
+
 def layers_of(model: Any) -> list[nn.Module]:
     """The layers of a model of Hugging Face Transformers, in order.
 
@@ -31,14 +47,14 @@ def layers_of(model: Any) -> list[nn.Module]:
     """
     count = model.config.get_text_config().num_hidden_layers
     lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
-    stacks = [stack for stack in lists if len(stack) == count and matrices(stack[:1])[0]]
+    stacks = [stack for stack in lists if len(stack) == count and named_matrices(stack[:1])[0]]
     allowed = f"one with {count} layers of attention and MLP in one list"
     require(len(stacks) == 1, "model", type(model).__name__, allowed)
     return list(stacks[0])
 
 
-def matrices(layers: Iterable[nn.Module]) -> list[Layer]:
-    """The weights of every layer, as views.
+def named_matrices(layers: Iterable[nn.Module]) -> list[Layer]:
+    """The weights of every layer of a language model, as views.
 
     GPT-2 keeps its weights transposed, [input, output]. They are left so: what is nearest at a
     rank is the same matrix transposed. Query, key and value that are packed head by head, as in

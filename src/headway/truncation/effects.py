@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from headway.intervals import wilson
-from headway.language.truncation.completing import Odds
-from headway.language.truncation.completions import Completion
-from headway.language.truncation.low_rank import INTACT, Cut
-from headway.language.truncation.truncating import Line
 from headway.training.data import generator_for
+from headway.truncation.cuts import Cut, Table
+from headway.truncation.models import Line
+from headway.truncation.odds import Odds
+from headway.truncation.texts import Completion
 
 Reading = Literal["token", "whole"]
 """Of the two ways to go on, their telling token or all their tokens; see `Odds`."""
@@ -82,7 +82,7 @@ class Effect:
 
 def effects(
     texts: Sequence[Completion], lines: Sequence[Line], reading: Reading = "token", seed: int = 0
-) -> list[Effect]:
+) -> dict[str, Table[Effect]]:
     """Means over the texts of every kind at every cut, by one reading.
 
     All cuts are resampled with the same draws of texts, so that differences are paired.
@@ -93,27 +93,32 @@ def effects(
         reading: of the two ways to go on.
         seed: of the bootstrap.
     """
-    intact = next(line for line in lines if line.cut == INTACT)
-    found = []
+    intact, found = Table(lines).intact, {}
     for kind in dict.fromkeys(text.kind for text in texts):
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
         draws = _draws(len(rows), kind, seed)
-        before = _values([intact.odds[i] for i in rows], reading)
-        for line in lines:
-            here = _values([line.odds[i] for i in rows], reading)
-            means = _means(here, before, draws)
-            found.append(Effect(kind, line.cut, line.kept, reading, len(rows), means))
+        before = _values([intact.found[i] for i in rows], reading)
+        means = [
+            _means(_values([line.found[i] for i in rows], reading), before, draws) for line in lines
+        ]
+        found[kind] = Table(
+            [
+                Effect(kind, line.cut, line.kept, reading, len(rows), mean)
+                for line, mean in zip(lines, means, strict=True)
+            ]
+        )
     return found
 
 
-def document(effects: Sequence[Effect], about: Mapping[str, Any], seed: int = 0) -> str:
+def document(tables: Mapping[str, Table[Effect]], about: Mapping[str, Any], seed: int = 0) -> str:
     """Effects of one reading as JSON, one a line.
 
     Args:
-        effects: of every kind and cut.
+        tables: by kind of text.
         about: what was asked, and where it was computed.
         seed: of the bootstrap.
     """
+    effects = [effect for table in tables.values() for effect in table.rows]
     head = {
         **about,
         "reading": effects[0].reading,

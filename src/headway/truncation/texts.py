@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
+from headway.language.names import words
 from headway.reading import is_file, parsed, read_bytes
 
 
@@ -44,38 +45,15 @@ class Completion:
         return asdict(self)
 
 
-PLACES = {
-    "Madrid": "Spain",
-    "Paris": "France",
-    "Berlin": "Germany",
-    "Rome": "Italy",
-    "Tokyo": "Japan",
-    "Beijing": "China",
-    "Cairo": "Egypt",
-    "Moscow": "Russia",
-    "Athens": "Greece",
-    "Warsaw": "Poland",
-    "Lisbon": "Portugal",
-    "Stockholm": "Sweden",
-    "Oslo": "Norway",
-    "Copenhagen": "Denmark",
-    "Vienna": "Austria",
-    "Budapest": "Hungary",
-    "Istanbul": "Turkey",
-    "Tehran": "Iran",
-    "Baghdad": "Iraq",
-    "Nairobi": "Kenya",
-    "Havana": "Cuba",
-    "Lima": "Peru",
-    "Santiago": "Chile",
-    "Toronto": "Canada",
-    "Sydney": "Australia",
-    "Mumbai": "India",
-    "Bangkok": "Thailand",
-    "Hanoi": "Vietnam",
-    "Dublin": "Ireland",
-    "Helsinki": "Finland",
-}
+_PLACES = words(
+    "Madrid/Spain Paris/France Berlin/Germany Rome/Italy Tokyo/Japan Beijing/China "
+    "Cairo/Egypt Moscow/Russia Athens/Greece Warsaw/Poland Lisbon/Portugal Stockholm/Sweden "
+    "Oslo/Norway Copenhagen/Denmark Vienna/Austria Budapest/Hungary Istanbul/Turkey "
+    "Tehran/Iran Baghdad/Iraq Nairobi/Kenya Havana/Cuba Lima/Peru Santiago/Chile "
+    "Toronto/Canada Sydney/Australia Mumbai/India Bangkok/Thailand Hanoi/Vietnam "
+    "Dublin/Ireland Helsinki/Finland"
+)
+PLACES = dict(both.split("/") for both in _PLACES)
 """Cities, and the countries that they are in."""
 
 CAPITALS = {
@@ -84,28 +62,18 @@ CAPITALS = {
     if city not in ("Istanbul", "Toronto", "Sydney", "Mumbai")
 } | {"Indonesia": "Jakarta", "Colombia": "Bogota", "Belgium": "Brussels", "Ukraine": "Kiev"}
 
-MADE_UP = (
-    *("Zorblat", "Quenlow", "Harvick", "Belloran", "Tramso", "Ostrelle", "Vindamar", "Kelpora"),
-    *("Drunholt", "Maridel", "Ferrowin", "Losgard", "Tavinel", "Ulmora", "Pranstead", "Wexholm"),
-    *(
-        "Calindra",
-        "Bromvale",
-        "Sethwick",
-        "Nardolin",
-        "Gelmaro",
-        "Yarrowby",
-        "Corves",
-        "Talbrook",
-    ),
-    *("Illowen", "Rostovan", "Hulverton", "Mendrake", "Ashquill", "Pelloway"),
+MADE_UP = words(
+    "Zorblat Quenlow Harvick Belloran Tramso Ostrelle Vindamar Kelpora Drunholt Maridel "
+    "Ferrowin Losgard Tavinel Ulmora Pranstead Wexholm Calindra Bromvale Sethwick Nardolin "
+    "Gelmaro Yarrowby Corves Talbrook Illowen Rostovan Hulverton Mendrake Ashquill Pelloway"
 )
 """Towns that there are not."""
 
-NAMES = (
-    *("Mary John", "Alice Tom", "Sarah James", "Anna David", "Laura Peter", "Emma Jack"),
-    *("Kate Paul", "Lucy Mark", "Jane Robert", "Susan Michael", "Linda George", "Julia Henry"),
-    *("Rachel Steve", "Helen Frank", "Amy Daniel", "Karen Brian", "Lisa Kevin", "Nancy Eric"),
-    *("Maria Thomas", "Alice Simon", "Diana Charles", "Jessica Adam", "Rose William", "Sophie Ben"),
+NAMES = words(
+    "Mary/John Alice/Tom Sarah/James Anna/David Laura/Peter Emma/Jack Kate/Paul Lucy/Mark "
+    "Jane/Robert Susan/Michael Linda/George Julia/Henry Rachel/Steve Helen/Frank Amy/Daniel "
+    "Karen/Brian Lisa/Kevin Nancy/Eric Maria/Thomas Alice/Simon Diana/Charles Jessica/Adam "
+    "Rose/William Sophie/Ben"
 )
 """Who receives, and who gives."""
 
@@ -115,31 +83,6 @@ THINGS = (
 )
 
 
-def _places() -> list[Completion]:
-    return [Completion("places", f"{a} is located in", b, "the") for a, b in PLACES.items()]
-
-
-def _capitals() -> list[Completion]:
-    return [
-        Completion("capitals", f"The capital of {country} is", city, "the")
-        for country, city in CAPITALS.items()
-    ]
-
-
-def _fictional() -> list[Completion]:
-    """Towns that are made up, in countries that the text tells."""
-    told = zip(MADE_UP, PLACES.values(), strict=True)
-    return [Completion("fictional", _told(town, c), c, "the") for town, c in told]
-
-
-def _moved() -> list[Completion]:
-    """Cities that the text puts elsewhere, against where they are."""
-    countries = list(PLACES.values())
-    elsewhere = countries[11:] + countries[:11]
-    told = zip(PLACES.items(), elsewhere, strict=True)
-    return [Completion("moved", _told(city, b), b, a) for (city, a), b in told]
-
-
 def _told(town: str, country: str) -> str:
     return (
         f"{town} is a town in {country}. The streets of {town} are quiet in the morning."
@@ -147,25 +90,36 @@ def _told(town: str, country: str) -> str:
     )
 
 
-def _names() -> list[Completion]:
+def _given(number: int, names: str) -> Completion:
     """Who is given something must be the one of two who does not give."""
-    made = []
-    for i, pair in enumerate(NAMES):
-        receives, gives = pair.split()
-        place, thing = THINGS[i % len(THINGS)]
-        pair = (receives, gives) if i % 2 == 0 else (gives, receives)
-        text = f"When {pair[0]} and {pair[1]} went to the {place}, {gives} gave {thing} to"
-        made.append(Completion("names", text, receives, "the"))
-    return made
+    receives, gives = names.split("/")
+    place, thing = THINGS[number % len(THINGS)]
+    pair = (receives, gives) if number % 2 == 0 else (gives, receives)
+    text = f"When {pair[0]} and {pair[1]} went to the {place}, {gives} gave {thing} to"
+    return Completion("names", text, receives, "the")
 
+
+COUNTRIES = [*PLACES.values()]
+ELSEWHERE = dict(zip(PLACES, COUNTRIES[11:] + COUNTRIES[:11], strict=True))
 
 MADE = {
-    "places": _places,
-    "capitals": _capitals,
-    "fictional": _fictional,
-    "moved": _moved,
-    "names": _names,
+    "places": [Completion("places", f"{a} is located in", b, "the") for a, b in PLACES.items()],
+    "capitals": [
+        Completion("capitals", f"The capital of {country} is", city, "the")
+        for country, city in CAPITALS.items()
+    ],
+    "fictional": [
+        Completion("fictional", _told(town, country), country, "the")
+        for town, country in zip(MADE_UP, COUNTRIES, strict=True)
+    ],
+    "moved": [
+        Completion("moved", _told(city, country), country, PLACES[city])
+        for city, country in ELSEWHERE.items()
+    ],
+    "names": [_given(i, pair) for i, pair in enumerate(NAMES)],
 }
+"""`fictional`: towns that are made up, in countries that the text tells; `moved`: cities that the
+text puts elsewhere, against where they are."""
 
 
 def completions(asked: tuple[str, ...]) -> list[Completion]:
@@ -183,9 +137,9 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
     found: list[Completion] = []
     for name in dict.fromkeys(asked):
         if name == "all":
-            found += [text for make in MADE.values() for text in make()]
+            found += [text for texts in MADE.values() for text in texts]
         elif name in MADE:
-            found += MADE[name]()
+            found += MADE[name]
         else:
             require(is_file(name), "prompts", name, allowed)
             found += read_completions(Path(name))

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from headway.errors import HeadwayError
 from headway.language.local import LocalModel
-from headway.language.truncation.completions import Completion
-from headway.language.truncation.replay import Replay
+from headway.truncation.replay import Replay
+from headway.truncation.texts import Completion
 
 ROWS = 16
 """Texts that are read at once."""
@@ -57,7 +57,7 @@ class Completer:
     Args:
         model: local.
         texts: to go on with.
-        replay: of the model's layers; none computes all of them every time.
+        replay: of the model's layers; by default all are computed every time.
 
     Raises:
         HeadwayError: if a text does not fit into the model's context, or its tokens do not tell the
