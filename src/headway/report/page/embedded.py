@@ -23,6 +23,7 @@ def embedded(findings: Findings) -> str:
         name=name,
         scripts=SCRIPTS,
         styles=("run.css", "embedded.css"),
+        live=False,
         script_data=as_script(page_data(findings, None)),
         sections_shown=joined(drawn(findings), births(findings)),
         **about_run(findings),
