@@ -57,7 +57,9 @@ def words() -> list[str]:
 
 
 def test_a_word_of_the_tables_is_used_in_pages_or_docs():
-    shown = [*ROOT.glob("src/headway/report/**/*.py"), *ROOT.glob("src/headway/terminal/*.py")]
+    report = ROOT / "src/headway/report"
+    shown = [*report.rglob("*.py"), *report.rglob("*.html")]
+    shown += ROOT.glob("src/headway/terminal/*.py")
     docs = [page for page in ROOT.glob("docs/*.md") if page != PAGE]
     text = " ".join(" ".join(file.read_text().split()) for file in [*shown, *docs]).lower()
     assert len(words()) > 40
