@@ -74,7 +74,7 @@ def test_a_path_that_does_nothing_is_not_minimal():
     (cut,) = (cut for cut in found.minimality.paths if cut.path == spare)
     assert (cut.effect, cut.free, cut.above) == (0, 0, 0)
     assert found.passed["equivalence"]
-    assert "rejected of 1 of 3" in " ".join(str(found).split())
+    assert "rejected for 1 of 3" in " ".join(str(found).split())
 
 
 def test_what_only_tells_others_where_to_look_is_missed_in_one_way_alone():

@@ -69,8 +69,8 @@ def _said(found: "Hypotheses") -> Iterator[tuple[str, str]]:
     forced = sum(cut.forced_p_value <= found.level for cut in cuts)
     yield (
         "minimality",
-        f"each path should matter more than {found.quantile:g} of random paths; rejected of"
-        f" {weak} of {len(cuts)}, and of {forced} with every head replaced alone, as in the paper",
+        f"each path should matter more than {found.quantile:g} of random paths; rejected for"
+        f" {weak} of {len(cuts)}, and for {forced} with every head replaced, as in the paper",
     )
     yield "sufficiency", _compared(found.sufficiency, "nearer to the model than", found.quantile)
     without = "leaving it out takes the model farther away than leaving out"
