@@ -48,7 +48,7 @@ PATHS = {
 }
 """The run's circuit, by layer."""
 
-BARS = {"megabytes": 2.0, "first_paint_s": 1.0, "frames_per_second": 30.0}
+BARS = {"megabytes": 2.0, "first_paint_s": 0.5, "frames_per_second": 55.0}
 """At most, at most, and at least."""
 
 CHECKPOINTS, EVERY = 80, 50
