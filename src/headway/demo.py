@@ -19,7 +19,7 @@ def demo(config: RunConfig, folder: Path | None = None) -> Run:
 
     Args:
         config: of the run.
-        folder: of the run; none means a free one in `runs/`.
+        folder: of the run; by default a free one in `runs/`.
 
     Raises:
         HeadwayError: if training ends without solving the task, or a file cannot be written.

@@ -166,7 +166,7 @@ def discover(
             (`models.Tappable`), or any module whose attention can be tapped (`tapped`).
         task: the model's task, if a model is given.
         circuit: to be measured as it is, instead of searching for one.
-        step: the checkpoint to study, if a run is given; None means the last.
+        step: the checkpoint to study, if a run is given; by default the last.
         threshold: the loss that the model must stay below with every head replaced (the paper's
             0.05).
         sequences: how many held-out sequences to search on, and as many others to judge on.
@@ -178,7 +178,7 @@ def discover(
             stable the circuit is.
         workers: how many searches and measurements to run side by side, each on one core; None
             means as many as the machine has cores. The findings do not depend on it.
-        seed: of the held-out sequences; None means the run's, or 0.
+        seed: of the held-out sequences; by default the run's, or 0.
 
     Raises:
         HeadwayError: if the model's own loss is not below the threshold: then it has not learnt

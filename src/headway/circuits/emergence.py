@@ -125,7 +125,7 @@ def emergence(
         circuit: the circuit of the last, or what `discover` returned.
         task: what the models were trained on, if models are given.
         sequences: how many held-out sequences to average over (the paper's 32).
-        seed: of the held-out sequences; None means the run's, or 0.
+        seed: of the held-out sequences; by default the run's, or 0.
         watch: told how many checkpoints are done, of how many.
 
     Raises:

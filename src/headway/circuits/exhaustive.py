@@ -58,10 +58,10 @@ class Exhaustive:
         candidates: the paths to choose from.
         idle: what every head does that has none of its paths chosen.
         threshold: the loss to stay below with every head replaced.
-        reach: where paths lead; None means that any path may be of use to any other.
-        free: for every layer, the loss to stay below with the layers above it free; None means that
+        reach: where paths lead; by default any path may be of use to any other.
+        free: for every layer, the loss to stay below with the layers above it free; by default
             this is not asked.
-        most: the search ends before more sets than this are judged; None means never.
+        most: the search ends before more sets than this are judged; by default never.
         watch: told after every size, and now and then within.
     """
 

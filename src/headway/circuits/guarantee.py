@@ -176,14 +176,14 @@ def certify(
     Args:
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
-        circuit: or a file that holds one; None means the run's own.
+        circuit: or a file that holds one; by default the run's own.
         agreement: the share of all sequences on which they are to agree at least.
-        sequences: how many to draw; None means as many as `sequences_for` says.
+        sequences: how many to draw; by default as many as `sequences_for` says.
         confidence: of the bound.
-        ablation: what stands in rows without a path; None means what the file of the circuit says,
+        ablation: what stands in rows without a path; by default what the file of the circuit says,
             or zero.
-        step: the checkpoint, if a run is given; None means the last.
-        seed: of the sequences; None means the run's, or 0.
+        step: the checkpoint, if a run is given; by default the last.
+        seed: of the sequences; by default the run's, or 0.
 
     Raises:
         HeadwayError: if an argument is out of range, there are too few sequences for any bound, the

@@ -71,16 +71,16 @@ def hypotheses(
     Args:
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
-        circuit: or a file that holds one; None means the run's own.
+        circuit: or a file that holds one; by default the run's own.
         level: p-values up to this reject.
         epsilon: how far from even circuit and model may be and still be called equivalent.
         quantile: of random paths and circuits that those of the circuit are held against.
         sequences: how many to draw.
         random_circuits: how many random paths, and random circuits, to compare with.
-        ablation: what stands in rows without a path; None means what the file of the circuit says,
+        ablation: what stands in rows without a path; by default what the file of the circuit says,
             or zero.
-        step: the checkpoint, if a run is given; None means the last.
-        seed: of the sequences and of all that is drawn; None means the run's, or 0.
+        step: the checkpoint, if a run is given; by default the last.
+        seed: of the sequences and of all that is drawn; by default the run's, or 0.
 
     Raises:
         HeadwayError: if an argument is out of range, there are too few sequences or random circuits

@@ -144,8 +144,8 @@ def every_circuit(
         sequences: how many to judge on: of those that the search saw, if as many as there.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
-        workers: threads, each on one core; None means as many as the machine has cores.
-        seed: of the sequences; None means the run's, or 0.
+        workers: threads, each on one core; by default as many as the machine has cores.
+        seed: of the sequences; by default the run's, or 0.
         watch: told of progress.
 
     Raises:

@@ -165,7 +165,7 @@ class Patterns:
             head: layer and head.
             mechanism: what replaces it.
             own: what it does without.
-            window: the queries that `own` is about, from and up to; none means all.
+            window: the queries that `own` is about, from and up to; by default all.
             part: the sequences that it is about.
         """
         start, end = window or (0, self._shape[1])

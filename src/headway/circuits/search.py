@@ -78,7 +78,7 @@ def search(
             else the one with the least loss is taken.
         pairs: whether to look for pairs of paths that can go together, too.
         likeness: how like a path's own pattern a head's is, by which a head's paths are tried in
-            order; None means the attention along it.
+            order; by default the attention along it.
     """
     tried: list[tuple[float, int, Circuit]] = []
     for least, budget in product(candidate_attention, IDLE_BUDGETS):

@@ -64,11 +64,11 @@ def judged(
         judge: what is asked about circuit and model.
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
-        circuit: or a file that holds one; None means the run's own.
-        ablation: what stands in rows without a path; None means what the file of the circuit says,
+        circuit: or a file that holds one; by default the run's own.
+        ablation: what stands in rows without a path; by default what the file of the circuit says,
             or zero.
-        step: the checkpoint, if a run is given; None means the last.
-        seed: of the sequences; None means the run's, or 0.
+        step: the checkpoint, if a run is given; by default the last.
+        seed: of the sequences; by default the run's, or 0.
 
     Raises:
         HeadwayError: if what is given does not go together.

@@ -17,7 +17,7 @@ class Workers:
     """Threads of one core each; if anything goes wrong, all that they do is given up at once.
 
     Args:
-        count: of threads; None means as many as the machine has cores. On a GPU there is one.
+        count: of threads; by default as many as the machine has cores. On a GPU there is one.
         device: that computes.
         benches: that the threads work at; no two work at one at a time.
     """

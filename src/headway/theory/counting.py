@@ -57,7 +57,7 @@ def count_circuits(depth: int, order: PairOrder = "deep-first", layers: int | No
     Args:
         depth: D, retrieval steps.
         order: of the pairs in the sequence; see `pair_order`.
-        layers: how many they may use; None means the fewest that do.
+        layers: how many they may use; by default the fewest that do.
 
     Raises:
         HeadwayError: if `depth` is not from 1 to `MOST`, `order` is no order of the pairs, or

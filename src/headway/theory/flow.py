@@ -183,7 +183,7 @@ class Flow:
         Args:
             paths: layer (from 0), head, and relation `query←key` between two roles.
             causal: whether a position sees only itself and what stands before it.
-            layers: how many to follow; none means up to the last that has a path. Paths beyond
+            layers: how many to follow; by default up to the last that has a path. Paths beyond
                 are left out.
 
         Raises:

@@ -55,7 +55,7 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
     Args:
         flow: the problem.
         causal: whether a position sees only itself and what stands before it.
-        layers: at least as many as are needed; none means just as many.
+        layers: at least as many as are needed; by default just as many.
 
     Raises:
         HeadwayError: if no circuit with so many layers can answer.

@@ -175,7 +175,7 @@ class Run(RunFolder):
             torch.set_num_threads(before)
 
     def new_model(self, device: str | None = None, attempt: int = 0) -> Transformer:
-        """The run's model as it is before training, on a device; None means the run's.
+        """The run's model as it is before training, on a device; by default the run's.
 
         Every attempt (see `TrainingConfig.patience`) starts from other weights.
 
@@ -232,8 +232,8 @@ class Run(RunFolder):
 
         Args:
             batch: of the task.
-            step: of the checkpoint; None means the last.
-            names: what is kept (see `Transformer.run_with_cache`); None means all.
+            step: of the checkpoint; by default the last.
+            names: what is kept (see `Transformer.run_with_cache`); by default all.
         """
         return self.transformer(step).run_with_cache(batch.inputs, names)
 

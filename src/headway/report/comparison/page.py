@@ -27,7 +27,7 @@ def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
 
     Args:
         runs: at least two.
-        out: the page; none means `comparison.html` in the folder that holds all of the runs.
+        out: the page; by default `comparison.html` in the folder that holds all of the runs.
 
     Returns: the page's path.
 

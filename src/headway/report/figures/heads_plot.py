@@ -63,7 +63,7 @@ def more(found: Mapping[str, Any], kinds: Sequence[str], hop: int | None = None)
     Args:
         found: what `heads.json` holds.
         kinds: of relations.
-        hop: that they lead to; none means any.
+        hop: that they lead to; by default any.
     """
     maps = [
         np.subtract(one["own"], one["others"])

@@ -26,7 +26,7 @@ def write_sweep(folder: Path, out: Path | None = None) -> Path:
 
     Args:
         folder: of a sweep, or any that holds runs.
-        out: the page; none means `report.html` in the folder.
+        out: the page; by default `report.html` in the folder.
 
     Returns: the page's path.
 
