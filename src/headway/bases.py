@@ -86,7 +86,7 @@ def base_of(source: str) -> Base:
 
 
 def recipe_in(source: str) -> Callable[..., Any] | None:
-    """The function `recipe` of a Python file; none if it has none, or one of its tasks is named."""
+    """The function `recipe` of a Python file; None if it has none, or one of its tasks is named."""
     found = None if ".py:" in source else getattr(userfile.load(source), "recipe", None)
     return found if callable(found) else None
 

@@ -54,8 +54,8 @@ class Pair:
     Attributes:
         clamped: P.
         other: Q.
-        kind: what the flow says of them; none if the task's flow is not known, or Q is a stay.
-        formed: whether Q formed in the training with P clamped; none if it does not form in the
+        kind: what the flow says of them; None if the task's flow is not known, or Q is a stay.
+        formed: whether Q formed in the training with P clamped; None if it does not form in the
             training without a clamp either, by the same measure.
     """
 
@@ -66,12 +66,12 @@ class Pair:
 
     @property
     def needs(self) -> bool | None:
-        """Whether Q is predicted to need P; none if nothing is predicted."""
+        """Whether Q is predicted to need P; None if nothing is predicted."""
         return None if self.kind is None else self.kind in NEEDS
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the prediction came true; none if there is none, or nothing was measured."""
+        """Whether the prediction came true; None if there is none, or nothing was measured."""
         if self.needs is None or self.formed is None:
             return None
         return self.needs is not self.formed
@@ -128,7 +128,7 @@ class Lost:
 
 
 def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, Lost] | None:
-    """What is lost with every path of a circuit; none where `predicted` says nothing.
+    """What is lost with every path of a circuit; None where `predicted` says nothing.
 
     Args:
         task: whose flow it is.
@@ -147,7 +147,7 @@ def lost_without(task: Task, paths: Sequence[Path], causal: bool) -> dict[Path, 
 
 
 def _known(task: Task, paths: Sequence[Path]) -> tuple[Flow, frozenset[str]] | None:
-    """A task's flow, and the pieces that it asks for; none if that says nothing of the paths."""
+    """A task's flow, and the pieces that it asks for; None if that says nothing of the paths."""
     flow = task.flow()
     ends = {end for path in paths for end in path.relation.ends or ("",)}
     if flow is None or not ends <= set(flow.roles):
@@ -183,7 +183,7 @@ def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
 
 
 def _needs(whole: "_Rest", rest: "_Rest", path: Path) -> Kind | None:
-    """In which way a path needs what is not in the rest; none if it does not."""
+    """In which way a path needs what is not in the rest; None if it does not."""
     if path not in rest.paths:
         return "finds"
     return "carries" if whole.brought(path) - rest.offered(path) else None

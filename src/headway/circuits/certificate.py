@@ -195,12 +195,12 @@ class Certificate:
         backups: paths outside the circuit that could stand in for paths in it.
         trials: the same search on other samples and at other thresholds.
         infeasible: paths between positions that share no piece at their layer, whatever the
-            layers below did (section 5 of the paper); none if the task has no such theory.
-        minimum: the proven least number of layers; none if the task has no such theory.
+            layers below did (section 5 of the paper); None if the task has no such theory.
+        minimum: the proven least number of layers; None if the task has no such theory.
         sequences: how many held-out sequences the losses are over.
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
         likeness: how like the model the circuit is.
-        mlps: which MLPs the circuit needs; none if the model has none that headway can replace.
+        mlps: which MLPs the circuit needs; None if the model has none that headway can replace.
     """
 
     intact: dict[str, float]
@@ -231,7 +231,7 @@ class Certificate:
         return sum(self.replaced.values()) / len(self.replaced)
 
     def stability(self, path: Path) -> float | None:
-        """In which part of the trials a path was found again; none without trials."""
+        """In which part of the trials a path was found again; None without trials."""
         if not self.trials:
             return None
         return sum(path in trial.paths for trial in self.trials) / len(self.trials)

@@ -40,7 +40,7 @@ class Grown:
     Attributes:
         path: layer, head and relation.
         attention: mean attention along it at the last checkpoint.
-        born: the step at which that first passes 0.5, interpolated between checkpoints; none if it
+        born: the step at which that first passes 0.5, interpolated between checkpoints; None if it
             never does.
         elsewhere: the same relation in other heads that attend along it by more than 0.5 at the
             last checkpoint.
@@ -62,12 +62,12 @@ class Training:
     """What became of a circuit's paths in one training.
 
     Attributes:
-        clamped: the path that was blocked; none in the free run.
+        clamped: the path that was blocked; None in the free run.
         steps: that it took.
         loss: on the test sequences at the end, with the clamp if it holds then.
         partial: the loss of every hop at the last evaluation, likewise.
         hops: the step at which each of them first passes below 0.5, interpolated between
-            evaluations; none if it never does.
+            evaluations; None if it never does.
         paths: all of the circuit but the one that is clamped.
     """
 
@@ -94,7 +94,7 @@ class Dependence:
 
     Attributes:
         after: the step after which paths were clamped.
-        until: the last step at which they were; none means to the end.
+        until: the last step at which they were; None means to the end.
         most: the steps that a clamped training could take.
         circuit: the paths of the circuit.
         free: the run itself.

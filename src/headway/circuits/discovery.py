@@ -77,19 +77,19 @@ class Discovery:
 
     @property
     def necessary(self) -> bool | None:
-        """Whether no single path can be dropped below the threshold; none if not faithful."""
+        """Whether no single path can be dropped below the threshold; None if not faithful."""
         if not self.faithful:
             return None
         return all(n.worst >= self.threshold for n in self.certificate.necessity)
 
     @property
     def minimal(self) -> bool | None:
-        """Whether neither one path nor two can be dropped below it; none if not faithful."""
+        """Whether neither one path nor two can be dropped below it; None if not faithful."""
         return self.necessary and not self.certificate.droppable
 
     @property
     def feasible(self) -> bool | None:
-        """Whether every path is one that information can flow along; none if nobody knows."""
+        """Whether every path is one that information can flow along; None if nobody knows."""
         infeasible = self.certificate.infeasible
         return None if infeasible is None else not infeasible
 

@@ -45,9 +45,9 @@ class PathHistory:
         loss_without: the loss of the model as it was then, with this attention set to zero and
             all else as it is (knock-out).
         born: the step at which the attention first passes 0.5, interpolated between checkpoints;
-            none if it never does.
+            None if it never does.
         needed: the step at which the rise of the loss without it first passes half of its largest
-            value, interpolated likewise; none if the rise is never above 0.02.
+            value, interpolated likewise; None if the rise is never above 0.02.
     """
 
     path: WrittenPath
@@ -66,8 +66,8 @@ class Timeline:
         loss: of the model at every checkpoint, on the sequences of `loss_without`.
         paths: one history a path, in the order in which information flows.
         hops: the step at which each partial loss first passes below 0.5, interpolated between
-            evaluations; none if it never does.
-        in_chain_order: whether no hop was learnt before one that the chain reaches earlier; none
+            evaluations; None if it never does.
+        in_chain_order: whether no hop was learnt before one that the chain reaches earlier; None
             if there was nothing to compare.
         sequences: how many held-out sequences attention and losses are averaged over.
     """
@@ -234,7 +234,7 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
 def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
     """Whether of every (earlier, later) pair of hops the earlier was learnt first.
 
-    A pair of which neither was learnt says nothing; none if no pair says anything.
+    A pair of which neither was learnt says nothing; None if no pair says anything.
     """
     verdicts = []
     for earlier, later in order:
@@ -247,7 +247,7 @@ def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, st
 
 
 def crossing(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
-    """Where a curve first rises above a level, by linear interpolation; none if it never does."""
+    """Where a curve first rises above a level, by linear interpolation; None if it never does."""
     previous: tuple[int, float] | None = None
     for step, value in zip(steps, values, strict=True):
         if value > level:

@@ -35,7 +35,7 @@ class Guarantee:
     Attributes:
         circuit: a mechanism for every head.
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
-        step: of the checkpoint; none if a model was given.
+        step: of the checkpoint; None if a model was given.
         seed: of the sequences.
         agreement: the share of all sequences on which circuit and model are to agree at least.
         confidence: of the bound: it is above the true share in at most 1 - `confidence` of all

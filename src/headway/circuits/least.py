@@ -13,7 +13,7 @@ class Least:
 
     Attributes:
         known: whether it is known how information must flow in the task.
-        layers: the least number of layers; none if no number is enough, or that is not known.
+        layers: the least number of layers; None if no number is enough, or that is not known.
     """
 
     known: bool

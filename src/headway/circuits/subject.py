@@ -36,7 +36,7 @@ class Subject:
         circuit: a mechanism for every head.
         rows: what stands in rows without a path (`patterns.ABLATIONS`).
         seed: of the sequences to judge on.
-        step: of the checkpoint; none if a model was given.
+        step: of the checkpoint; None if a model was given.
     """
 
     model: Tappable

@@ -145,7 +145,7 @@ class Hypotheses:
     Attributes:
         circuit: a mechanism for every head.
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
-        step: of the checkpoint; none if a model was given.
+        step: of the checkpoint; None if a model was given.
         seed: of the sequences, the permutations and the random circuits.
         sequences: how many were drawn.
         level: p-values up to this are small.

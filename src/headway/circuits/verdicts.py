@@ -5,7 +5,7 @@ from headway.circuits.mechanism import Paths
 
 
 def held(discovery: Discovery) -> dict[str, bool | None]:
-    """Whether the circuit has each property; none if that cannot be said.
+    """Whether the circuit has each property; None if that cannot be said.
 
     What an unfaithful circuit or one without paths cannot show is left open: of what is above the
     threshold already, no path can be dropped below it.

@@ -20,10 +20,10 @@ class Cell:
         argmax: share in which the most probable acceptable answer is right.
         expectation: the mean probability of ending right by the paper's protocol.
         drawn: questions that were also asked by the paper's protocol.
-        sampled: share that ended right among those of them that it answered; none if there are
+        sampled: share that ended right among those of them that it answered; None if there are
             none.
-        unanswered: share that never got an acceptable answer; none likewise.
-        draws: mean number of draws of those that did; none likewise.
+        unanswered: share that never got an acceptable answer; None likewise.
+        draws: mean number of draws of those that did; None likewise.
         chance: of guessing among the acceptable answers.
         nearer: of guessing among those that belong to what is asked about.
         majority: share of the most common right answer, by its rank among the acceptable ones.
@@ -49,7 +49,7 @@ class Cell:
         return {**asdict(self), "intervals": {kind: self.interval(kind) for kind in kinds}}
 
     def interval(self, name: str) -> tuple[float, float] | None:
-        """Of `argmax`, `expectation` or `sampled`; none if there is none."""
+        """Of `argmax`, `expectation` or `sampled`; None if there is none."""
         share = getattr(self, name)
         if share is None:
             return None

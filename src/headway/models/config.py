@@ -15,8 +15,8 @@ class TransformerConfig:
         n_layers: attention layers (each with an MLP unless `d_mlp` is 0).
         d_model: width of the residual stream.
         n_heads: attention heads in a layer.
-        d_head: width of a head; none means d_model / n_heads.
-        d_mlp: width of the MLPs; 0 means attention only, none means 4 · d_model.
+        d_head: width of a head; None means d_model / n_heads.
+        d_mlp: width of the MLPs; 0 means attention only, None means 4 · d_model.
         act_fn: the MLPs' activation.
         causal: whether a position sees only itself and what comes before it.
         norm: LayerNorms before all that reads the residual stream (`pre`), or `none`.

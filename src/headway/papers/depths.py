@@ -80,7 +80,7 @@ class Cell:
         learnt: of each that is done, the hops learnt from x_1 on without a gap. Learnt means: the
             partial loss is below two thirds of what predicting the candidates' mean costs (0.5).
         reach: the hops that the theory allows so many layers.
-        least: the least layers that are enough by the theory; none if no number is.
+        least: the least layers that are enough by the theory; None if no number is.
         losses: the validation MSEs at the end.
         seconds: that the runs took.
     """

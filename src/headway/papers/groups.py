@@ -163,7 +163,7 @@ def left_out(group: Group, configs: Configs, folder: Path) -> list[str]:
 
 
 def _ended(folder: Path, config: RunConfig) -> str | None:
-    """The status of a run that has ended; none if it has not, or is not there.
+    """The status of a run that has ended; None if it has not, or is not there.
 
     Raises:
         HeadwayError: if the run there is not the planned one.

@@ -34,7 +34,7 @@ def final_loss(run: Run) -> float:
 
 
 def in_order(run: Run) -> float | None:
-    """Whether the hops were learnt in the order of the chain; none if that cannot be said."""
+    """Whether the hops were learnt in the order of the chain; None if that cannot be said."""
     hops = hop_steps(run.metrics(), run.task.hops)
     order = learnt_in_order(hops, run.task.hop_order)
     return None if order is None else float(order)
@@ -46,7 +46,7 @@ def taken_apart(run: Run) -> bool:
 
 
 def least_heads(config: RunConfig) -> int | None:
-    """The heads of a circuit with the fewest layers; none if no number of layers is enough."""
+    """The heads of a circuit with the fewest layers; None if no number of layers is enough."""
     flow, causal = config.task.flow(), config.transformer.causal
     if flow is None or flow.minimum_layers(causal) is None:
         return None
@@ -54,6 +54,6 @@ def least_heads(config: RunConfig) -> int | None:
 
 
 def minimum(run: Run) -> int | None:
-    """The least number of layers by information flow; none if no number is enough."""
+    """The least number of layers by information flow; None if no number is enough."""
     flow = run.config.task.flow()
     return None if flow is None else flow.minimum_layers(run.config.transformer.causal)

@@ -40,7 +40,7 @@ class Result:
 
 
 def read(experiment: str, scale: str, results: Path) -> Result | None:
-    """The result of an experiment at a scale, or none if there is none.
+    """The result of an experiment at a scale, or None if there is none.
 
     Raises:
         HeadwayError: if the file is corrupted, or of another format.

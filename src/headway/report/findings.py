@@ -151,12 +151,12 @@ class Findings:
 
     @functools.cached_property
     def hops(self) -> dict[str, float | None]:
-        """The step at which each hop was learnt, from the evaluations; none if it was not yet."""
+        """The step at which each hop was learnt, from the evaluations; None if it was not yet."""
         return hop_steps(self.metrics, self.task.hops)
 
     @property
     def no_circuit(self) -> str | None:
-        """Why there is no circuit to look for, as a sentence; none if there may be one."""
+        """Why there is no circuit to look for, as a sentence; None if there may be one."""
         if self.task.length == 1:
             return "A sequence has one position, so attention has no choice: there is no circuit."
         if getattr(self.run.config.model, "attention", "softmax") != "softmax":
@@ -168,7 +168,7 @@ class Findings:
 
     @property
     def no_maps(self) -> str | None:
-        """Why there is no attention to show, as a sentence; none if there is."""
+        """Why there is no attention to show, as a sentence; None if there is."""
         if self.no_circuit is not None:
             return self.no_circuit
         if not self.checkpoints:

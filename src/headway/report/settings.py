@@ -36,7 +36,7 @@ def changes(task: Task) -> dict[str, str]:
 
 
 def label_field(task: Task) -> str | None:
-    """The field whose value the task's label tells; none if it tells no field's."""
+    """The field whose value the task's label tells; None if it tells no field's."""
     value = task.label.partition("=")[2].replace(",", ":")
     names = (field.name for field in fields(task))
     return next((name for name in names if value and said(getattr(task, name)) == value), None)

@@ -28,7 +28,7 @@ class Standing:
         state: `elsewhere` if another process is writing to the run.
         cost: of a step of it, in any unit.
         planned: steps that its config allows.
-        first: step at which it was first seen in this session; none before that.
+        first: step at which it was first seen in this session; None before that.
         step: that it is at.
         end: the last step as planned now.
         loss: of the last evaluation.
@@ -86,7 +86,7 @@ class Board:
         return sum(run.state == state for run in self.runs.values())
 
     def seconds_left(self) -> float | None:
-        """About how long it will take; none as long as nothing tells.
+        """About how long it will take; None as long as nothing tells.
 
         What is left costs as much for a step as what was done; runs that have not begun are taken
         to end as early as those that have ended here.

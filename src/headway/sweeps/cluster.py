@@ -24,7 +24,7 @@ class Returned:
     """What a node returns.
 
     Attributes:
-        ends: what became of every run; none if the sweep's folder is not to be seen there.
+        ends: what became of every run; None if the sweep's folder is not to be seen there.
         files: of the runs' folders by their names, if they are to be brought home.
         process: that carried them out, as node and process number.
     """

@@ -67,7 +67,7 @@ class Worker:
         return taken
 
     def answers(self) -> list[dict[str, Any]] | None:
-        """What it has answered since the last time; none if it has ended."""
+        """What it has answered since the last time; None if it has ended."""
         content = os.read(self.fileno(), 65536)
         if not content:
             return None

@@ -20,7 +20,7 @@ class Engine(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
-        """Carries out all jobs, and tells of every event; none where nothing is new for now.
+        """Carries out all jobs, and tells of every event; None where nothing is new for now.
 
         Every job ends with `done` or `failed`; by then its folder says so too.
         """

@@ -109,7 +109,7 @@ def halves(stack: Stack) -> list[Stack]:
 
 
 def ended(job: Job) -> Event | None:
-    """How the job's run has ended, as its folder says; none if it has not.
+    """How the job's run has ended, as its folder says; None if it has not.
 
     Raises:
         HeadwayError: if the folder's outcome cannot be read.
@@ -121,7 +121,7 @@ def ended(job: Job) -> Event | None:
 
 
 def settled(job: Job) -> Event | None:
-    """How the job's run has ended; none if it is still to be done, or to be tried again.
+    """How the job's run has ended; None if it is still to be done, or to be tried again.
 
     Raises:
         HeadwayError: if the folder's outcome cannot be read.

@@ -30,7 +30,7 @@ class Asked(Task, registered=False):
     asked: tuple[int, ...]
 
     def __post_init__(self):
-        """Nothing is to be checked: the curriculum that makes the view has."""
+        """Checks nothing: the curriculum that makes the view has done so."""
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         return self.task.draw(count, generator)
@@ -41,7 +41,7 @@ class Asked(Task, registered=False):
         return replace(batch, targets=batch.targets[:, :, self.asked])
 
     def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
-        """As the other, with what is asked of the hops that there are; if none is, with the last.
+        """As the other, with the asked hops that this depth has, or else with its last hop.
 
         So where only the last hop is asked, a shallower sequence asks for its own last.
         """
@@ -53,12 +53,12 @@ class Asked(Task, registered=False):
 
     @property
     def hops(self) -> tuple[str, ...]:
-        """Those that are asked."""
+        """The names of the hops that are asked."""
         return tuple(self.task.hops[hop] for hop in self.asked)
 
     @property
     def hop_order(self) -> list[tuple[str, str]]:
-        """The other's; what a hop that is not asked stands between follows each other directly."""
+        """The other's, with the neighbours of a hop that is not asked joined."""
         pairs = self.task.hop_order
         for left_out in set(self.task.hops) - set(self.hops):
             before = [first for first, then in pairs if then == left_out]
@@ -69,11 +69,11 @@ class Asked(Task, registered=False):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Those of the other that are asked; all that are asked if none of them is."""
+        """The other's judged hops that are asked; all that are asked if there are none."""
         return tuple(hop for hop in self.task.judged if hop in self.hops) or self.hops
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """The other's, of the hops that are asked."""
+        """The other's losses of the hops that are asked."""
         return {
             name: {hop: loss for hop, loss in losses.items() if hop in self.hops}
             for name, losses in self.task.reference_losses().items()

@@ -31,8 +31,8 @@ class Associations(Task):
     Attributes:
         n_items: N, how many items there are.
         n_classes: how many classes; the class of every item is drawn uniformly among them, by the
-            task and not by a run's seed. None means that every item is its own class.
-        exponent: a of the items' frequencies p(z) ∝ (z + 1)^-a; 0 means that all are as frequent.
+            task and not by a run's seed. By default every item is its own class.
+        exponent: a of the items' frequencies p(z) ∝ (z + 1)^-a; 0 makes all equally frequent.
         sampling: items are drawn at `random`, or `all` in a random order, and then all again: a
             batch of N items then holds each once.
     """
@@ -99,7 +99,7 @@ class Associations(Task):
         return Batch(items[:, None], self.classes(items.device)[items][:, None, None])
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """None: a sequence has one position."""
+        """Empty, as a sequence has one position."""
         return {}
 
     def reference_losses(self) -> dict[str, dict[str, float]]:

@@ -100,7 +100,7 @@ class Task(ABC):
         return between_roles(batch.roles, self.roles) | previous
 
     def edges(self, batch: Batch) -> dict[str, Edges]:
-        """All relations; `own position` among them where none lets a position keep what it has."""
+        """All relations; `own position` is added if no other lets a position keep what it has."""
         edges = self.relations(batch)
         if edges and not any(one.use == "stay" for one in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
@@ -119,7 +119,7 @@ class Task(ABC):
 
     @property
     def targets(self) -> Targets:
-        """How what is predicted is judged: as tokens out of the vocabulary, or as vectors.
+        """How predictions are judged: as tokens out of the vocabulary, or as vectors.
 
         Of several hops every one is read off logits of its own, unless a task says otherwise.
         """
@@ -138,7 +138,7 @@ class Task(ABC):
         Args:
             draws: what `draw` drew.
             depth: from 1 to `n_depths`. Targets may have only as many hops.
-            earlier: by how many places it stands before the end, by its position code; at most
+            earlier: how many places before the end they stand, by their position code; at most
                 `room(depth)`.
         """
         return self.assemble(draws)
@@ -184,7 +184,7 @@ class Task(ABC):
 
     @property
     def label(self) -> str:
-        """The task's size in a few letters, such as `D=3`; its first field, unless it says more."""
+        """The task's size in a few letters, such as `D=3`; by default its first field."""
         names = [field.name for field in fields(self)]
         return f"{names[0]}={getattr(self, names[0])}" if names else ""
 
@@ -196,7 +196,7 @@ class Task(ABC):
 
     @property
     def reading(self) -> str:
-        """How a sequence is to be read, in a sentence or two: how the class's docstring begins."""
+        """How to read a sequence, in a sentence or two: the beginning of the class's docstring."""
         text, signature = type(self).__doc__ or "", f"{type(self).__name__}("
         return "" if text.startswith(signature) else " ".join(text.split("\n\n")[0].split())
 

@@ -47,7 +47,7 @@ class Bigrams(Task):
     Attributes:
         corpus: what follows what: `plays` (Shakespeare's, from the package of the extra `plays`),
             `synthetic`, or the path of a text in UTF-8.
-        sha256: how the SHA-256 of a text's file must begin; none takes whatever it holds.
+        sha256: how the SHA-256 of a text's file must begin; by default any text will do.
         length: T, positions in a sequence.
         n_tokens: how many tokens there are; of a text, at most so many, its most frequent ones.
         n_triggers: K, tokens that have an output of their own in every sequence.
@@ -129,7 +129,7 @@ class Bigrams(Task):
 
     @property
     def hop_order(self) -> list[tuple[str, str]]:
-        """None: columns of targets are no hops of a chain."""
+        """Empty, as columns of targets are no hops of a chain."""
         return []
 
     @property
@@ -240,7 +240,7 @@ class Bigrams(Task):
     def _repeats(self, tokens: Int[Tensor, "batch position"]) -> Bool[Tensor, "batch query key"]:
         """Whether a trigger at a query stood at a key before.
 
-        Triggers that are drawn are not told by the tokens: there, of every token.
+        Drawn triggers cannot be told from the tokens, so every token counts as one there.
         """
         same = tokens[:, :, None] == tokens[:, None, :]
         same &= torch.ones_like(same[0]).tril(-1)
@@ -249,7 +249,7 @@ class Bigrams(Task):
         return same
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Of predictors that know no sequence: how much is open about a token of the corpus."""
+        """Of predictors that know the corpus alone: the entropies of its tokens, in nats."""
         known = {
             "all tokens alike": math.log(self.vocabulary),
             "unigrams": self.chain.unigram_entropy,

@@ -36,8 +36,7 @@ class Composition(SeveralHops):
         asked: the k that are asked, rising; a sequence has as many permutations as the largest.
         n_symbols: N, what permutations permute.
         hidden: the seed of the hidden permutations, one before every one that is given, the same
-            in all sequences; they are not drawn by the run's seed. None means that nothing is
-            hidden.
+            in all sequences; they are not drawn by the run's seed. None if nothing is hidden.
     """
 
     asked: tuple[Depth, ...] = (1, 2, 4)
@@ -82,7 +81,7 @@ class Composition(SeveralHops):
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """From the place of σ_i(x), by name, to one place each.
 
-        Be y_j the symbol to which j hops lead from there. `y_j` is the place that holds it, in
+        Let y_j be the symbol to which j hops lead from there. `y_j` is the place that holds it, in
         σ_{i+j-1}; `after j` is the place of σ_{i+j}(y_j), at which is asked where further hops
         lead.
         """

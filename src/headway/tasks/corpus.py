@@ -38,12 +38,12 @@ class Chain:
 
     @property
     def unigram_entropy(self) -> float:
-        """Nats of a token of which nothing is known."""
+        """The entropy of a token, in nats."""
         return -torch.special.xlogy(self.unigrams, self.unigrams).sum().item()
 
     @property
     def bigram_entropy(self) -> float:
-        """Nats of a token of which the one before is known."""
+        """The entropy of a token given the one before, in nats."""
         rows = -torch.special.xlogy(self.bigrams, self.bigrams).sum(1)
         return (self.unigrams @ rows).item()
 
@@ -57,7 +57,7 @@ def chain_of(corpus: str, vocabulary: int, sha256: str = "") -> Chain:
         sha256: how the digest of a text's file must begin.
 
     Raises:
-        HeadwayError: if the package is not installed, or the file is none of text, or another text.
+        HeadwayError: if the package is not installed, or the file holds no text, or another one.
     """
     if corpus == PLAYS:
         return _plays(vocabulary)
@@ -70,10 +70,10 @@ def chain_of(corpus: str, vocabulary: int, sha256: str = "") -> Chain:
 def sha256_of(corpus: str) -> str | None:
     """How the digest of a text's file begins, to tell it from what the file holds later.
 
-    Returns: 12 hexadecimal digits; none of `plays` and `synthetic`, which are what they are.
+    Returns: 12 hexadecimal digits; None for `plays` and `synthetic`, which are always the same.
 
     Raises:
-        HeadwayError: if the file is none of text.
+        HeadwayError: if the file holds no text.
     """
     if corpus in (PLAYS, SYNTHETIC):
         return None
@@ -127,13 +127,13 @@ def synthetic(vocabulary: int, exponent: float, concentration: float | None) -> 
     """A chain that is a function of these numbers alone.
 
     Token j (from 1) has the share p_j ∝ 1/j^exponent, and what follows a token is drawn from
-    Dirichlet(concentration · p): on average p, and the surer the smaller the concentration. The
-    unigrams are the stationary distribution of what came out.
+    Dirichlet(concentration · p): on average p, and the more predictable the smaller the
+    concentration. The unigrams are the stationary distribution of what came out.
 
     Args:
         vocabulary: the number of tokens.
         exponent: of Zipf's law; 0 makes all tokens equally frequent.
-        concentration: none makes every row p itself, so that a token tells nothing of the next.
+        concentration: None makes every row p itself, so that a token tells nothing of the next.
     """
     shares = np.arange(1, vocabulary + 1) ** -float(exponent)
     shares /= shares.sum()

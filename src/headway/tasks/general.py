@@ -1,4 +1,4 @@
-"""Relations that any sequence has: what heads are looked for by where nobody named roles."""
+"""Relations that any sequence has, for tasks that name no roles."""
 
 from collections.abc import Collection, Mapping
 

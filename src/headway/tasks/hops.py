@@ -19,7 +19,7 @@ from headway.tasks.targets import IGNORE_INDEX, Tokens
 
 @dataclass(frozen=True)
 class SeveralHops(Task, registered=False):
-    """Asks where hops lead among symbols, for several numbers of hops, `asked`, that rise."""
+    """Asks where k hops lead among symbols, for the rising numbers k in `asked`."""
 
     asked: tuple[Depth, ...] = (1,)
     n_symbols: int = 2
@@ -39,7 +39,7 @@ class SeveralHops(Task, registered=False):
         return "k=" + ",".join(map(str, self.asked))
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Saying every symbol with the same probability."""
+        """Predicting every symbol with the same probability."""
         return {"any symbol": dict.fromkeys(self.hops, math.log(self.n_symbols))}
 
 
@@ -54,10 +54,10 @@ class Hops(SeveralHops):
         k = 2   a  b  c  a  b  d  a
 
     the last a looks at the place after the a before, which holds a b; that b at the place after
-    the b before, which holds c: hop_2 = c. Where there is no such place, the answer is a token for
-    none.
+    the b before, which holds c: hop_2 = c. Where there is no such place, the answer is the token
+    `none`.
 
-    Tokens: the symbols, then one for every k, then none.
+    Tokens: the symbols, then one for every k, then `none`.
 
     Attributes:
         asked: the k that are asked, rising; every sequence has one of them.
@@ -72,7 +72,7 @@ class Hops(SeveralHops):
 
     @property
     def vocabulary(self) -> int:
-        """Symbols, a token for every k, and one for none."""
+        """Symbols, a token for every k, and `none`."""
         return self.n_symbols + len(self.asked) + 1
 
     @property

@@ -23,10 +23,10 @@ class Recall(Task):
 
         n3  s1  n0  n0  r2  EOS
 
-    and its target is a*(s1, r2), one of the answers A_r2 that relation 2 can have. Which it is, was
-    drawn uniformly from A_r for every subject, by the task and not by a run's seed: it cannot be
-    found in the sequence and must be memorised. Subject and relation stand at random places, in
-    either order; every other place holds noise (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
+    and its target is a*(s1, r2), one of the answers A_r2 that relation 2 can have. It was drawn
+    uniformly from A_r for every subject, by the task and not by a run's seed: it cannot be found in
+    the sequence and must be memorised. Subject and relation stand at random places, in either
+    order; every other place holds noise (Nichani, Lee and Bietti 2024, arXiv 2412.06538).
 
     Roles: EOS, the query; subject; relation. Noise plays none.
 

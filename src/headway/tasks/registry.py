@@ -87,7 +87,7 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
         source: the file that it was defined in, if it was in one.
 
     Raises:
-        HeadwayError: if there is none, or its file is gone or defines it no more.
+        HeadwayError: if there is none, or its file is gone or no longer defines it.
     """
     if isinstance(kind, str) and kind not in KINDS:
         for point in metadata.entry_points(group=GROUP):

@@ -46,11 +46,11 @@ class Targets(ABC):
     def numbers(
         self, predicted: Tensor, targets: Tensor
     ) -> Float[Tensor, "sequence query hop number"]:
-        """What an answer is read off, hop by hop, without what no answer depends on."""
+        """The numbers that answers are read off, less any part that no answer depends on."""
 
     @abstractmethod
     def choices(self, targets: Tensor) -> int:
-        """Among how many answers there is to choose, where there are most."""
+        """The most answers that any query has to choose among."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
         """Whether two predictions give the same answer, right or wrong; only where it is asked."""

@@ -149,7 +149,7 @@ class Flow:
             held = attends.astype(np.float32) @ held.astype(np.float32) > 0
 
     def minimum_layers(self, causal: bool, hidden: Iterable[str] = ()) -> int | None:
-        """The layers after which the query first holds the goal; none if it never does."""
+        """The layers after which the query first holds the goal; None if it never does."""
         goal, before = self.pieces.index(self.goal), -1
         for done, held in enumerate(self.layers(causal, hidden)):
             if held[-1, goal]:

@@ -20,7 +20,7 @@ class Bound:
         first: the least of the depths.
         last: the greatest of them.
         layers: the least number of layers, by formula.
-        simulated: the same by simulation, at `first` and at `last`; none beyond `MOST`.
+        simulated: the same by simulation, at `first` and at `last`; None beyond `MOST`.
         other: by formula, under the other mask.
         theorem_1: the paper's lower bound.
     """

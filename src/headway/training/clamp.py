@@ -23,9 +23,9 @@ class Clamp:
     """Which paths are blocked, and when.
 
     Attributes:
-        paths: that no attention goes along.
+        paths: those along which attention is zero.
         after: the step after which they are blocked.
-        until: the last step at which they are; None means to the end.
+        until: the last step at which they are; by default, to the end.
     """
 
     paths: tuple[Path, ...] = ()
@@ -48,7 +48,7 @@ class Clamp:
             require(fits, "training.clamped", str(path), allowed)
 
     def tap(self, task: Task, batch: Batch, step: int) -> Tap | None:
-        """What a model's attention must pass through at a step; None if nothing is blocked then.
+        """The tap for a model's attention at a step; None if nothing is blocked then.
 
         Args:
             task: that the batch is of.

@@ -29,7 +29,7 @@ from headway.training.modules import Module
 from headway.training.trained import stages_of
 
 FORMAT = 1
-"""Of a config that is kept as JSON."""
+"""The version of configs in JSON."""
 
 SECTIONS = ("task", "model", "training")
 CURRICULUM = "training.curriculum"
@@ -44,19 +44,19 @@ class TrainingConfig:
     Attributes:
         steps: at most so many optimiser steps, over all attempts.
         batch_size: sequences in a step.
-        train_examples: size of the fixed training set, reshuffled every epoch; None means fresh
-            sequences at every step.
+        train_examples: size of the fixed training set, reshuffled every epoch; by default,
+            sequences are fresh at every step.
         curriculum: which depth and which hops a step asks for (see `training.curriculum`). The
             validation loss is always that of the full depth, over all hops that a model answers.
         trained: which weights are trained, such as `W_K.0 W_K.1 W_O.1`, the others staying as they
             were drawn, or one after the other, such as `W_O.1 > W_K`, perhaps with a factor on the
-            rates of a stage, `10 W_K` (see `training.trained`); None means all, biases and norms
+            rates of a stage, `10 W_K` (see `training.trained`); by default all, biases and norms
             too.
         stage_steps: steps between one stage of `trained` and the next.
         clamped: paths, such as `L1.H0 s0←s2`, that are blocked: attention along them is set to
             zero, while training and in evaluations (see `training.clamp`).
-        clamped_after: the step after which they are.
-        clamped_until: the last step at which they are; None means to the end.
+        clamped_after: the step after which they are blocked.
+        clamped_until: the last step at which they are; by default, to the end.
         optimizer: `adam`, whose decay is decoupled (Loshchilov & Hutter 2017), so that `adamw` is
             the same; `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on the rest; or
             `sgd`, gradient descent with momentum.

@@ -42,14 +42,14 @@ class Implicit(CurriculumBase):
     """All hops at every step, as in the paper (Musat 2024, section 7).
 
     Attributes:
-        hops: ask for these alone, numbered from 1; they rise to the last. None means all.
+        hops: the numbers of the hops that are asked, from 1, rising to the last; by default all.
     """
 
     kind: Literal["implicit"] = field(default="implicit", kw_only=True)
     hops: tuple[AtLeastOne, ...] | None = None
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """The numbers rise to that of the last hop."""
+        """Checks that the numbers rise to that of the last hop."""
         if self.hops is not None:
             rise = all(low < high for low, high in pairwise((0, *self.hops)))
             require(
@@ -73,7 +73,7 @@ class FinalHop(CurriculumBase):
     kind: Literal["final_hop"] = field(default="final_hop", kw_only=True)
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Sequences do not ask for one of several hops."""
+        """Checks that sequences do not ask for one of several hops."""
         require_final(self.kind, task)
 
     def view(self, task: Task) -> Task:
@@ -94,7 +94,7 @@ class Mixture(CurriculumBase):
     is_steady = False
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """The task has several depths."""
+        """Checks that the task has several depths."""
         require_depths(self.kind, task, self.final)
 
     def view(self, task: Task) -> Task:
@@ -121,7 +121,7 @@ class Growing(CurriculumBase):
     is_steady = False
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """The task has several depths, and the last of them comes before the end."""
+        """Checks that the task has several depths, and the last comes before the end."""
         require_depths(self.kind, task, self.final)
         require_time(self.every, task.n_depths, steps)
 
@@ -154,7 +154,7 @@ class Scheduled(CurriculumBase):
     is_steady = False
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Sequences ask for several hops, and the last of them comes before the end."""
+        """Checks that sequences ask for several hops, and the last comes before the end."""
         if not asks_several(task):
             refuse(self.kind, "a sequence of this task does not ask for several hops")
         if self.order != "random":
@@ -186,7 +186,7 @@ class PerLayer(CurriculumBase):
     is_steady = False
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Sequences ask for several hops that are a chain, and there is a layer for each."""
+        """Checks that sequences ask for several hops of one chain, with a layer for each."""
         if not asks_several(task) or task.hop_order != list(pairwise(task.hops)):
             refuse(self.kind, "a sequence of this task does not ask for several hops of one chain")
         require(
@@ -207,7 +207,7 @@ class PerLayer(CurriculumBase):
     def loss(
         self, model: Transformer, targets: Targets, batch: Batch, tap: Tap | None = None
     ) -> Float[Tensor, ""]:
-        """The mean over the hops, each as its layer tells it."""
+        """The mean over the hops, each read out of its layer."""
         hops = batch.targets.shape[2]
         read = read_by_layers(model, batch.inputs, hops, tap)
         losses = [targets.loss(said, batch.targets[:, :, [hop]]) for hop, said in enumerate(read)]

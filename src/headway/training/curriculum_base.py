@@ -19,7 +19,7 @@ from headway.training.losses import Reader, loss_on
 class CurriculumBase:
     """What curricula share: unless they say otherwise, every step asks for the whole task.
 
-    Some go through stages: from one to the next as soon as what the present one asks is learnt.
+    Some go through stages: the next begins as soon as the hops of the present one are learnt.
 
     Attributes:
         is_steady: whether every step asks for the same.
@@ -29,7 +29,7 @@ class CurriculumBase:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of its stages."""
         return ("whole",)
 
     def __post_init__(self):
@@ -51,7 +51,7 @@ class CurriculumBase:
         return self.view(task)
 
     def depth_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
-        """How deep the sequences of a step are; None means as deep as the task's.
+        """The depth of a step's sequences; None if it is the task's own.
 
         Args:
             step: of training, from 1.
@@ -66,7 +66,7 @@ class CurriculumBase:
         return 0
 
     def first_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
-        """How many hops sequences ask for, from the first on; None means all of their depth's."""
+        """How many hops sequences ask for, from the first on; None if all of their depth."""
         return None
 
     def judged_in(self, stage: int, task: Task) -> tuple[int, int]:
@@ -78,11 +78,11 @@ class CurriculumBase:
         return False
 
     def through(self, model: Transformer, hops: int) -> Reader:
-        """The model as sequences that ask for so many hops pass through it."""
+        """What reads sequences that ask for so many hops: the model, or its first layers."""
         return model
 
     def hops_at(self, step: int, task: Task, seed: object) -> range | None:
-        """The hops that count at a step, by index; None means all (arguments as for `depth_at`)."""
+        """The hops that count at a step, by index; None if all (arguments as for `depth_at`)."""
         return None
 
     def full_from(self, task: Task) -> int:

@@ -34,7 +34,8 @@ class Stream:
 
     Args:
         config: of the run.
-        attempt: which of the run's it is (see `TrainingConfig.patience`); each has its own data.
+        attempt: which attempt of the run it is, from 0 (see `TrainingConfig.patience`); each has
+            its own data.
     """
 
     def __init__(self, config: RunConfig, attempt: int = 0):

@@ -52,12 +52,12 @@ class Deepening(CurriculumBase):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of its stages."""
         longer = ("longer",) if self.longer else ()
         return ("near", "anywhere", *longer, "mixed", "whole")
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """The task is a chain of more than `start` hops, which the model has layers for."""
+        """Checks that the task is a chain of more than `start` hops, with layers enough for it."""
         require_depths(self.kind, task, final=False)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
@@ -72,7 +72,7 @@ class Deepening(CurriculumBase):
         require(layers >= closed_form(depth), "model.n_layers", layers, allowed)
 
     def depth_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """The start's, any from the start's on, or all."""
+        """The shallow problem's, any from there on, or the full one."""
         match self.stages[stage]:
             case "longer":
                 return self.start + seed_of(seed, "longer", step) % (task.n_depths - self.start + 1)
@@ -84,7 +84,7 @@ class Deepening(CurriculumBase):
                 return self.start
 
     def first_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
-        """In longer sequences, those of the shallow problem."""
+        """In longer sequences, as many as the shallow problem has."""
         return self.start if self.stages[stage] == "longer" else None
 
     def earlier_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
@@ -93,7 +93,7 @@ class Deepening(CurriculumBase):
         return seed_of(seed, "place", step) % (room + 1) if stage else 0
 
     def judged_in(self, stage: int, task: Task) -> tuple[int, int]:
-        """The start's depth in the first two stages; its hops alone up to the third."""
+        """The shallow depth in the first two stages; its hops alone up to the third."""
         shallow = stage < self.stages.index("mixed")
         depth = self.start if stage < 2 else task.n_depths
         return depth, self.start if shallow else task.n_depths
@@ -103,7 +103,7 @@ class Deepening(CurriculumBase):
         return max(losses) < self.learnt
 
     def through(self, model: Transformer, hops: int) -> Reader:
-        """Shallow problems pass through the fewest layers that do."""
+        """Shallow problems pass through as few layers as they take."""
         return partial(model, layers=closed_form(hops)) if hops == self.start else model
 
     def loss(

@@ -76,13 +76,14 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
     A reader sees the old content or the new one, whatever interrupts the writer. When this has
-    returned, a power cut does not lose it. What a killed writer of the same file left goes.
+    returned, a power cut does not lose it. Drafts that killed writers of the same file left are
+    removed.
 
     Args:
         path: of the file.
         content: of it.
-        lasting: whether to flush its folder, too; else a power cut may leave what was before, until
-            somebody else does (`sync_folder`).
+        lasting: whether to flush its folder, too; else a power cut may bring the old content back,
+            until `sync_folder` is called.
 
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
@@ -125,7 +126,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """The lines of a file, which need not be there, but for one that was cut off in writing."""
+    """The lines of a file but for one that was cut off in writing; empty if there is no file."""
     return read_bytes(path).split(b"\n")[:-1] if is_there(path) else []
 
 
@@ -139,7 +140,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_drafts(folder: Path, name: str = "*", living: bool = True) -> None:
-    """Removes what writers left in a folder that were killed.
+    """Removes drafts that killed writers left in a folder.
 
     Args:
         folder: that they wrote to.

@@ -21,7 +21,7 @@ BELOW = 1
 
 
 def find_runs(folder: Path) -> list[Run | HeadwayError]:
-    """The runs directly inside a folder, in natural order; for what cannot be read, why.
+    """The runs directly inside a folder, in natural order, or the error of one that cannot be read.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.

@@ -158,8 +158,8 @@ class RunFolder:
     def rewind(self, step: int, environment: dict[str, Any]) -> None:
         """Forgets what was written after a step, and notes where the run goes on from it.
 
-        A circuit and its dates go too if they were found in a run that had gone further. What
-        tells that there is something to forget, the metrics, is changed last.
+        A circuit and its dates go too if they were found in a run that had gone further. The
+        metrics are changed last, as they tell that there is something to forget.
         """
         kept = self._lines()[: len(self.metrics_until(step))]
         later = [s for s in self.checkpoint_steps() if s > step]
@@ -179,7 +179,7 @@ class RunFolder:
         write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
-        """One of the folder's JSON files (`circuit.json`, …), or none if it is not there."""
+        """One of the folder's JSON files (`circuit.json`, …), or None if it is not there."""
         path = self.folder / name
         return read_json(path) if is_there(path) else None
 
@@ -194,7 +194,7 @@ class RunFolder:
             path.unlink(missing_ok=True)
 
     def load_state(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """The tensors and counters from which to resume, or none before the first save."""
+        """The tensors and counters from which to resume, or None before the first save."""
         path = self.folder / "state.safetensors"
         return read_tensors(path) if is_there(path) else None
 
@@ -204,7 +204,7 @@ class RunFolder:
         write_tensors(self.folder / "state.safetensors", tensors, about)
 
     def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, as in `outcome.json`; none if it has not.
+        """How the run ended, as in `outcome.json`; None if it has not.
 
         Raises:
             HeadwayError: if the file does not say what it must (see `Outcome`).
@@ -221,7 +221,7 @@ class RunFolder:
 
         Args:
             message: why it failed, on one line.
-            told: more of the outcome, or other than the last evaluation says.
+            told: fields of the outcome, beside or in place of those of the last evaluation.
         """
         last = ([{"step": 0}, *self.metrics()])[-1]
         last = {name: last.get(name) for name in ("step", "val_loss", "partial", "seconds")}

@@ -37,7 +37,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
 
     Args:
         config: what decides the run.
-        folder: of the run; must not exist. None means `runs/` and a name made from the config.
+        folder: of the run; must not exist. By default a new one in `runs/`, named after the config.
         watch: told of every step, to show progress.
 
     Returns:
@@ -100,8 +100,8 @@ def fit(run: Run, watch: Watch | None = None) -> None:
 def make_steps(run: Run, watch: Watch | None) -> None:
     """The loop.
 
-    Losses stay on the device until something is due: to look at one waits for the device. One that
-    is no number is found then, before any checkpoint that came of it is kept.
+    Losses stay on the device until something is due, as reading one waits for the device. A loss
+    that is no number is found then, before any checkpoint that it spoilt is kept.
     """
     config, task, device = run.config.training, run.task, torch.device(run.config.device)
     precision = resolved(config.precision, device)

@@ -11,10 +11,10 @@ from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Targets, Task
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
-"""What reads inputs through a tap, or none, and puts out [batch, position or query, number]."""
+"""Reads inputs, perhaps through a tap, and puts out [batch, position or query, number]."""
 
 TapOf = Callable[[Batch], Tap | None]
-"""The tap that attention passes through while a batch is read; None means none."""
+"""Gives the tap that attention passes through while a batch is read, if any."""
 
 CHUNK = 512
 """Sequences that are evaluated at once."""
@@ -43,7 +43,7 @@ def read_by_layers(
 def evaluate(
     model: Reader, task: Task, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
 ) -> Float[Tensor, " hop"]:
-    """The loss of every hop of a batch, computed so many sequences at a time."""
+    """The loss of every hop of a batch, computed `chunk` sequences at a time."""
     predicted = _asked(predictions(model, batch, chunk, tap), task.targets, batch)
     return task.targets.partial_losses(predicted, batch.targets)
 
@@ -52,7 +52,7 @@ def evaluate(
 def predictions(
     model: Reader, batch: Batch, chunk: int = CHUNK, tap: TapOf | None = None
 ) -> Float[Tensor, "batch query output"]:
-    """What a model puts out at the queries, computed so many sequences at a time.
+    """What a model puts out at the queries, computed `chunk` sequences at a time.
 
     Args:
         model: that predicts.

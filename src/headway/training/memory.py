@@ -27,11 +27,11 @@ LIMITS = "HEADWAY_LIMITS"
 
 
 def require_memory(config: RunConfig, folder: Path | None = None) -> None:
-    """Refuses a run that the machine cannot hold, before anything is taken for it.
+    """Refuses a run that the machine cannot hold, before anything is allocated for it.
 
     Args:
         config: of the run.
-        folder: where its checkpoints are to be written; None means nowhere.
+        folder: where its checkpoints will be written, if anywhere.
 
     Raises:
         HeadwayError: if it takes more memory, or more of the disk, than is free.
@@ -61,7 +61,7 @@ def require_bytes(needed: int, what: str, device: str = "cpu") -> None:
 
     Args:
         needed: bytes.
-        what: takes them, with the fields that decide how many.
+        what: what takes them, with the fields that decide how many.
         device: whose memory it is.
 
     Raises:
@@ -72,7 +72,7 @@ def require_bytes(needed: int, what: str, device: str = "cpu") -> None:
 
 
 SMALL = 2**20
-"""Bytes for which nobody looks how many are free."""
+"""Bytes up to which it is not checked how many are free."""
 
 
 def _require(needed: int, free: int | None, what: str, where: str) -> None:
@@ -92,7 +92,7 @@ def _in_words(count: int) -> str:
 
 
 def estimate(configs: Sequence[RunConfig]) -> int:
-    """About the most bytes that runs which one process trains at once take, on the generous side.
+    """An upper estimate of the bytes that runs take when one process trains them at once.
 
     Those of the process itself, and of every run, in single precision:
 
@@ -109,7 +109,7 @@ def estimate(configs: Sequence[RunConfig]) -> int:
 
 @functools.cache
 def _of_one(config: RunConfig) -> int:
-    """What one of the runs takes, but for the process."""
+    """The bytes that one of the runs takes, without those of the process."""
     task, training, model = config.task, config.training, config.transformer
     sequence = task.length * task.d_input + task.n_read * task.d_target
     sequence += 2 * len(task.roles) * task.n_chains
@@ -140,7 +140,7 @@ def n_weights(model: TransformerConfig, task: Task) -> int:
 
 
 def available(device: str) -> int | None:
-    """Bytes that can still be had on a device: main memory, or a GPU's own; none if unknown."""
+    """Bytes that can still be had on a device: main memory, or a GPU's own; None if unknown."""
     if device.startswith("cuda"):
         return torch.cuda.mem_get_info(device)[0] if torch.cuda.is_available() else None
     return _main_memory()

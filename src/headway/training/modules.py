@@ -53,7 +53,7 @@ class Module:
 
         Args:
             model: with its tap.
-            build: builds one like it; None takes its class, if that can be called so.
+            build: builds one like it; by default its class, if that takes no arguments.
             causal: whether attention is masked.
 
         Raises:

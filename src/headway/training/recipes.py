@@ -26,24 +26,24 @@ def fast(
     """The retrieval problem with one head a layer, at the flow minimum: a minute on one core.
 
     There are just as many layers as information must flow through, ⌊log2 D⌋ + 2, so there is
-    little or no choice of circuits (docs/recipes.md). What it changes against the paper's recipe,
-    and why, is told there, too: maps start orthogonal with nothing scaled down, so that what
-    attention moves is as large as what stands there; one position code for both tokens of a pair,
-    its longest wave about as long as the sequence; Muon on the blocks' matrices, with some decay as
-    long as the rates are high; MLPs no wider than the stream, as attention does the work; and the
-    rates start to fall as soon as the first hop is learnt, the more slowly the more hops there are.
+    little or no choice of circuits. It differs from the paper's recipe (docs/recipes.md says why):
+    maps start orthogonal with nothing scaled down, so that what attention moves is as large as what
+    stands there; one position code for both tokens of a pair, its longest wave about as long as the
+    sequence; Muon on the blocks' matrices, with some decay as long as the rates are high; MLPs no
+    wider than the stream, as attention does the work; and the rates start to fall as soon as the
+    first hop is learnt, the more slowly the more hops there are.
 
     Matrix products are in bfloat16 where the processor is quicker with it.
 
     Args:
         depth: D, attention hops to the answer.
         seed: of weights and data.
-        spare: layers beyond the flow minimum, or below if negative; None means none, or up to
-            D + 2 with a mixture. From four hops on, a model without any begins with a shallower
+        spare: layers beyond the flow minimum, or below it if negative; by default 0, or up to D + 2
+            with a mixture. From four hops on, a model without spare layers begins with a shallower
             problem (`curriculum.Deepening`), as it often stays on a plateau otherwise.
         mixture: whether batches are of all depths in turn, a curriculum beside the implicit one.
-            It teaches models to pass symbols on by one fact a layer, for which the fewest layers
-            do not do.
+            It teaches models to pass symbols on by one fact a layer, which takes more than the
+            fewest layers.
     """
     mixture = mixture and depth > 1
     least = closed_form(depth)
@@ -75,9 +75,9 @@ def fast(
 def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
     """How `fast` and its relatives train, for so many hops.
 
-    How much decay and how long a cool-down is what was measured over seeds (docs/recipes.md). The
-    more hops, the longer it takes until attention is so sharp that what every head gets slightly
-    wrong does not add up.
+    Decay and cool-down were chosen by measurements over seeds (docs/recipes.md). The more hops, the
+    longer it takes until attention is so sharp that what every head gets slightly wrong does not
+    add up.
     """
     steps = 400 + 1_200 * depth
     if depth <= 3:
@@ -195,7 +195,7 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     Args:
         task: what is learned.
         seed: of weights and data.
-        layers: of the model; None means two more than the task has hops, or depths if these are
+        layers: of the model; by default two more than the task has hops, or depths if these are
             more.
     """
     hops = max(task.n_hops, task.n_depths)

@@ -30,8 +30,8 @@ class Recorder:
         found = headway.discover("runs/mine")
 
     Other processes, such as the command line, must be able to build the model again. They call
-    `build`, a function or class in a file of yours, without arguments; unless it is given, the
-    model's own class, if that gives weights of the same shapes. Otherwise they must be told how:
+    `build`, a function or class in a file of yours, without arguments; by default the model's own
+    class, if that gives weights of the same shapes. Otherwise they must be told how:
     `headway.Run.open(folder, build=…)`.
 
     Args:

@@ -42,7 +42,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `outcome.json` must say; a figure that was never known is none, or left out."""
+    """What `outcome.json` must say; a figure that was never known is None, or left out."""
 
     status: Literal["done", "failed"]
     message: str | None = None

@@ -63,7 +63,7 @@ class Run(RunFolder):
     def create(cls, folder: Path, config: RunConfig) -> "Run":
         """Makes the folder of a new run, whole or not at all.
 
-        What a process left of it that was killed while it made it goes.
+        What a killed process left of the same folder is removed.
 
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
@@ -166,7 +166,7 @@ class Run(RunFolder):
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Computes with as many threads as the config says, and with as many as before after it."""
+        """Computes with as many threads as the config says, and then with as many as before."""
         before = torch.get_num_threads()
         torch.set_num_threads(self.config.threads)
         try:
@@ -199,7 +199,7 @@ class Run(RunFolder):
         ).to(device or self.device)
 
     def transformer(self, step: int | None = None) -> Transformer:
-        """The `Transformer` at a checkpoint, the last one if none is named; for evaluation only.
+        """The `Transformer` at a checkpoint, by default the last; for evaluation only.
 
         Raises:
             HeadwayError: if there is no such checkpoint, it cannot be read, or the run's model is
@@ -208,7 +208,7 @@ class Run(RunFolder):
         return self._loaded(self.new_model(), step)
 
     def model(self, step: int | None = None) -> Transformer | Tapped:
-        """The model at a checkpoint, the last one if none is named; for evaluation only.
+        """The model at a checkpoint, by default the last; for evaluation only.
 
         A module of one's own has a tap (`headway.tapped`).
 

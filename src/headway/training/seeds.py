@@ -8,7 +8,7 @@ import torch
 def seed_of(*purpose: object) -> int:
     """A seed that depends on every word of `purpose` and nothing else.
 
-    It has 32 bits: a generator on the CPU takes no more notice of a longer one.
+    It has 32 bits, as a generator on the CPU ignores any further ones.
     """
     words = "/".join(map(str, purpose)).encode()
     return int.from_bytes(hashlib.blake2b(words, digest_size=4).digest(), "big")

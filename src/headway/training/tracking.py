@@ -127,7 +127,7 @@ def tracking(name: str | None, watch: Watch, tell: Callable[[str], None]) -> Ite
     """Forwards evaluations to a tracker, if one is named, and closes it at the end.
 
     Args:
-        name: of the tracker, or None.
+        name: of the tracker, if any.
         watch: told of every step, too.
         tell: is told in one line, once, if the tracker fails.
 
@@ -163,7 +163,7 @@ def tracked(run: Run) -> Told | None:
 
 
 def tracker_of(run: Run, tell: Callable[[str], None]) -> str | None:
-    """The tracker that a run was forwarded to; None if it was not, or that is not installed here.
+    """The tracker that a run was forwarded to; None if to none, or to one not installed here.
 
     Args:
         run: the run.

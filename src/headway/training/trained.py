@@ -2,8 +2,8 @@
 
 Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
 `W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named
-side by side is trained together, what comes after a `>` once that is over. A number in front of a
-stage multiplies its rates: `W_O.1 > 1e4 W_K.1`.
+side by side is trained together; a stage after a `>` begins once the one before is over. A number
+in front of a stage multiplies its rates: `W_O.1 > 1e4 W_K.1`.
 """
 
 import math

@@ -134,7 +134,8 @@ def save(run: Run, state: State, weights: dict[str, Tensor], optimisers: dict[st
 
 
 def give_up(run: Run, state: State, metrics: dict[str, Any]) -> Trainer:
-    """Gives an attempt up at its last evaluation and starts the next; a kill leaves either."""
+    """Gives an attempt up at its last evaluation and starts the next; a kill leaves one or the
+    other."""
     given_up = [*state.given_up, {"step": state.step, "partial": metrics["partial"]}]
     trainer = started(run, State.at_start(run.config.training, given_up, state.seconds))
     save(run, trainer.state, trainer.model.state_dict(), trainer.optimisers.state())

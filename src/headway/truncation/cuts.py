@@ -38,7 +38,7 @@ class Cut:
 
     @property
     def lowest(self) -> int | None:
-        """The first layer that is not as it was; none in the intact model."""
+        """The first layer that is not as it was; None in the intact model."""
         return self.layers[0] if self.layers else None
 
     def names(self, layer: Layer) -> list[str]:

@@ -61,7 +61,7 @@ class Effect:
         found: mean and interval by measure; Wilson's for `argmax`, else by drawing anew among the
             questions with the same right answer, of which there are as many by design.
         top_less: by measure, how much larger it is without the top heads than without these, the
-            same questions paired; none for `none` and `top`.
+            same questions paired; None for `none` and `top`.
     """
 
     kind: Kind

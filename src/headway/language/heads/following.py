@@ -196,7 +196,7 @@ class Ruler:
 def _entry(
     question: Question, told: Reading, relation: Relation, chain: int
 ) -> tuple[int, list[int], list[list[int]]] | None:
-    """Query, own keys and the keys of every other chain; none where the chain lacks a role, or
+    """Query, own keys and the keys of every other chain; None where the chain lacks a role, or
     nothing to compare with stands before the query."""
     spans = question.spans
     if relation.query == ANSWER:

@@ -111,7 +111,7 @@ class Hop:
     Attributes:
         hop: its number, from 1.
         heads: that follow it beyond doubt.
-        layer: their mean layer, weighted by how well they follow; none if there is none.
+        layer: their mean layer, weighted by how well they follow; None if there is none.
         best: the head that follows it best, of all.
         best_more: how much more attention that gives to its own chain.
     """
@@ -131,7 +131,7 @@ class Order:
         name: `text`: symbols attend to those that they lead to (`look-up`, `induction`);
             `answer`: the place of the answer does (`read-out`).
         hops: each of them.
-        correlation: Spearman's, of hop and layer over the heads that follow a hop; none if these
+        correlation: Spearman's, of hop and layer over the heads that follow a hop; None if these
             are too few to say.
         interval: of the correlation, 95 %, by drawing heads anew, each with all its hops.
     """

@@ -98,7 +98,7 @@ def _leaps(path: Path) -> bool:
 
 def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
     """Whether the query came to look at x_1, at x_2, … in this order, be it at their first place
-    or the second; none if it looks at one of them only."""
+    or the second; None if it looks at one of them only."""
     first: dict[int, float] = {}
     for path, step in born.items():
         query, key = _numbers(path)
@@ -110,7 +110,7 @@ def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
 
 def _fall_over_plateau(run: Run) -> float | None:
     """How long x_1's partial loss takes from 90 % of its plateau to 0.25, against how long it
-    stayed above; none if it never falls."""
+    stayed above; None if it never falls."""
     metrics, hop = run.metrics(), run.task.hops[0]
     plateau = run.task.references()["mean of the candidates"]
     left = next((m["step"] for m in metrics if m["partial"][hop] < 0.9 * plateau), None)

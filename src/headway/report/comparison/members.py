@@ -27,7 +27,7 @@ class Member:
     Attributes:
         number: from 1 on, in the order in which they were named.
         name: its folder's, with those above it as far as they are not common to all.
-        link: the address of its own page, as seen from the comparison; none if there is no page.
+        link: the address of its own page, as seen from the comparison; None if there is no page.
         status: `done`, `failed`, `running` or `stopped`.
         findings: what its folder says.
     """
@@ -78,7 +78,7 @@ class Member:
 
     @property
     def in_chain_order(self) -> bool | None:
-        """Whether the hops were learnt in their order; none if that says nothing."""
+        """Whether the hops were learnt in their order; None if that says nothing."""
         if len(self.hops) < 2:
             return None
         return learnt_in_order(self.hops, self.findings.run.task.hop_order)
@@ -104,7 +104,7 @@ def families(members: Sequence[Member]) -> list[list[Member]]:
 
 
 def link_to_page(folder: Path, out: Path) -> str | None:
-    """The address of a run's own page, as seen from another folder; none if there is no page."""
+    """The address of a run's own page, as seen from another folder; None if there is no page."""
     page = folder.resolve() / "report.html"
     if not is_file(page):
         return None

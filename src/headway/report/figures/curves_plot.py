@@ -22,7 +22,7 @@ class Panel:
         levels: values to mark across all steps, by name.
         logarithmic: whether steps are drawn so, 0 with them.
         against: what the curves are drawn against.
-        top: the end of the axis of values; none leaves it to the curves.
+        top: the end of the axis of values; None leaves it to the curves.
     """
 
     title: str

@@ -19,7 +19,7 @@ class Waiting:
         label: their kind.
         group: kinds of one group share a colour.
         together: whether the k were asked together; if not, each alone.
-        steps: until k hops were learnt, by k, a number a run; none if they never were.
+        steps: until k hops were learnt, by k, a number a run; None if they never were.
         budget: the steps that runs had.
     """
 

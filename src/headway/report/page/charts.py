@@ -26,7 +26,7 @@ class Curve:
     Attributes:
         points: (step, value), in order of steps.
         colour: its class (see `looks`).
-        dashes: `stroke-dasharray`; none is a full line.
+        dashes: `stroke-dasharray`; None is a full line.
         key: of the path or hop that it belongs to (`path` or `hop`).
         mark: a step and value to be marked, with the words that say what happened there.
     """

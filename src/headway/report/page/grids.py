@@ -14,7 +14,7 @@ class Cell:
 
     Attributes:
         content: what stands in it.
-        share: how dark it is, from 0 to 1; none for a cell without data.
+        share: how dark it is, from 0 to 1; None for a cell without data.
         kind: further classes, in one word or several.
     """
 

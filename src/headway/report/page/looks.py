@@ -25,7 +25,7 @@ class Look:
 
     Attributes:
         colour: its class, that of the symbol nearest to the answer among those it brings.
-        dashes: its curve's, as `stroke-dasharray`; none is a full line.
+        dashes: its curve's, as `stroke-dasharray`; None is a full line.
         carries: all symbols that it brings, nearest to the query first; none if they are not
             known, or were there before.
     """

@@ -15,7 +15,7 @@ class Verdict:
 
     Attributes:
         name: the property.
-        holds: whether the circuit has it; none if that cannot be said.
+        holds: whether the circuit has it; None if that cannot be said.
         words: why.
     """
 

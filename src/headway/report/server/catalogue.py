@@ -24,7 +24,7 @@ class Entry:
         name: that it is known by.
         folder: where it lies.
         version: a short text, another one whenever something changed that a page shows.
-        changed: when it was last written to, in seconds since 1970; none if nothing is in it.
+        changed: when it was last written to, in seconds since 1970; None if nothing is in it.
         refused: why it must not be read, if so.
     """
 

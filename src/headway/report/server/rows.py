@@ -61,7 +61,7 @@ def _height(loss: float) -> float:
 
 
 def _times(seconds: float | None) -> tuple[str, str] | None:
-    """A time for machines and, in this place, for people; none if it is not known."""
+    """A time for machines and, in this place, for people; None if it is not known."""
     if seconds is None:
         return None
     exact = datetime.fromtimestamp(min(max(seconds, 0.0), LATEST), UTC)

@@ -26,7 +26,7 @@ class Summary:
         status: `done`, `failed`, `running` or `stopped`.
         message: why it failed, if so.
         step: of the last evaluation.
-        steps: that its config allows; none if it was trained elsewhere.
+        steps: that its config allows; None if it was trained elsewhere.
         loss: the validation loss at the last evaluation, if there was one.
         curve: steps and validation losses, at most `POINTS`.
         heads: useful heads and the layers they are in, if its circuit is known.

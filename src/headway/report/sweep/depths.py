@@ -19,7 +19,7 @@ MOST_CELLS, MOST_GRIDS = 400, 12
 
 
 def depths(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] | None:
-    """The grids and what they show; none unless two fields or more vary besides the seed.
+    """The grids and what they show; None unless two fields or more vary besides the seed.
 
     Args:
         entries: the runs.

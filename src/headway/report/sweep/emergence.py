@@ -13,7 +13,7 @@ SIGNS = {True: "✓", False: "✗", None: ""}
 
 
 def emergence(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] | None:
-    """The strips, the orders that runs tell of, and the steps of every hop; none without a hop.
+    """The strips, the orders that runs tell of, and the steps of every hop; None without a hop.
 
     Args:
         entries: the runs.

@@ -40,7 +40,7 @@ class Entry:
         heads: of its circuit, if one was found.
         curve: validation losses by step.
         hops: the step at which each hop was learnt.
-        in_chain_order: whether the hops were learnt in that order; none if that says nothing.
+        in_chain_order: whether the hops were learnt in that order; None if that says nothing.
         least: the flow minimum of its task.
     """
 
@@ -119,7 +119,7 @@ class Gathered:
         folder: the folder.
         entries: its runs, by name.
         unreadable: what could not be read, each with the reason.
-        planned: how many runs the sweep's plan has; none if there is no plan.
+        planned: how many runs the sweep's plan has; None if there is no plan.
         missing: the names of those that have not been started.
     """
 

@@ -1,4 +1,4 @@
-"""Whether a task keeps its word: a user's task is tried, and told what is wrong with it."""
+"""Checks of a user's task: it is tried, and what is wrong with it is reported."""
 
 from headway.tasks.checking.findings import Finding
 from headway.tasks.checking.trial import check_task, undeclared

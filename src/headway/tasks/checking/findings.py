@@ -1,4 +1,4 @@
-"""What is found wrong with a task, and how what a user wrote is called meanwhile."""
+"""What is found wrong with a task, and calls of a user's code whose errors become findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Finding:
 
     Attributes:
         attribute: of the task, such as `draw`.
-        what: is wrong with it.
+        what: what is wrong with it.
         doubt: whether the task may be meant so; else it cannot be used.
     """
 

@@ -35,11 +35,11 @@ PARTS = ("inputs", "targets", "roles")
 
 
 def check_task(task: Task | type[Task]) -> list[Finding]:
-    """What is wrong with a task, in the order in which it is used; nothing if it keeps its word.
+    """What is wrong with a task, in the order in which it is used; empty if nothing is.
 
-    Tried are the fields, `draw` and `assemble` (shapes, dtypes, ranges, the same from the same
+    It tries the fields, `draw` and `assemble` (shapes, dtypes, ranges, the same from the same
     generator, no sequence dependent on another), roles, relations, shallower sequences, and
-    whether answers stand in their sequences. What comes after something wrong is not tried.
+    whether answers stand in their sequences. What comes after something wrong is skipped.
 
     Args:
         task: the task, or its class, to try it with all defaults.
@@ -150,11 +150,11 @@ def _laid_out(task: Task) -> Doubts:
     for some in (FEW // 2, 1):
         part = _batch(task, tuple(one[:some] for one in draws))
         for name in PARTS:
-            what = f"{name} of {some} sequences are others than among {FEW}"
+            what = f"{name} of {some} sequences differ from those among {FEW}"
             alone = same(getattr(batch, name)[:some], getattr(part, name))
             must(alone, "assemble", f"{what}: no sequence may depend on another")
     single = _batch(task, _draws(task, 1)).inputs.shape[1:]
-    must(single == batch.inputs.shape[1:], "draw", "of a single sequence, shapes are others")
+    must(single == batch.inputs.shape[1:], "draw", "a single sequence has other shapes")
 
 
 def _related(task: Task) -> Doubts:

@@ -168,7 +168,7 @@ class StackedSGD(StackedOptimiser):
     options = ("momentum",)
 
     def state_of(self, row: int) -> dict[str, Tensor]:
-        """The moments; none without momentum."""
+        """The moments; empty without momentum."""
         return super().state_of(row) if self.rates["momentum"][row] > 0 else {}
 
     def step(self, weights: Numbers, gradient: Numbers, scales: Float[Tensor, " row"]) -> None:

@@ -34,7 +34,7 @@ def require_one_shape(configs: Sequence[RunConfig]) -> None:
 
     Raises:
         HeadwayError: if they differ in what `ONE_SHAPE` names, or train some weights only or at
-            different depths or for different hops at different steps; the field is told.
+            different depths or for different hops at different steps; it names the field.
     """
     if len(configs) < 2:
         return

@@ -91,7 +91,7 @@ def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
 
 
 def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
-    """Where a curve rises above a level for good, by linear interpolation; none if it ends below.
+    """Where a curve rises above a level for good, by linear interpolation; None if it ends below.
 
     A probe of a few triggers is above the level by chance now and then; that does not count.
     """

@@ -49,7 +49,7 @@ def capacity(shares: Mapping[float, float]) -> float | None:
     """How much is kept, from the accuracy by how much there was to keep.
 
     It is where the accuracy falls through `BAR` behind the largest number at which it does not lie
-    below, interpolated linearly in the number's logarithm; none if it lies below at all numbers,
+    below, interpolated linearly in the number's logarithm; None if it lies below at all numbers,
     or at none behind the largest.
     """
     counts = sorted(shares)

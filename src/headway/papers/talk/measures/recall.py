@@ -176,7 +176,7 @@ def course(run: Run) -> list[Losses]:
 
 def stage(losses: list[Losses], n_answers: int) -> Stage | None:
     """The first uninterrupted stage in which an answer of the relation is certain and nothing is
-    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|; or none."""
+    known of the subject: relation loss below `KNOWN`, loss within `NEAR` of ln |A_r|; or None."""
     level, within = math.log(n_answers), []
     for each in losses:
         fits = each.relation < KNOWN and abs(each.total - level) < NEAR * level
@@ -235,7 +235,7 @@ def dynamics(runs: GroupRuns) -> Measures:
 
 def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:
     """The step at which a loss first is half of what it was at the start, interpolated between
-    checkpoints; none if it never is."""
+    checkpoints; None if it never is."""
     return crossing(steps, [-loss for loss in losses], -losses[0] / 2)
 
 
