@@ -24,10 +24,10 @@ Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
 FIRST_LOOK = 0.125
-"""The part of the sequences after which it is asked which candidates are already too bad."""
+"""The part of the sequences after which candidates that are already too bad are dropped."""
 
 LEAST = 8
-"""Fewer sequences than this are not worth a look of their own."""
+"""The fewest sequences that make a part of their own."""
 
 TOGETHER = 256
 """At most so many candidates are computed at once."""
@@ -49,12 +49,11 @@ class Bench:
         task: what it was trained on.
         hops: those of the task that count.
         columns: which of the task's hops they are.
-        parts: the sequences, part by part, as candidates are computed. After each part it is asked
-            which candidates are already too bad.
+        parts: the sequences, part by part, as candidates are computed. After each part, candidates
+            that are already too bad are dropped.
         batch: the sequences.
         patterns: the patterns of mechanisms on them.
-        candidates: how many candidates were judged so far. One at a time, each would be a forward
-            pass over all the sequences.
+        candidates: how many candidates were judged so far.
         given_up: set from another thread, it ends whatever the bench is doing.
     """
 
@@ -75,9 +74,9 @@ class Bench:
             batch: the sequences.
             rows: what stands in rows without a path (`patterns.ABLATIONS`).
             shared: whether candidates share what they have in common, which takes a `Transformer`;
-                None means if it is one. The losses are the same either way.
-            ends: where parts of the sequences end, beside the last; None means that there is one
-                early look.
+                by default if the model is one. The losses are the same either way.
+            ends: where parts of the sequences end, beside the last; by default there is one early
+                look.
 
         Raises:
             HeadwayError: if the model does not read the task's sequences or answer its queries.
@@ -139,7 +138,7 @@ class Bench:
     def judged(
         self, predicted: Float[Tensor, "sequence query output"], part: slice
     ) -> Float[Tensor, "sequence hop"]:
-        """The errors of what was put out at some sequences' queries (see `Targets.errors`)."""
+        """The errors of outputs at some sequences' queries (see `Targets.errors`)."""
         errors = self.task.targets.errors(predicted, self.batch.targets[part], self._asked)
         return errors[..., self.columns]
 
@@ -176,8 +175,8 @@ class Bench:
         Args:
             candidates: mechanisms for all heads, or for some.
             limit: the loss to stay below.
-            sequences: so many, from the first, are asked about (one of the `parts` ends there);
-                None means all.
+            sequences: how many to judge, from the first (one of the `parts` ends there); by default
+                all.
         """
         count = self.sequences if sequences is None else sequences
         parts = [part for part in self.parts if part.stop <= count]
@@ -199,7 +198,7 @@ class Bench:
         return [known.get(name, math.inf) for name in names]
 
     def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
-        """As many at once as may be kept."""
+        """Splits things into groups that may be computed at once."""
         size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(part.stop - part.start)))
         return [things[i : i + size] for i in range(0, len(things), size)]
 

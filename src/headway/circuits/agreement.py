@@ -1,21 +1,20 @@
-"""What the flow of information predicts of clamped training, and how often it comes true.
+"""What the flow of information predicts of clamped training, and how often that is so.
 
-The prediction, which was written down before any clamped run was looked at. Of a circuit, path P is
+The prediction was written down before any clamped run was looked at. Path P of a circuit is
 clamped. Information flows along the other paths (`theory.flow`); a path that does not find its key
 any more brings nothing, so what it brought is missing above it, too. For another path Q
 
 finds     Q does not find its key: nothing that its two ends still hold singles it out. P
-          brought, itself or through others, what Q looks for or is found by.
+          brought what Q looks for or is found by, itself or through others.
 carries   Q finds its key, but a symbol that it brought in the whole circuit is not there: P
-          brought, itself or through others, something that Q carries.
-serves    Q finds and carries all that it did, but no answer that it served comes about without
+          brought something that Q carries, itself or through others.
+serves    Q finds and carries all that it did, but no answer that it served is reached without
           P.
 apart     none of these.
 
 A path needs those that bring what it looks for and what it carries. So Q is predicted not to form
 in the cases `finds` and `carries`, and to form in `serves` and `apart`. In `serves` one may argue
-for the opposite: what is of no use is not rewarded. It is counted by itself, so that this can be
-seen; the prediction does not make use of it.
+for the opposite: what is of no use is not rewarded. So these pairs are counted by themselves.
 
 Codes of positions and pairs that a path brings do not count as carried, as nobody asks for them. A
 path that finds its key in the model although the flow does not say how (it is broken in the whole
@@ -82,8 +81,8 @@ class Share:
     """How many of several pairs came out as predicted.
 
     Attributes:
-        right: so many.
-        count: of so many.
+        right: how many came out as predicted.
+        count: how many pairs there are.
     """
 
     right: int
@@ -91,7 +90,7 @@ class Share:
 
     @classmethod
     def of(cls, pairs: Iterable[Pair], *kinds: Kind) -> "Share":
-        """Of the pairs of some kinds for which there is a prediction and a measurement."""
+        """The share among pairs that have a prediction and a measurement."""
         judged = [pair.agrees for pair in pairs if pair.kind in kinds]
         judged = [agrees for agrees in judged if agrees is not None]
         return cls(sum(judged), len(judged))
@@ -120,7 +119,7 @@ class Lost:
 
     Attributes:
         paths: the others that then do not find their key, or lack something that they carried.
-        answers: what the query is asked for and then does not come to hold.
+        answers: what the query is asked for and then does not get.
     """
 
     paths: tuple[Path, ...]
@@ -183,7 +182,7 @@ def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
 
 
 def _needs(whole: "_Rest", rest: "_Rest", path: Path) -> Kind | None:
-    """In which way a path needs what is not in the rest; None if it does not."""
+    """How a path needs what the rest lacks; None if it does not."""
     if path not in rest.paths:
         return "finds"
     return "carries" if whole.brought(path) - rest.offered(path) else None
@@ -236,7 +235,7 @@ class _Rest:
 
     @property
     def answers(self) -> frozenset[str]:
-        """What the query comes to hold of what it is asked for."""
+        """The pieces that the query is asked for and gets."""
         return self.stages[-1][self.flow.query] & self.asked
 
     def uses(self, path: Path) -> bool:

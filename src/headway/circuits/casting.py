@@ -1,7 +1,7 @@
 """The cast of a circuit whose task is not at hand.
 
-What was found out about a circuit tells the roles and where they stand. A circuit by itself names
-only roles that have paths, in no order: as heads look back, what they look at stands before.
+Findings about a circuit tell the roles and where they stand. A circuit by itself names only roles
+that have paths, in no order; as heads look back, a role that is looked at stands before.
 """
 
 from headway.circuits import Circuit, Discovery, Path, Timeline
@@ -9,7 +9,7 @@ from headway.circuits.roles import Cast, Place, places_of
 
 
 def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
-    """The roles that something was found out about, perhaps none, and the hops so far as known."""
+    """The roles of a finding or circuit, perhaps none, and the hops if they are known."""
     match shown:
         case Circuit():
             return _of_paths(shown.paths, ())
@@ -20,7 +20,7 @@ def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
 
 
 def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
-    """The roles that the paths join, each after all that it looks at, so far as that can be.
+    """The roles that the paths join, each after all that it looks at where that is possible.
 
     Those that look are put last, those of a name that comes early in the alphabet after others.
     """

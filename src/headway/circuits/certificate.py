@@ -1,6 +1,6 @@
-"""The evidence as data: what speaks for a circuit. How it is measured: `evidence`, `likeness`.
+"""The evidence for a circuit, as data. `evidence` and `likeness` measure it.
 
-It is measured on a sample and guarantees nothing about other sequences: that does `guarantee`.
+It is measured on a sample and guarantees nothing about other sequences; `guarantee` does.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Necessity:
     Attributes:
         path: layer, head and relation.
         attention: the model's own mean attention along the relation.
-        loss: with the whole circuit in place but this path.
+        loss: with every head replaced and this path cut.
         free: the same, with the useful heads of the layers above attending freely.
         uniform: with this path's head uniform instead, as the paper tests its first layer.
     """
@@ -37,7 +37,7 @@ class Necessity:
 
     @property
     def worst(self) -> float:
-        """The loss without the path, in whichever of the two ways it is missed more."""
+        """The loss without the path, in the one of the two ways that costs more."""
         return max(self.loss, self.free)
 
 
@@ -56,7 +56,7 @@ class BackUp:
 
     Attributes:
         path: the path of the circuit.
-        by: the path that does its work as well.
+        by: the path that can do its work.
         loss: with that path in the place of this one.
     """
 
@@ -84,7 +84,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How like the model as it is an altered one is, on the sequences of the evidence.
+    """How like the intact model an altered one is, on the sequences of the evidence.
 
     Attributes:
         loss: of the altered model, the mean over the hops.
@@ -122,7 +122,7 @@ class Likenesses:
         ablated: with every head uniform.
         handover: the agreement of models whose layers below l are replaced by the circuit's while
             the layers from l on are as they are, for l = 1, 2, … If the circuit solves the task as
-            the model does, the model can go on from wherever the circuit has come to.
+            the model does, the model can go on from what the circuit has computed so far.
     """
 
     circuit: Likeness
@@ -156,7 +156,7 @@ class MLP:
 
     @property
     def worst(self) -> float:
-        """The loss with it at its mean, in whichever of the two ways it is missed more."""
+        """The loss with it at its mean, in the one of the two ways that costs more."""
         return max(self.mean, self.mean_free)
 
 
@@ -166,10 +166,10 @@ class MLPs:
 
     Attributes:
         each: what replacing each alone costs, layer by layer.
-        needed: layers whose MLPs stay as they are while all others are at their means. None of
-            them can go, too: the loss would not stay below the threshold both with every head
-            replaced and with every head as it is.
-        without_rest: the larger of these two losses with all but these at their means.
+        needed: layers whose MLPs stay as they are while all others are at their means. None of them
+            can be put to its mean, too: the loss would not stay below the threshold both with every
+            head replaced and with every head as it is.
+        without_rest: the larger of these two losses with all other MLPs at their means.
         sequences: how many the losses are over.
     """
 
@@ -231,7 +231,7 @@ class Certificate:
         return sum(self.replaced.values()) / len(self.replaced)
 
     def stability(self, path: Path) -> float | None:
-        """In which part of the trials a path was found again; None without trials."""
+        """The share of the trials in which a path was found again; None without trials."""
         if not self.trials:
             return None
         return sum(path in trial.paths for trial in self.trials) / len(self.trials)

@@ -14,7 +14,7 @@ class Comparison:
     """Circuits of several models of one task.
 
     Heads of different models have nothing in common but what they do, so circuits are compared by
-    the relations that they attend along, wherever that is.
+    the relations that they attend along, in any head.
 
     Attributes:
         heads: for every relation, by circuit, the heads that attend along it.
@@ -68,6 +68,6 @@ def compare(circuits: Sequence[Circuit]) -> Comparison:
 
 
 def jaccard(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """What two collections have in common: the size of their intersection over their union's."""
+    """The Jaccard index of two collections: the size of their intersection over their union's."""
     both = set(first) | set(second)
     return len(set(first) & set(second)) / len(both) if both else 1.0

@@ -2,7 +2,7 @@
 
 For every path of a circuit the same seed is trained again with that path blocked (`training.clamp`;
 the method of Singh et al. 2024, arXiv 2404.07129). Weights, batches and rates are those of the free
-run, step by step; nothing differs but the clamp. `sweeps.depend` trains, here is measured.
+run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this module measures.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ FILE = "dependence.json"
 """Where the findings are left in a run's folder."""
 
 Watch = Callable[[int, int], None]
-"""Told how many checkpoints are measured, of how many."""
+"""Called with how many checkpoints are measured, and of how many."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Grown:
     Attributes:
         path: layer, head and relation.
         attention: mean attention along it at the last checkpoint.
-        born: the step at which that first passes 0.5, interpolated between checkpoints; None if it
-            never does.
+        born: the step at which the attention first passes 0.5, interpolated between checkpoints;
+            None if it never does.
         elsewhere: the same relation in other heads that attend along it by more than 0.5 at the
             last checkpoint.
     """
@@ -63,8 +63,8 @@ class Training:
 
     Attributes:
         clamped: the path that was blocked; None in the free run.
-        steps: that it took.
-        loss: on the test sequences at the end, with the clamp if it holds then.
+        steps: how many it took.
+        loss: on the test sequences at the end, with the clamp if it is on then.
         partial: the loss of every hop at the last evaluation, likewise.
         hops: the step at which each of them first passes below 0.5, interpolated between
             evaluations; None if it never does.
@@ -90,16 +90,16 @@ class Training:
 
 @dataclass(frozen=True)
 class Dependence:
-    """What depends on what in a circuit: what became of it with each of its paths clamped.
+    """Which paths of a circuit depend on which: what became of it with each of them clamped.
 
     Attributes:
         after: the step after which paths were clamped.
-        until: the last step at which they were; None means to the end.
-        most: the steps that a clamped training could take.
+        until: the last step at which they were; None if to the end.
+        most: the most steps that a clamped training could take.
         circuit: the paths of the circuit.
         free: the run itself.
         clamped: one training for every path that was clamped.
-        pairs: every path that was clamped with every other, predicted and measured.
+        pairs: every clamped path with every other path, predicted and measured.
         sequences: held-out sequences that attention is averaged over.
     """
 
@@ -114,7 +114,7 @@ class Dependence:
 
     @property
     def throughout(self) -> bool:
-        """Whether paths were clamped in all steps, which the prediction is about."""
+        """Whether paths were clamped in all steps, as the prediction supposes."""
         return self.after == 0 and self.until is None
 
     @property
@@ -150,7 +150,7 @@ class Dependence:
 
 
 def saved_dependence(run: Run) -> Dependence | None:
-    """What was left in a run's `dependence.json`; None if nothing was."""
+    """The findings in a run's `dependence.json`; None if there is none."""
     data = run.read(FILE)
     return None if data is None else Dependence.from_json(data)
 
@@ -169,7 +169,7 @@ def dependence(
         free: the run that the circuit was found in.
         clamped: the run of each path that was clamped.
         circuit: its paths.
-        sequences: held-out sequences to average the attention over; those that `emergence` takes.
+        sequences: held-out sequences to average the attention over, as `emergence` takes them.
         watch: told of progress.
 
     Raises:
@@ -225,7 +225,7 @@ def grown_in(
 def patterns_through(
     model: Tappable, clamp: Tap | None, inputs: Tensor
 ) -> Float[Tensor, "batch layer head query key"]:
-    """The attention of every head, as it is with a clamp in place."""
+    """The attention of every head with a clamp in place."""
     seen = list[Tensor]()
 
     def tap(layer: int, pattern: Tensor) -> Tensor:
@@ -250,7 +250,7 @@ def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:
 
 
 def _pairs(free: Training, clamped: Sequence[Training], kinds: Kinds | None) -> Iterator[Pair]:
-    """Every path that was clamped with every other."""
+    """Every clamped path with every other path."""
     for training in clamped:
         assert training.clamped is not None
         for grown in training.paths:
@@ -260,7 +260,7 @@ def _pairs(free: Training, clamped: Sequence[Training], kinds: Kinds | None) -> 
 
 
 def _counted(total: int, watch: Watch | None) -> Callable[[], None]:
-    """Counts what is done, and tells."""
+    """Counts calls and reports them."""
     done = 0
 
     def tell() -> None:

@@ -53,7 +53,7 @@ def trainings(found: "Dependence", numbers: dict[Path, int]) -> list[str]:
 
 
 def not_clamped(found: "Dependence", numbers: dict[Path, int]) -> list[str]:
-    """The paths of the circuit that no training was clamped along, by number; nothing if none."""
+    """A line with the paths of the circuit that were never clamped, by number; empty if none."""
     clamped = {training.clamped for training in found.clamped}
     rest = [f"{number} {path}" for path, number in numbers.items() if path not in clamped]
     return wrapped("not clamped: " + "; ".join(rest), rest=" " * 4) if rest else []
@@ -138,7 +138,7 @@ def edge_table(rows: Sequence[tuple[str, str, str, str, str]]) -> list[str]:
 
 
 def edges(found: Sequence["Dependence"]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Every predicted dependence: in how many of the runs that have it it was confirmed."""
+    """Every predicted dependence, and how many of the runs that have it confirmed it."""
     pairs = [pair for one in found for pair in one.pairs if pair.needs and pair.agrees is not None]
     for clamped, other, kind in sorted({(p.clamped, p.other, p.kind or "") for p in pairs}):
         same = [p for p in pairs if (p.clamped, p.other, p.kind) == (clamped, other, kind)]
@@ -149,7 +149,7 @@ def edges(found: Sequence["Dependence"]) -> Iterator[tuple[str, str, str, str, s
 
 
 def over_runs(shares: Sequence[Share]) -> str:
-    """A share, run by run: in all, its mean over runs, and the spread."""
+    """A share: over all runs, its mean by run, and the spread."""
     each = [share.right / share.count for share in shares if share.count]
     if not each:
         return "none"

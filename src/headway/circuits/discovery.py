@@ -1,7 +1,7 @@
 """Discovery: from a trained model to its circuit, and the evidence for it.
 
-How the circuit is found is in `search`, what speaks for it in `certificate`, and on which sequences
-either is done in `study`. What is guaranteed of it is in `guarantee`.
+`search` finds the circuit, `certificate` holds the evidence, `study` draws the sequences of both,
+and `guarantee` bounds its agreement with the model.
 """
 
 import math
@@ -43,9 +43,9 @@ class Discovery:
         certificate: the evidence, on sequences that the search did not see.
         attention: mean attention along every relation, [layer, head], by relation.
         standing: the task's roles in the order in which they stand in a sequence, each with the
-            pieces it starts with by the task's flow (none if nobody knows that).
-        candidates: how many candidate circuits were judged in searches and certificate (but for the
-            other ablations).
+            pieces it starts with by the task's flow (none if the flow is not known).
+        candidates: how many candidate circuits were judged in searches and certificate (without
+            those of other ablations).
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and certificate took.
     """
@@ -89,7 +89,7 @@ class Discovery:
 
     @property
     def feasible(self) -> bool | None:
-        """Whether every path is one that information can flow along; None if nobody knows."""
+        """Whether every path is one that information can flow along; None if that is not known."""
         infeasible = self.certificate.infeasible
         return None if infeasible is None else not infeasible
 
@@ -176,8 +176,8 @@ def discover(
             else the one with the least loss is taken.
         trials: whether to search again on other samples and at other thresholds, to see how
             stable the circuit is.
-        workers: how many searches and measurements to run side by side, each on one core; None
-            means as many as the machine has cores. The findings do not depend on it.
+        workers: how many searches and measurements to run side by side, each on one core; by
+            default as many as the machine has cores. The findings do not depend on it.
         seed: of the held-out sequences; by default the run's, or 0.
 
     Raises:
@@ -220,7 +220,7 @@ def discover(
 
 
 def require_threshold(threshold: float) -> None:
-    """Makes sure that a loss can be asked to stay below a number."""
+    """Makes sure that a number can be a threshold of losses."""
     require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
 
 

@@ -1,8 +1,8 @@
 """Emergence: when each path of a circuit was born (Musat 2024, section 9 and appendix D).
 
-Seen twice: by where the head attends at every checkpoint, and by what it costs the model of that
-checkpoint to lose just this attention. A head may attend long before anything depends on it, and
-where another head does the same, nothing ever does.
+A birth is seen twice: by where the head attends at every checkpoint, and by what it costs the model
+of that checkpoint to lose just this attention. A head may attend long before anything depends on
+it, and where another head does the same, nothing may ever depend on it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +42,8 @@ class PathHistory:
     Attributes:
         path: layer, head and relation.
         attention: mean attention along it, averaged over chains and held-out sequences.
-        loss_without: the loss of the model as it was then, with this attention set to zero and
-            all else as it is (knock-out).
+        loss_without: the loss of that checkpoint's model with this attention set to zero and all
+            else as it is (knock-out).
         born: the step at which the attention first passes 0.5, interpolated between checkpoints;
             None if it never does.
         needed: the step at which the rise of the loss without it first passes half of its largest
@@ -126,7 +126,7 @@ def emergence(
         task: what the models were trained on, if models are given.
         sequences: how many held-out sequences to average over (the paper's 32).
         seed: of the held-out sequences; by default the run's, or 0.
-        watch: told how many checkpoints are done, of how many.
+        watch: called with how many checkpoints are done, and of how many.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read, or a path is not one of this model and task.
@@ -167,7 +167,7 @@ def _dated(
     watch: Callable[[int, int], None] | None,
     learnt: dict[str, float | None] | None = None,
 ) -> Timeline:
-    """The timeline of a circuit's paths; `learnt` tells when each hop was, if that is known."""
+    """The timeline of a circuit's paths; `learnt` has the step of every hop, if it is known."""
     paths, steps, learnt = circuit.paths, list(models), learnt or {}
     attention: list[list[float]] = [[] for _ in paths]
     losses: list[list[float]] = [[] for _ in range(len(paths) + 1)]
@@ -234,7 +234,7 @@ def hop_steps(metrics: list[dict[str, Any]], hop_names: Sequence[str]) -> dict[s
 def learnt_in_order(hops: dict[str, float | None], order: Sequence[tuple[str, str]]) -> bool | None:
     """Whether of every (earlier, later) pair of hops the earlier was learnt first.
 
-    A pair of which neither was learnt says nothing; None if no pair says anything.
+    Pairs of which neither was learnt do not count; None if no pair counts.
     """
     verdicts = []
     for earlier, later in order:

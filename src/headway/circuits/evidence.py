@@ -28,7 +28,7 @@ def evidence_for(
     attention: Attention,
     threshold: float,
 ) -> Certificate:
-    """Measures a circuit, but for `trials`, which are left empty.
+    """Measures a circuit; `trials` are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
@@ -85,7 +85,7 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
 def alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:
     """The loss with one head replaced by its mechanism and all others as they are, for every head.
 
-    By how much it is above the model's own tells what the head does beyond its mechanism.
+    Its excess over the model's own loss tells what the head does beyond its mechanism.
     """
     heads = sorted(circuit.mechanisms)
     losses = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
@@ -155,7 +155,7 @@ def with_path(circuit: Circuit, path: Path) -> Circuit:
 def infeasible(flow: Flow, circuit: Circuit, causal: bool) -> list[Path]:
     """The paths between roles that share no piece at their layer, whatever is below.
 
-    Of paths that are not between roles of the flow it says nothing.
+    Paths that are not between roles of the flow are left out.
     """
     deepest = max((path.layer for path in circuit.paths), default=0)
     visible = flow.visible(causal)

@@ -10,8 +10,9 @@ concluded from one set about another, but for what holds by definition:
   not minimal, and is not judged (`Reach`).
 
 A set may be asked to serve with the layers above any layer free, too, as the search asks of one
-circuit. Dead paths may then serve to be looked for. But whether a set serves with all above a layer
-free depends on its paths up to there alone, and where those fail, no set that has them is judged.
+circuit. Dead paths may then help free heads find their keys. But whether a set serves with all
+above a layer free depends on its paths up to there alone, and where those fail, no set that has
+them is judged.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +42,8 @@ class Found:
     Attributes:
         circuits: the minimal sets of paths, the smallest first.
         judged: how many sets were judged, those of the lower layers alone included.
-        searched: all minimal sets of up to so many paths are known, -1 if not even the empty one;
-            as many as there are candidates, if none is missing.
+        searched: all minimal sets of up to so many paths are known: -1 if not even the empty set
+            was judged, the number of candidates if no set is missing.
     """
 
     circuits: list[frozenset[Path]]
@@ -130,7 +131,7 @@ class Exhaustive:
         return None if len(sets) == room else sets
 
     def _is_live(self, bit: int, live: int) -> bool:
-        """Whether a path is not dead. One that changes what its head does elsewhere never is."""
+        """Whether a path is alive, as one is that changes what its head does elsewhere."""
         path = self.paths[bit.bit_length() - 1]
         if self.reach is None or self.idle[path.at] != NOTHING:
             return True

@@ -1,4 +1,4 @@
-"""Fresh sequences on which a circuit and its model may agree: all that a certificate rests on."""
+"""Fresh sequences on which a circuit and its model are compared for a certificate."""
 
 import hashlib
 import json
@@ -21,10 +21,10 @@ CHUNK = 512
 """Sequences that are drawn and judged at once."""
 
 MEAN_OVER = 128
-"""Sequences over which the mean patterns of heads are taken, where a circuit makes use of them."""
+"""Sequences over which heads' patterns are averaged, where a circuit uses mean patterns."""
 
 LOOKED_AT = 32
-"""Sequences on which it is asked whether a model's outputs vary at all."""
+"""Sequences on which it is checked that a model's outputs vary at all."""
 
 
 class Judge:
@@ -74,7 +74,7 @@ class Judge:
             yield torch.cat([own for own, _ in pairs]), torch.cat([by for _, by in pairs])
 
     def count(self, sequences: int) -> tuple[int, int]:
-        """In how many of so many sequences the two agree."""
+        """In how many of the first `sequences` the circuit, and the ablated model, agrees."""
         pairs = list(self.agreements(sequences))
         own, by_chance = (torch.cat(all_of) for all_of in zip(*pairs, strict=True))
         return int(own.sum()), int(by_chance.sum())
@@ -95,7 +95,7 @@ def require_choice(bench: Bench) -> None:
     """Makes sure that a model could have answered otherwise, and that its outputs vary.
 
     Raises:
-        HeadwayError: if not: then everything agrees with it, and that says nothing.
+        HeadwayError: if not, as everything would agree with it.
     """
     if bench.task.targets.choices(bench.batch.targets) < 2:
         raise HeadwayError(

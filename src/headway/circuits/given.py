@@ -1,4 +1,4 @@
-"""What is studied where no run is: a model, its task and a circuit, as they are given."""
+"""What is studied without a run: a model, its task and a circuit."""
 
 from pathlib import Path
 from typing import Any

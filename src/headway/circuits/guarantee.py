@@ -37,11 +37,11 @@ class Guarantee:
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
         step: of the checkpoint; None if a model was given.
         seed: of the sequences.
-        agreement: the share of all sequences on which circuit and model are to agree at least.
+        agreement: the least share of all sequences on which circuit and model are to agree.
         confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
             samples.
         sequences: how many were drawn.
-        agreeing: of how many all answers of the circuit are the model's own, right or wrong.
+        agreeing: in how many all answers of the circuit are the model's own, right or wrong.
         ablated_agreeing: the same of the model with every head uniform, which shows how much of
             the agreement comes about by chance.
         seconds: wall time.
@@ -60,17 +60,17 @@ class Guarantee:
 
     @property
     def bound(self) -> float:
-        """The share of all sequences on which they agree at least, with that confidence."""
+        """The least share of all sequences on which they agree, with that confidence."""
         return clopper_pearson_low(self.agreeing, self.sequences, self.confidence)
 
     @property
     def holds(self) -> bool:
-        """Whether it is as large as was asked for, and says something (see `trivial`)."""
+        """Whether the bound is as large as was asked for, and not trivial (see `trivial`)."""
         return self._enough(self.agreeing) and not self.trivial
 
     @property
     def trivial(self) -> bool:
-        """Whether the model without attention agrees often enough, too."""
+        """Whether the model without attention agrees as often as was asked for, too."""
         return self._enough(self.ablated_agreeing)
 
     def _enough(self, agreeing: int) -> bool:
@@ -115,7 +115,7 @@ class Guarantee:
 
 
 def sequences_for(agreement: float, confidence: float) -> int:
-    """How many sequences to draw: enough although half as many disagree as may of all sequences.
+    """How many sequences to draw so that the bound holds if half of the allowed share disagree.
 
     Raises:
         HeadwayError: if it takes more than 1,000,000, or an argument is out of range.
@@ -134,7 +134,7 @@ def sequences_for(agreement: float, confidence: float) -> int:
 
 
 def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
-    """How many sequences to draw: so many, or as many as `sequences_for` says.
+    """How many sequences to draw: `sequences` if given, else as many as `sequences_for` says.
 
     Raises:
         HeadwayError: if they are too few for the confidence, or an argument is out of range.
@@ -167,7 +167,7 @@ def certify(
     step: int | None = None,
     seed: int | None = None,
 ) -> Guarantee:
-    """Draws fresh sequences, and says on how many of all circuit and model agree at least.
+    """Draws fresh sequences, and bounds the share of all on which circuit and model agree.
 
     Nothing is taken on trust but the weights, the task and the circuit: both models run whole, on
     sequences of a stream that depends on the circuit, and that nothing else draws from. Of a run's
@@ -177,7 +177,7 @@ def certify(
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
         circuit: or a file that holds one; by default the run's own.
-        agreement: the share of all sequences on which they are to agree at least.
+        agreement: the least share of all sequences on which they are to agree.
         sequences: how many to draw; by default as many as `sequences_for` says.
         confidence: of the bound.
         ablation: what stands in rows without a path; by default what the file of the circuit says,
@@ -212,6 +212,6 @@ def certify(
 
 
 def saved_certificate(run: Run) -> Guarantee | None:
-    """What `certify` left in a run's folder; None if it did not."""
+    """The certificate in a run's `certificate.json`; None if there is none."""
     data = run.read(FILE)
     return None if data is None else Guarantee.from_json(data)

@@ -1,4 +1,4 @@
-"""What a circuit's agreement with its model amounts to, as plain text of at most 80 columns."""
+"""A circuit's agreement with its model, as plain text of at most 80 columns."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Testing a circuit as Shi et al. (2024) do; what the tests say: `tested`."""
+"""Testing a circuit as Shi et al. (2024) do; `tested` holds what the tests say."""
 
 import math
 import time
@@ -73,7 +73,8 @@ def hypotheses(
         task: the model's task, if a model is given.
         circuit: or a file that holds one; by default the run's own.
         level: p-values up to this reject.
-        epsilon: how far from even circuit and model may be and still be called equivalent.
+        epsilon: how far from 1/2 the share of sequences in which the circuit scores above the model
+            may be if the two are equivalent.
         quantile: of random paths and circuits that those of the circuit are held against.
         sequences: how many to draw.
         random_circuits: how many random paths, and random circuits, to compare with.
@@ -118,7 +119,7 @@ def require_enough(
     """Makes sure that every test could reject.
 
     Raises:
-        HeadwayError: if not, with how many sequences or random circuits would do.
+        HeadwayError: if not; it says how many sequences or random circuits are enough.
     """
     for name, value in (("level", level), ("quantile", quantile)):
         require(0 < value < 1, name, value, "above 0 and below 1")

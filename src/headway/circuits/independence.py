@@ -8,13 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 TINY = 1e-12
-"""What comes of rounding, in parts of the largest that there can be."""
+"""The rounding error of a criterion, as a share of the largest that is possible."""
 
 
 def independence(
     one: Float[Tensor, " n"], other: Float[Tensor, " n"], permutations: int, seed: int
 ) -> tuple[float, float]:
-    """The criterion of two scores, and how likely so large a one is if they are independent.
+    """The criterion of two scores, and the p-value of their independence.
 
     Kernels are Gaussian, each as wide as the median distance between two different scores.
 

@@ -1,4 +1,4 @@
-"""The flow minimum of a task: the least number of layers by the theory, if anybody knows it."""
+"""The flow minimum of a task: the least number of layers by the theory, if it is known."""
 
 from dataclasses import dataclass
 from functools import lru_cache

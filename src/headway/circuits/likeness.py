@@ -1,4 +1,4 @@
-"""How like the model as it is an altered one is: agreement, R², faithfulness."""
+"""How like the intact model an altered one is: agreement, R², faithfulness."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ CONSTANT = 1e-10
 
 
 def ablated(bench: Bench) -> dict[Head, Mechanism]:
-    """What leaves the model without attention: every head uniform."""
+    """The model without attention: every head uniform."""
     return {head: Uniform() for head in bench.heads}
 
 
 @torch.no_grad()
 def likenesses(bench: Bench, circuit: Circuit) -> Likenesses:
-    """Compares the circuit, its complement and the ablated model with the model as it is.
+    """Compares the circuit, its complement and the ablated model with the intact model.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
@@ -57,7 +57,7 @@ def agreeing(bench: Bench, one: Tensor, other: Tensor, part: slice) -> Bool[Tens
 
 
 class Spread:
-    """How much the outputs of the model as it is vary from sequence to sequence.
+    """How much the outputs of the intact model vary from sequence to sequence.
 
     Args:
         bench: the sequences.
@@ -68,7 +68,7 @@ class Spread:
         self._count = self._sum = self._squares = torch.zeros((), dtype=torch.double)
 
     def add(self, intact: Tensor, part: slice) -> None:
-        """Takes in what the model puts out at the queries of a part of the sequences."""
+        """Adds the model's outputs at the queries of a part of the sequences."""
         numbers, asked = numbers_of(self.bench, intact, part)
         self._count = self._count + asked.sum(0)
         self._sum = self._sum + numbers.sum(0)
@@ -83,7 +83,7 @@ class Spread:
 
 
 class Tally:
-    """What is counted of an altered model, part by part.
+    """Counts of an altered model's answers and errors, part by part.
 
     Args:
         bench: the sequences.
@@ -95,7 +95,7 @@ class Tally:
         self._sequences, self._apart = 0, 0.0
 
     def add(self, said: Tensor, intact: Tensor, part: slice) -> None:
-        """Takes in what it and the model as it is put out at the queries of a part."""
+        """Adds the outputs of the altered and of the intact model at the queries of a part."""
         bench = self.bench
         wanted, targets = bench.batch.targets[part], bench.task.targets
         same = targets.same(said, intact, wanted)[..., bench.columns]
@@ -117,7 +117,7 @@ class Tally:
         return self._errors.mean().item() / self.bench.sequences
 
     def likeness(self, intact: "Tally", without: "Tally", spread: Spread) -> Likeness:
-        """All of it, given what was counted of the intact and of the ablated model."""
+        """The likeness, given the counts of the intact and of the ablated model."""
         hops, total, gap = self.bench.hops, spread.total, without.loss - intact.loss
         losses = (self._errors / self.bench.sequences).tolist()
         shares = [share(same, asked) for same, asked in zip(self._same, self._asked, strict=True)]
@@ -133,7 +133,7 @@ class Tally:
 
 
 def share(same: Tensor, asked: Tensor) -> float:
-    """So many of so many; 1 if there are none."""
+    """The share of the asked answers that are the same; 1 if none is asked for."""
     return (same / asked).item() if asked else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Every minimal circuit of a trained model, as a finding that can be shown and saved."""
+"""Every minimal circuit of a trained model, as data that can be shown and saved."""
 
 import math
 import os
@@ -36,10 +36,10 @@ FILE = "circuits.json"
 """Where `every_circuit` leaves its findings in a run's folder."""
 
 MOST = 50_000
-"""Sets of paths judged at most, unless another number is asked for."""
+"""Sets of paths judged at most, by default."""
 
 FRESH = 10_000
-"""Sets judged by a bench before another takes its place, as it remembers what it judged."""
+"""Sets judged by a bench before a new one replaces it, as a bench remembers what it judged."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class MinimalCircuits:
     """All minimal circuits among a model's candidate paths.
 
     Attributes:
-        threshold: the loss that a circuit is below.
-        free_above: whether it is so with the layers above any layer free, too.
-        sequences: how many the loss is over; those that the search for one circuit saw.
+        threshold: circuits have a loss below this.
+        free_above: whether they have it with the layers above any layer free, too.
+        sequences: how many the loss is over; the search for one circuit saw the same.
         candidates: the paths that circuits were chosen from.
         idle: what every head does of which no path is chosen.
         circuits: the minimal ones, the smallest first.
@@ -127,11 +127,11 @@ def every_circuit(
     seed: int | None = None,
     watch: Watch | None = None,
 ) -> MinimalCircuits:
-    """All minimal circuits of a trained model, among the paths that `discover` may choose from.
+    """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
 
     Those are the paths along which a head sends at least 0.1 of its attention on average, without
-    those of the last layer that end where no answer is read. A head of which none is chosen does
-    what it does in the circuit that was discovered if it has no path there, and else is uniform.
+    those of the last layer that end where no answer is read. A head without a chosen path does what
+    it does in the discovered circuit if it has no path there either, and is uniform otherwise.
     Threshold and ablation are those of the discovery. Of a run the findings are left in its
     `circuits.json`.
 
@@ -141,7 +141,7 @@ def every_circuit(
         found: what `discover` found, if a model is given.
         free_above: whether a circuit must also stay below the threshold with the layers above any
             layer free, as the search asks of one circuit; else every head replaced is enough.
-        sequences: how many to judge on: of those that the search saw, if as many as there.
+        sequences: how many to judge on; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
         workers: threads, each on one core; by default as many as the machine has cores.
@@ -175,7 +175,7 @@ def every_circuit(
 
 
 def saved_circuits(run: Run) -> MinimalCircuits | None:
-    """What `every_circuit` left in a run's folder; None if it did not."""
+    """The minimal circuits in a run's `circuits.json`; None if there is none."""
     data = run.read(FILE)
     return None if data is None else MinimalCircuits.from_json(data)
 
@@ -210,7 +210,7 @@ def _exhausted(
     workers: int | None,
     watch: Watch | None,
 ) -> MinimalCircuits:
-    """The exhaustive search, and what is made of the sets that it finds."""
+    """Searches exhaustively, and makes circuits of the sets that it finds."""
     started = time.perf_counter()
 
     def bench() -> Bench:
@@ -257,8 +257,8 @@ def _exhausted(
 
 
 def free_limits(search: Exhaustive, bench: Bench, found: Discovery) -> list[float]:
-    """For every layer, the loss to stay below with those above free: the threshold, or what the
-    discovered circuit has, where that is more."""
+    """For every layer, the loss to stay below with those above free: the threshold, or the
+    discovered circuit's loss where that is higher."""
     chosen = set(found.circuit.paths)
     bits = sum(1 << i for i, path in enumerate(search.paths) if path in chosen)
     layers = range(bench.model.n_layers)

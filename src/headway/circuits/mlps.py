@@ -2,8 +2,8 @@
 
 A circuit says what every head does and leaves the MLPs as they are. Here an MLP's output is
 replaced by what the intact model's MLP writes at the same position on average, or in another
-sequence (resample ablation; Chan et al. 2022). An MLP may serve what is carried or what heads look
-for. So, like a path, it is missed in two ways: with every head replaced by its mechanism, and with
+sequence (resample ablation; Chan et al. 2022). An MLP may serve what heads carry or what they look
+for. So, like a path, it is judged in two ways: with every head replaced by its mechanism, and with
 every head as it is.
 """
 
@@ -19,15 +19,15 @@ from headway.models import Transformer
 from headway.models.hooks import Edit, HookPoint
 
 SEQUENCES = 64
-"""On how many sequences MLPs are judged at most."""
+"""The most sequences that MLPs are judged on."""
 
 
 @torch.no_grad()
 def mlps_of(bench: Bench, circuit: Circuit, threshold: float) -> MLPs | None:
     """Asks which MLPs a circuit needs.
 
-    They are put to their means one after the other, the least missed first, as long as both losses
-    stay below the threshold; again, until none can go.
+    Their outputs are put to their means one after the other, those with the least loss first, as
+    long as both losses stay below the threshold, until no other MLP can be put to its mean.
 
     Args:
         bench: with sequences that the search for the circuit did not see.

@@ -1,7 +1,7 @@
-"""Activation patching: a clean run in which a part of another, corrupted run is put.
+"""Activation patching: a part of a corrupted run is put into a clean one.
 
 The corrupted sequences are laid out as the clean ones: the same roles stand at the same positions.
-So what patching a part does tells what that part carries.
+So the effect of patching a part tells what the part carries.
 """
 
 import re
@@ -50,7 +50,7 @@ attends along it in the run that is patched; a role's residual stream; or all th
 
 @dataclass(frozen=True)
 class Effects:
-    """What patching each of some sites alone does, hop by hop.
+    """The effects of patching each of some sites alone, hop by hop.
 
     Attributes:
         sites: what was patched.
@@ -101,7 +101,7 @@ def patch(
 
     Args:
         model: that is patched.
-        task: of which the sequences are.
+        task: whose sequences they are.
         clean: sequences.
         corrupted: as many others, laid out alike.
         at: what is put in, a `Site` or its name; or several together, as a list.
@@ -122,7 +122,7 @@ def patch_all(
     corrupted: Batch,
     at: Literal["paths", "heads", "roles"] | Iterable[Site | str],
 ) -> Effects:
-    """What patching each of some sites alone does to the loss of every hop (see `patch`).
+    """The effects of patching each of some sites alone on the loss of every hop (see `patch`).
 
     Args:
         at: the sites, such as `found.circuit.paths`; or all `paths` that circuits may use, all
@@ -151,7 +151,7 @@ def site_of(site: Site | str) -> Site:
     """A site, by its name.
 
     Raises:
-        HeadwayError: if it is no name of one.
+        HeadwayError: if no site has this name.
     """
     if not isinstance(site, str):
         return site

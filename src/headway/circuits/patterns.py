@@ -1,4 +1,4 @@
-"""The attention patterns that mechanisms stand for, on some sequences."""
+"""The attention patterns of mechanisms, on some sequences."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -95,7 +95,7 @@ class Patterns:
         return self._counts[mechanism]
 
     def fill(self, mechanism: Paths) -> str:
-        """What stands in the rows that have no path; zeros if none has one."""
+        """What stands in the rows that have no path; zeros if no row has one."""
         return self.rows if mechanism.relations else "zero"
 
     def dense(self, mechanism: Mechanism, head: Head) -> Float[Tensor, "sequence query key"]:
@@ -165,8 +165,8 @@ class Patterns:
             head: layer and head.
             mechanism: what replaces it.
             own: what it does without.
-            window: the queries that `own` is about, from and up to; by default all.
-            part: the sequences that it is about.
+            window: the first query of `own` and the one after its last; by default all.
+            part: the sequences of `own`.
         """
         start, end = window or (0, self._shape[1])
         width = own.shape[-1]
@@ -200,7 +200,7 @@ def what_is_seen(
 ) -> tuple[Bool[Tensor, "layer query key"], torch.dtype]:
     """Which keys every query may see in every layer, and the type of patterns.
 
-    Of a `Transformer` its config tells; of other models where any head attends at all.
+    The config of a `Transformer` tells; of other models, where any head attends at all.
     """
     n = inputs.shape[1]
     if isinstance(model, Transformer):
@@ -245,7 +245,7 @@ def attention_along(
 ) -> Float[Tensor, "layer head"]:
     """The attention that goes along a relation: summed over keys, averaged over query positions.
 
-    1 means that wherever the relation applies the head attends along it alone. Zero if it applies
+    It is 1 if the head attends along the relation alone wherever it applies, and 0 if it applies
     nowhere.
 
     Args:

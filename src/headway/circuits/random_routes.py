@@ -1,4 +1,4 @@
-"""Random circuits to compare one with: routes through heads that lead to where answers are read.
+"""Random circuits for comparison: routes through heads that lead to where answers are read.
 
 A route is what Shi et al. (2024) call a random path from the input to the output. Their nodes are
 heads and MLPs; here they are heads, as a path of a circuit is one head reading along one relation.
@@ -16,7 +16,7 @@ from headway.errors import HeadwayError
 from headway.paths import Path
 
 TRIES = 100
-"""How often a random circuit is drawn that is not to hold another one."""
+"""How often a random circuit is drawn again if it holds the circuit."""
 
 
 class RandomRoutes:

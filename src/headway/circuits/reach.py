@@ -1,4 +1,4 @@
-"""Where the paths of a circuit lead: which of them can come to where answers are read."""
+"""Which paths of a circuit lead to where answers are read."""
 
 from collections.abc import Iterable
 
@@ -18,9 +18,9 @@ Relations = int
 class Reach:
     """Which relations bring something to positions that count, from the last layer down.
 
-    A relation is live in a layer if the stream of any of its queries after the layer can come to
-    where answers are read. Too many may be called live, never too few: positions are the same for
-    two relations if they are in any sequence.
+    A relation is live in a layer if the stream of any of its queries after the layer can reach
+    where answers are read. Too many may be called live, never too few: two relations share a
+    position if they share it in any sequence.
 
     Attributes:
         read: the relations that are live in the last layer.
@@ -48,11 +48,11 @@ class Reach:
         self._behind = {name: meeting(keys[name]) for name in names}
 
     def is_live(self, relation: str, live: Relations) -> bool:
-        """Whether a relation is one of those that are live."""
+        """Whether a relation is among the live ones."""
         return bool(self._bits[relation] & live)
 
     def opened(self, mechanisms: Iterable[Mechanism]) -> Relations:
-        """What becomes live below a layer by the mechanisms of its heads."""
+        """The relations that become live below a layer by the mechanisms of its heads."""
         found = 0
         for mechanism in mechanisms:
             if isinstance(mechanism, Paths) and self._sharp:

@@ -1,4 +1,4 @@
-"""Where the roles of a task stand, what they are called in figures, and how heads join them."""
+"""Where the roles of a task stand, their names in figures, and how heads join them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Place:
 
     Attributes:
         role: its name, e.g. `s2`.
-        symbol: what stands there, e.g. `x_1`; empty if the task's flow does not say.
+        symbol: what stands there, such as `x_1`; empty if the task's flow does not say.
         group: a name that it has in common with the other roles of its pair, fact or row.
     """
 
@@ -112,7 +112,7 @@ def role_attention(
 
 
 def gained(task: Task | Cast, paths: Sequence[Path]) -> dict[tuple[int, str], tuple[str, ...]]:
-    """The symbols that a role comes by in a layer, if heads copy all that stands where they look.
+    """The symbols that a role gets in a layer, if heads copy all that stands where they look.
 
     Returns: by layer and role; roles that gain nothing in a layer are left out.
     """

@@ -1,9 +1,9 @@
-"""How a circuit comes by its answer: what every path finds its key by, what it brings, who joins.
+"""How a circuit gets its answer: what paths find their keys by, what they bring, where they meet.
 
 As in `headway.theory`, every position starts with its symbol and the code of its pair or row, and
 a path copies all that stands where it looks. A path can find its key by what both positions hold
-before the layer. So what a path needs below it can be traced back: whatever brought one of its two
-positions what they have in common.
+before the layer. So the paths below that a path needs can be traced: those that brought one of its
+two positions what both have in common.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,11 +36,11 @@ class Leg:
 
 @dataclass(frozen=True)
 class Join:
-    """A path whose key is found by several symbols that came to it each along a way of its own.
+    """A path whose key is found by several symbols, each brought by paths of its own.
 
     Attributes:
         path: where they meet.
-        branches: for every such symbol the paths that it, and none of the others, depends on.
+        branches: for every such symbol, the paths that it alone of them depends on.
         key_side: the other paths that brought these symbols to the position attended to.
     """
 
@@ -56,9 +56,9 @@ class Routes:
     Attributes:
         legs: every path of the circuit, in the order in which information flows.
         arrivals: for every symbol that comes to the query, the paths that bring it there.
-        needs: for the same symbols, all paths that this depends on, those among them.
+        needs: for the same symbols, all paths that this depends on, `arrivals` included.
         missing: the hops that are symbols and never reach the query.
-        joins: where branches meet on the way to an answer; none if the way is a chain.
+        joins: where branches meet on the way to an answer; empty if the way is a chain.
         idle: the paths that no answer depends on, by this account.
     """
 
@@ -145,7 +145,7 @@ class _Tracer:
         return self._supports[role, piece]
 
     def found_by(self, path: Path) -> tuple[str, ...]:
-        """The pieces that a path depends on to find its key; none within a pair or row."""
+        """The pieces that a path depends on to find its key; empty within a pair or row."""
         leg = self.legs[path]
         return () if leg.together else leg.by or leg.codes
 

@@ -4,7 +4,7 @@ The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E)
 attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
 has one. Here the guesses come from the attention along relations. Heads share what may be lost
 between the model's own loss and the threshold, so that the first cannot spend it all (`propose`);
-then all that can still go goes (`simplify`).
+then all that is not needed is removed (`simplify`).
 
 One trap is built into replacing all heads at once. A head that joins the tokens of a pair serves
 the heads above it: it lets them find where to attend. Once their attention is replaced as well,
@@ -30,8 +30,7 @@ from headway.tasks import Batch, Task
 CANDIDATE_ATTENTION = (0.3, 0.1)
 
 IDLE_BUDGETS = (0.8, 0.0)
-"""What heads without use may spend together, whatever their number, in parts of all that may be
-lost; tried in order."""
+"""The share of the allowed loss that heads without use may spend together; tried in order."""
 
 Attention = dict[str, list[list[float]]]
 """Mean attention along relations, [layer, head], by relation."""
@@ -73,12 +72,12 @@ def search(
         attention: mean attention along every path, as `relation_attention` gives it.
         paths: the names of the relations that may be paths.
         threshold: the loss to stay below with every head replaced.
-        candidate_attention: a head may use the paths along which it sends at least this much of
-            its attention on average; tried in order until a circuit stays below the threshold,
-            else the one with the least loss is taken.
+        candidate_attention: a head may use the paths along which it sends at least this much of its
+            attention on average; tried in order until a circuit stays below the threshold, else the
+            one with the least loss is taken.
         pairs: whether to look for pairs of paths that can go together, too.
-        likeness: how like a path's own pattern a head's is, by which a head's paths are tried in
-            order; by default the attention along it.
+        likeness: how like each path's pattern a head's pattern is; the likest paths are tried
+            first. By default the attention along the path.
     """
     tried: list[tuple[float, int, Circuit]] = []
     for least, budget in product(candidate_attention, IDLE_BUDGETS):
@@ -116,8 +115,8 @@ def candidate_paths(
 ) -> dict[Head, list[str]]:
     """For every head, the paths along which it attends at least so much, the likeliest first.
 
-    What contains the relation that a head attends along has all of its attention, too; likeness
-    (see `search`) tells the two apart. Without it attention decides the order.
+    A wider relation that contains the one a head attends along has all of its attention, too;
+    likeness (see `search`) tells the two apart. Without it, attention decides the order.
     """
     by = likeness or attention
 
@@ -197,7 +196,7 @@ def propose(
 
 
 def counts(things: Sequence[str]) -> range:
-    """How many of the things one may take, at least one."""
+    """How many of the things may be taken, at least one."""
     return range(1, len(things) + 1)
 
 
@@ -213,7 +212,7 @@ def longest(most: int, holds: Callable[[int], bool]) -> int:
 
 
 def simplify(bench: Judge, circuit: Circuit, threshold: float, pairs: bool = True) -> Circuit:
-    """Takes away all that can be taken away below the threshold, the least missed first.
+    """Takes away all that can be taken away below the threshold, steps with the least loss first.
 
     A head with paths may become uniform or identity, or lose one path; where no such step is left,
     two paths may go together. The loss must stay below the threshold both with every head replaced
@@ -279,7 +278,7 @@ def pair_steps(circuit: Circuit) -> list[Step]:
 def possible_steps(
     bench: Judge, circuit: Circuit, steps: Sequence[Step], threshold: float
 ) -> list[Step]:
-    """The steps after which both losses stay below the threshold, the least missed first."""
+    """The steps after which both losses stay below the threshold, those with the least first."""
     worse = losses_twice(bench, [(s.taken(circuit), s.layer) for s in steps], threshold)
     both = [(loss, step) for loss, step in zip(worse, steps, strict=True) if loss < math.inf]
     return [step for _, step in sorted(both, key=lambda x: x[0])]

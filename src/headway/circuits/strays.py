@@ -1,4 +1,4 @@
-"""Strong attention that no path of a circuit stands for, and what it costs to cut it.
+"""Strong attention along no path of the circuit, and what it costs to cut it.
 
 A head's attention has to go somewhere. Where it goes when there is nothing to fetch looks as strong
 in a map as a path does, and costs nothing to cut.
@@ -17,10 +17,10 @@ from headway.paths import Path, Relation
 from headway.tasks import Batch, Task
 
 STRONG = 0.3
-"""Mean attention from which it counts as strong."""
+"""Mean attention from here on counts as strong."""
 
 MOST = 48
-"""The strongest are cut, so many at most."""
+"""How many are cut at most, the strongest first."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Stray:
 
 @torch.no_grad()
 def strays(model: Tappable, task: Task, batch: Batch, paths: Sequence[Path]) -> list[Stray]:
-    """What attends strongly and is none of some paths, the strongest first.
+    """Strong attention along other relations than a circuit's paths, the strongest first.
 
     Args:
         model: of any kind that has a tap.

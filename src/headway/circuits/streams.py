@@ -8,7 +8,7 @@ compares differ in a head or two, so most of what they compute is the same:
 
 So the residual stream is cut into `units`, and every unit is computed once, all that are missing in
 a layer in one batch. Only units that can reach the read-out are asked for. A head that is replaced
-needs no scores and no softmax: its pattern is known, and one product with it is all.
+needs no scores and no softmax, but one product with its known pattern.
 """
 
 from collections import defaultdict
@@ -30,11 +30,10 @@ MOST_ROWS = 16_384
 """Stream vectors computed in one go at most."""
 
 MOST_VECTORS = 300_000
-"""Stream vectors kept for later candidates; beyond that those are forgotten that were not asked
-for longest."""
+"""Stream vectors kept for later candidates; beyond that, the least recently used are dropped."""
 
 Span = tuple[int, int]
-"""From and up to which sequence a part goes."""
+"""The first sequence of a part and the one after its last."""
 
 
 class Values:
@@ -64,7 +63,7 @@ class Streams:
     """
 
     def __init__(self, model: Tappable, batch: Batch, patterns: Patterns):
-        """Takes a model to be computed so.
+        """Takes a model on a batch.
 
         Raises:
             HeadwayError: if it is no `Transformer`.
@@ -198,7 +197,7 @@ class Streams:
         below: list[list[Values]],
         part: slice,
     ) -> Float[Tensor, "unit sequence row head d_head"]:
-        """What heads carry that compute their own attention, perhaps with parts of it replaced."""
+        """What heads with their own attention carry, perhaps with parts of it replaced."""
         attn = self.model.layers[layer].attn
         lacking = list({id(v): v for vs in below for v in vs if v.keys_values is None}.values())
         by_rows: dict[int, list[Values]] = defaultdict(list)
@@ -230,7 +229,7 @@ class Streams:
 def side_by_side(
     things: Sequence[Sequence[Float[Tensor, "sequence _ *width"]]],
 ) -> Float[Tensor, "unit sequence key *width"]:
-    """What each unit's segments have as one, for all units; each is copied once."""
+    """Joins what each unit's segments have, for all units; each is copied once."""
     if len(things) == 1:
         return torch.cat(list(things[0]), 1)[None]
     size, _, *width = things[0][0].shape

@@ -20,7 +20,7 @@ DRAFT = 16
 """Sequences on which a first circuit is drafted."""
 
 DRAFT_MARGIN = 0.9
-"""A draft must stay below so much of the threshold, so that it seldom fails on all sequences."""
+"""A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
 
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
@@ -30,8 +30,8 @@ OTHER_SAMPLES = ("stability 1", "stability 2")
 the first sample.)"""
 
 MARGIN = 0.97
-"""A settled draft must stay below so much of the threshold on the sequences it was searched on, so
-that it stays below the threshold on others."""
+"""A settled draft must stay below this part of the threshold on the sequences that it was searched
+on, so that it stays below the threshold on others."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def study(
 
 
 class Sample:
-    """The first sequences of a bench to search on: so many, and of these the first few."""
+    """The first sequences of a bench, to search on."""
 
     def __init__(self, bench: Bench, count: int, settings: Settings):
         self.bench, self.settings = bench, settings

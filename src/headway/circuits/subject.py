@@ -1,4 +1,4 @@
-"""Which circuit is judged on which model: a run's own, one on a run, or one given with a model."""
+"""Which circuit is judged on which model: a run's own or another on a run, or one with a model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from headway.training.run import Run
 
 @runtime_checkable
 class Judgement(Protocol):
-    """What is found out about a circuit."""
+    """A finding about a circuit."""
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -61,7 +61,7 @@ def judged(
 
     Args:
         file: where in the run's folder.
-        judge: what is asked about circuit and model.
+        judge: makes the finding from circuit and model.
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
         circuit: or a file that holds one; by default the run's own.

@@ -1,7 +1,7 @@
 """Hypothesis tests of a circuit as data, as Shi et al. (2024) define them (arXiv 2410.13032).
 
-How they are made: `hypotheses`. A score is had in every sequence: less its loss, the mean over the
-hops. An effect is a mean absolute difference of scores.
+`hypotheses` makes them. The score of a sequence is minus its loss, the mean over the hops. An
+effect is a mean absolute difference of scores.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,8 @@ class Equivalence:
         model_loss: of the model.
         better: in how many sequences the circuit's score is above the model's.
         ties: in how many they are equal.
-        p_value: of so one-sided a count. H0 is rejected, and the test failed, if it is small.
+        p_value: of a count at least as far from half. H0 is rejected, and the test failed, if it is
+            small.
     """
 
     loss: float
@@ -49,7 +50,7 @@ class Equivalence:
 
 @dataclass(frozen=True)
 class Independence:
-    """Without the circuit nothing is left of what makes the model's score high or low.
+    """Without the circuit, nothing is left that makes the model's score high or low.
 
     H0: the score of the complement (see `Likenesses`) is independent of the model's own.
 
@@ -73,7 +74,7 @@ class Cut:
         path: of the circuit.
         effect: by how much the score changes without it, with every head replaced.
         free: the same, with the useful heads of the layers above attending freely.
-        above: of how many of the random paths the effect is smaller.
+        above: how many of the random paths have a smaller effect.
         above_free: the same, with these heads free.
         forced_p_value: of `above`, times the number of the circuit's paths (Bonferroni), at most 1.
         p_value: likewise of `above` or of `above_free`, whichever is larger: a path that matters
@@ -109,12 +110,12 @@ class Minimality:
 
     @property
     def p_value(self) -> float:
-        """The least of its paths'."""
+        """The least p-value of its paths."""
         return min(cut.p_value for cut in self.paths)
 
     @property
     def forced_p_value(self) -> float:
-        """The least of its paths', with every head replaced alone, as the paper tests it."""
+        """The least of its paths with every head replaced, as the paper tests it."""
         return min(cut.forced_p_value for cut in self.paths)
 
 
@@ -126,10 +127,10 @@ class Comparison:
     rejected.
 
     Attributes:
-        apart: how far from the model's scores those are that the circuit gives.
+        apart: how far the scores with the circuit are from the model's.
         random: the same of the random circuits.
-        better: than how many of them it does better.
-        p_value: of so many or more.
+        better: how many of them it does better than.
+        p_value: of doing better than so many or more.
     """
 
     apart: float
@@ -149,8 +150,8 @@ class Hypotheses:
         seed: of the sequences, the permutations and the random circuits.
         sequences: how many were drawn.
         level: p-values up to this are small.
-        epsilon: how far from even circuit and model may be and still be called equivalent.
-        quantile: of the random paths and circuits that the circuit's own are held against.
+        epsilon: as `hypotheses` was given it.
+        quantile: likewise.
         equivalence: of circuit and model.
         independence: of complement and model.
         minimality: of the circuit.
@@ -213,6 +214,6 @@ class Hypotheses:
 
 
 def saved_hypotheses(run: Run) -> Hypotheses | None:
-    """What `hypotheses` left in a run's folder; None if it did not."""
+    """The tests in a run's `hypotheses.json`; None if there is none."""
     data = run.read(FILE)
     return None if data is None else Hypotheses.from_json(data)

@@ -19,7 +19,7 @@ SPARKS = 18
 
 
 def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
-    """The circuit as text: a column a role, a line a path, the last layer on top.
+    """The circuit as text: a column per role, a line per path, the last layer on top.
 
     A path's line runs from the role attended to, a dot, to the role that attends, an arrowhead; a
     square stands for a role that attends to itself.
@@ -98,7 +98,7 @@ def verdicts(found: "Discovery") -> list[str]:
 
 
 def what_next(found: "Discovery") -> list[str]:
-    """A line on what may help where a circuit is not faithful."""
+    """What may help if a circuit is not faithful, in a line."""
     variants = found.certificate.variants
     better = [f"{name} {loss:.3f}" for name, loss in variants.items() if loss < found.threshold]
     if found.faithful:

@@ -81,7 +81,7 @@ class Score:
 
 
 def expected(circuit: Circuit, known: Known) -> frozenset[Path]:
-    """The true paths; of alternatives that work as well, the one that the circuit is nearest to."""
+    """The true paths; of equivalent alternatives, the one nearest to the circuit."""
     found, true = set(circuit.paths), set(known.required)
     for options in known.alternatives:
         true |= max(options, key=lambda option: len(option & found) - len(option - found))

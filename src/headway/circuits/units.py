@@ -16,12 +16,12 @@ from headway.models import Transformer
 
 Candidate = Mapping[Head, Mechanism]
 LayerKey = tuple[Mechanism | None, ...]
-"""What stands in the place of every head of a layer; none where the head is as it is."""
+"""What stands in the place of every head of a layer; None where the head is as it is."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A segment of the residual stream before a layer, under all that can change it.
+    """A segment of the residual stream before a layer, with all that it depends on.
 
     Attributes:
         layer: the layer that reads it.
@@ -42,7 +42,7 @@ class Units:
 
     Attributes:
         bounds: where segments begin, and the length of a sequence.
-        segments: from and up to which position each goes.
+        segments: the first position of each and the one after its last.
         known: the units by number.
     """
 
@@ -128,7 +128,7 @@ class Units:
 
 
 def segment_bounds(patterns: Patterns, length: int, n_read: int) -> list[int]:
-    """Where segments begin, and the length: none cuts a relation's queries or the read-out."""
+    """Where segments begin, and the length; no relation's queries or read-out are cut apart."""
     spans = [relation.query_span for relation in patterns.relations.values()]
     spans.append((length - n_read, length - 1))
     starts, reach = [0], -1

@@ -7,8 +7,7 @@ from headway.circuits.mechanism import Paths
 def held(discovery: Discovery) -> dict[str, bool | None]:
     """Whether the circuit has each property; None if that cannot be said.
 
-    What an unfaithful circuit or one without paths cannot show is left open: of what is above the
-    threshold already, no path can be dropped below it.
+    What cannot be said of an unfaithful circuit, or of one without paths, is None.
     """
     found, heads = discovery.certificate, len(discovery.circuit.mechanisms)
     same = [t.jaccard == 1 for t in found.trials if t.threshold == discovery.threshold]
@@ -27,14 +26,14 @@ def held(discovery: Discovery) -> dict[str, bool | None]:
 
 
 def kept_as_they_are(discovery: Discovery) -> int:
-    """How many heads without a path kept all of their own attention: these were not replaced."""
+    """How many heads without a path kept all of their own attention, so were not replaced."""
     mechanisms = discovery.circuit.mechanisms.values()
     kept = sum(isinstance(m, Paths) and not m.relations for m in mechanisms)
     return kept if discovery.ablation == "own" else 0
 
 
 def untestable(discovery: Discovery) -> str | None:
-    """Why dropping paths shows nothing, if it does not."""
+    """Why dropping paths shows nothing; None if it shows something."""
     if not discovery.circuit.paths:
         return "There is nothing to drop: the circuit has no path."
     if not discovery.faithful:

@@ -18,7 +18,7 @@ from headway.training.trainer import restored
 
 
 def faults_of(folder: Path) -> list[str]:
-    """What is wrong with a run's folder, a line each; nothing if it is whole. Changes nothing."""
+    """What is wrong with a run's folder, a line each; empty if it is whole. Changes nothing."""
     faults: list[str] = []
 
     def tried(look: Callable[[], Any]) -> Any:

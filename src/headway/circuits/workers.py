@@ -19,7 +19,7 @@ class Workers:
     Args:
         count: of threads; by default as many as the machine has cores. On a GPU there is one.
         device: that computes.
-        benches: that the threads work at; no two work at one at a time.
+        benches: that the threads work at, never two at the same one.
     """
 
     def __init__(self, count: int | None, device: str, benches: Sequence[Bench]):

@@ -1,4 +1,4 @@
-"""Accuracies with what stands beside them: intervals, chance, and the most common answer."""
+"""Accuracies with their intervals, beside chance and the most common answer."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from headway.intervals import wilson
 
 @dataclass(frozen=True)
 class Cell:
-    """What came of the questions of one formulation and depth.
+    """The results of the questions of one formulation and depth.
 
     Attributes:
         formulation: its name.
@@ -20,12 +20,12 @@ class Cell:
         argmax: share in which the most probable acceptable answer is right.
         expectation: the mean probability of ending right by the paper's protocol.
         drawn: questions that were also asked by the paper's protocol.
-        sampled: share that ended right among those of them that it answered; None if there are
-            none.
-        unanswered: share that never got an acceptable answer; None likewise.
-        draws: mean number of draws of those that did; None likewise.
+        sampled: share of right answers among the drawn questions that it answered; None if there
+            are none.
+        unanswered: share of the drawn questions without an acceptable answer; None likewise.
+        draws: mean number of draws of those with one; None likewise.
         chance: of guessing among the acceptable answers.
-        nearer: of guessing among those that belong to what is asked about.
+        nearer: of guessing among those that belong to the asked function, person or the like.
         majority: share of the most common right answer, by its rank among the acceptable ones.
     """
 
@@ -60,7 +60,7 @@ class Cell:
 
 
 def cells(lines: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """Sums answered questions up, cell by cell, in the order in which they come."""
+    """Sums up answered questions, cell by cell, in their order."""
     groups: dict[tuple[str, int, int], list[Mapping[str, Any]]] = {}
     for line in lines:
         place = line["formulation"], line["depth"], line["chains"]

@@ -22,10 +22,10 @@ FORMAT = 1
 """Of `asked.json`."""
 
 NAME = "asked"
-"""Of the files: `asked.json` says what, `asked.jsonl` has a line a question."""
+"""Of the files: `asked.json` says what is asked, `asked.jsonl` has a line per question."""
 
 Watch = Callable[[int, int], None]
-"""Told how many questions are answered, of how many."""
+"""Called with how many questions are answered, and of how many."""
 
 
 class Model(Protocol):
@@ -38,7 +38,7 @@ class Model(Protocol):
         ...
 
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
-        """So many independent answers at temperature 1."""
+        """`count` independent answers at temperature 1."""
         ...
 
 
@@ -51,10 +51,10 @@ class Asked:
         form: `chat` or `completion`; by default the model's own.
         places: (formulation, depth) of every cell.
         chains: interleaved.
-        n: questions a cell.
+        n: questions per cell.
         seed: of questions and draws.
-        sampled: so many questions a cell are also asked by the paper's protocol.
-        draws: after so many unacceptable answers the protocol gives a question up.
+        sampled: how many questions per cell are also asked by the paper's protocol.
+        draws: unacceptable answers after which the protocol gives a question up.
     """
 
     model: str
@@ -90,16 +90,16 @@ class Asked:
 
 
 def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) -> list[dict]:
-    """Asks all that the folder does not hold yet; what is answered is kept at once.
+    """Asks all questions that the folder has no answer to yet; every answer is kept at once.
 
     Args:
-        asked: what.
-        model: whom.
+        asked: what is asked.
+        model: the model that is asked.
         folder: new, or of the same asking before.
         watch: told of every question.
 
     Returns:
-        A line a question, in their order; see `line_of`.
+        A line per question, in their order; see `line_of`.
 
     Raises:
         HeadwayError: if the folder holds another asking, is damaged, or is in use; or if a
@@ -120,11 +120,11 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
 
 
 def line_of(asked: Asked, model: Model, number: int, question: Question) -> dict[str, Any]:
-    """What a model makes of a question, as plain data.
+    """A model's answer to a question, as plain data.
 
     `said` and `ended` are log-probabilities of the acceptable answers (see `Answers`); `sampled`
-    is what the paper's protocol ended with after `draws` draws, none if nothing acceptable came or
-    if it was not run, when `draws` is none too.
+    is what the paper's protocol ended with after `draws` draws, None if nothing acceptable came.
+    Both are None if it was not run.
     """
     start = time.perf_counter()
     answers = model.answers(question)
@@ -165,7 +165,7 @@ def answered(asked: Asked, folder: Path) -> list[dict[str, Any]]:
 
 
 def summary(asked: Asked, folder: Path) -> dict[str, Any]:
-    """All that came of an asking as plain data: what was asked, where, and every cell.
+    """The results of an asking as plain data: what was asked, where, and every cell.
 
     Raises:
         HeadwayError: if the folder holds no asking or another, or is damaged.

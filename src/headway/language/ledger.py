@@ -1,4 +1,4 @@
-"""A folder to which results are added one after another: what is asked, and a line a result.
+"""A folder to which results are added one after another: what is asked, and a line per result.
 
 A line that is written is kept, whatever happens to the process; one process writes at a time.
 """
@@ -30,14 +30,14 @@ from headway.training.files import (
 
 @dataclass(frozen=True)
 class Ledger:
-    """A folder with `NAME.json`, what is asked and where, and a file with a line a result.
+    """A folder with `NAME.json`, what is asked and where, and a file with a line per result.
 
     Attributes:
         folder: new, or of the same asking before.
         name: of what is asked.
         asked: plain data that decides every line; a `format` among it.
-        part: of the results, if there are several kinds: the name of their file, `PART.jsonl`;
-            by default that of what is asked.
+        part: the kind of results, if there are several, which names their file, `PART.jsonl`; by
+            default `name` does.
     """
 
     folder: Path
@@ -93,7 +93,7 @@ class Ledger:
 
     @contextmanager
     def writing(self, device: str) -> Iterator[None]:
-        """Holds the folder for one process; makes it, or repairs what a kill left of a line.
+        """Holds the folder for one process; makes it, or removes a half-written last line.
 
         Args:
             device: that computes; noted.

@@ -43,9 +43,9 @@ class LocalModel:
         form: `chat` asks in the model's chat template; `completion` lets the model go on after
             `Answer:`; by default the template if there is one.
         device: as PyTorch calls it.
-        say: told what takes long.
-        keep: whether to read only once what all prompts begin with, and a prompt that comes twice
-            in a row; not for a model that is changed between questions.
+        say: called with what takes long.
+        keep: whether to read the common beginning of all prompts only once, and a prompt that is
+            repeated; not for a model that is changed between questions.
 
     Raises:
         HeadwayError: if the extra `llm` is not installed, or the model cannot be loaded.
@@ -161,9 +161,9 @@ class LocalModel:
 
     @torch.no_grad()
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
-        """So many independent answers at temperature 1, each up to where it ends.
+        """`count` independent answers at temperature 1, each up to where it ends.
 
-        An answer may be told in other tokens than those that `answers` counts; it is the same. One
+        An answer in other tokens than those that `answers` counts is the same answer. One
         that cannot become acceptable any more is cut off there, with an ellipsis; draws that
         have said the same so far share a pass.
         """

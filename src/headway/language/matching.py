@@ -10,7 +10,7 @@ FINAL = ".,;:!"
 
 
 def matched(text: str, acceptable: Sequence[str]) -> str | None:
-    """The acceptable answer that a text is; None if it is no such answer.
+    """The acceptable answer that a text gives; None if it gives none.
 
     White space and `AROUND` are dropped at both ends, `FINAL` at the end. What is left must be one
     of the acceptable answers, letter by letter: another case or one more word is no answer.

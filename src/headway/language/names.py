@@ -77,6 +77,6 @@ DISEASES = words(
 RELATIVES = ("mother", "sister", "father", "brother")
 
 PROFESSIONS = ("doctor", "lawyer", "teacher", "engineer")
-"""As many as there are kinds of relatives."""
+"""Professions, as many as there are kinds of relatives."""
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")

@@ -1,4 +1,4 @@
-"""One question in words: what is asked, what is right, and where everything stands in the text."""
+"""One question in words, with its right answer and where everything stands in the text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,8 @@ class Question:
         asked: the chain that is asked about.
         correct: the right answer.
         acceptable: every answer of the right kind, sorted.
-        nearer: the acceptable answers that belong to what is asked about, if these are fewer.
+        nearer: the acceptable answers that belong to the asked function, person or the like, if
+            these are fewer.
         links: pairs of roles between which a head may lead: who attends, and to whom.
     """
 

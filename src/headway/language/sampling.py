@@ -1,4 +1,4 @@
-"""Questions by number: each a pure function of what is asked for, the seed and its number."""
+"""Questions by number: each a pure function of formulation, depth, chains, seed and number."""
 
 from collections.abc import Iterator
 from random import Random
@@ -11,7 +11,7 @@ from headway.language.question import Question
 def questions(
     name: str, depth: int | None = None, chains: int = 4, count: int = 500, seed: int = 0
 ) -> Iterator[Question]:
-    """So many questions of a formulation.
+    """Questions of a formulation.
 
     Names are drawn anew for every question, and every acceptable answer, in its rank among them,
     is right about equally often: in any as many questions in a row as there are answers, once.

@@ -1,5 +1,4 @@
-"""The tap in a language model: every layer's attention pattern is handed out, and what comes back
-is used.
+"""The tap in a language model: every layer's attention pattern is handed out and may be replaced.
 
 It is an attention function of Hugging Face Transformers like any other, so it serves every family
 whose layers ask for theirs: Llama, GPT-2, Gemma, Qwen and many more.
@@ -19,7 +18,7 @@ Tap = Callable[[int, Tensor], Tensor]
 """Takes a layer and its pattern [batch, head, query, key], and gives the pattern to use."""
 
 NAME = "headway"
-"""Of the attention function."""
+"""The name of the attention function."""
 
 _tap: ContextVar[Tap] = ContextVar("tap")
 
@@ -32,7 +31,7 @@ def tapped(model: Any, tap: Tap) -> Iterator[None]:
 
     Args:
         model: a causal language model.
-        tap: called once a layer and pass.
+        tap: called once per layer and pass.
 
     Raises:
         HeadwayError: if its layers do not ask for their attention function.
@@ -54,7 +53,7 @@ def tapped(model: Any, tap: Tap) -> Iterator[None]:
 
 
 def without_tap(model: Any) -> HeadwayError:
-    """What to say of a model whose patterns do not come through the tap."""
+    """The error of a model whose patterns do not come through the tap."""
     kind = type(model).__name__
     return HeadwayError(
         f"the attention of {kind} cannot be seen: its layers do not all hand it out"

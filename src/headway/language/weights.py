@@ -71,7 +71,7 @@ def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
 
     Args:
         model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes it.
-        say: told if something is fetched.
+        say: called if something is fetched.
 
     Raises:
         HeadwayError: if there is no such model, the file is not whole, or it cannot be fetched.

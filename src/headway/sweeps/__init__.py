@@ -1,4 +1,4 @@
-"""Many runs: a plan, carried out side by side, and one table of what came of it."""
+"""Many runs: a plan, carried out side by side, and one table of the results."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""How every run of a sweep stands, for whoever shows it. The truth is in the run folders."""
+"""How every run of a sweep stands, to be shown. The truth is in the run folders."""
 
 import time
 from collections import Counter
@@ -86,10 +86,10 @@ class Board:
         return sum(run.state == state for run in self.runs.values())
 
     def seconds_left(self) -> float | None:
-        """About how long it will take; None as long as nothing tells.
+        """About how long the rest will take; None if that is not known yet.
 
-        What is left costs as much for a step as what was done; runs that have not begun are taken
-        to end as early as those that have ended here.
+        A step still to be made is taken to cost as much as one that was made, and runs that have
+        not begun are taken to end as early as those that have ended here.
         """
         done = sum(run.cost * (run.step - run.first) for run in self.runs.values() if run.first)
         done += sum(run.cost * run.step for run in self.runs.values() if run.first == 0)
@@ -106,6 +106,6 @@ class Board:
 
 
 def step_cost(config: RunConfig) -> float:
-    """What a training step costs, but for a factor: weights times positions."""
+    """What a training step costs, up to a factor: weights times positions."""
     weights = n_weights(config.transformer, config.task)
     return config.training.batch_size * config.task.length * float(weights)

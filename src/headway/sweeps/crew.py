@@ -61,7 +61,7 @@ class Worker:
         self._say([job.to_json() for job in stack])
 
     def take(self, name: str) -> Stack:
-        """Takes a run from it that it has done with: the run, as a stack of its own."""
+        """Takes back a run that it is done with, as a stack of its own."""
         taken = tuple(job for job in self.stack if job.name == name)
         self.stack = tuple(job for job in self.stack if job.name != name)
         return taken
@@ -75,7 +75,7 @@ class Worker:
         return [json.loads(line) for line in lines]
 
     def end(self) -> str:
-        """Waits for the end of a process that answers no more, and says how it came, in words."""
+        """Waits for the end of a process that no longer answers, and says in words how it ended."""
         self._process.wait()
         code = self._process.returncode
         self._complaints.seek(0)

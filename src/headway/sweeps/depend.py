@@ -31,16 +31,16 @@ def depend(
 ) -> Dependence:
     """What depends on what in a run's circuit: each path is clamped in a training of its own.
 
-    Every other path is asked whether it still forms, and every hop whether it is still learnt. The
+    It measures whether every other path still forms, and whether every hop is still learnt. The
     trainings lie in a folder within the run's, as a sweep; what is done there is not done again.
     The findings are left in the run's `dependence.json`.
 
     Args:
         run: in which a circuit was discovered, or its folder.
-        paths: of the circuit, that are clamped; by default every one.
-        after: the step after which they are.
+        paths: the paths of the circuit to clamp; by default all.
+        after: the step after which they are clamped.
         until: the last step at which they are; by default to the end.
-        steps: that a clamped training may take; by default those of the free run's schedule, so
+        steps: how many a clamped training may take; by default those of the free run's schedule, so
             that the learning rate is the same at every step (`schedule`).
         engine: that trains; by default worker processes on this machine.
         retry_failed: whether trainings that have failed are tried again.

@@ -13,14 +13,14 @@ once, and resumed three times."""
 
 
 class Engine(Protocol):
-    """Carries out jobs. Entering it gets hold of what it computes on; leaving it stops all runs."""
+    """Carries out jobs. Entering it takes what it computes on; leaving it stops all runs."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 
     def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
-        """Carries out all jobs, and tells of every event; None where nothing is new for now.
+        """Carries out all jobs, and tells of every event; None if nothing is new for now.
 
         Every job ends with `done` or `failed`; by then its folder says so too.
         """

@@ -49,7 +49,7 @@ class Job:
         """The job that `to_json` wrote.
 
         Raises:
-            HeadwayError: if its task cannot be found, or is another one by now.
+            HeadwayError: if its task cannot be found, or has changed.
         """
         config, command = from_dict(data["config"]), tuple(data["command"])
         if change := change_of(data["config"]["task"], config.task):
@@ -103,7 +103,7 @@ def stacked(jobs: Sequence[Job], most: int) -> list[Stack]:
 
 
 def halves(stack: Stack) -> list[Stack]:
-    """What a stack goes on as if it could not go on as one."""
+    """The parts that a stack goes on in if it could not go on as one."""
     middle = (len(stack) + 1) // 2
     return [half for half in (stack[:middle], stack[middle:]) if half]
 

@@ -13,7 +13,7 @@ from headway.sweeps.jobs import Event, Stack, failed, is_busy, settled
 from headway.training.memory import available, estimate, resident
 
 TICK = 0.2
-"""Seconds after which there is an event, if only that there is none."""
+"""The most seconds until the next event, which is None if nothing happened."""
 LATER = 1.0
 """Seconds until a run that another process writes to is looked at again."""
 
@@ -28,7 +28,7 @@ class LocalEngine:
 
     Args:
         workers: how many stacks side by side; by default as many as the cores suffice for.
-        memory: bytes that can still be had on a device, none if unknown.
+        memory: bytes that can still be had on a device, None if unknown.
     """
 
     def __init__(self, workers: int | None = None, memory: Callable[[str], int | None] = available):

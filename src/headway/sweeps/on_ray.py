@@ -17,7 +17,7 @@ from headway.training.files import first_line
 from headway.userfile import described
 
 TICK = 0.5
-"""Seconds after which there is an event, if only that there is none."""
+"""The most seconds until the next event, which is None if nothing happened."""
 LATER = 2.0
 """Seconds until a run that another process writes to is asked for again."""
 REACH = 5.0
@@ -38,7 +38,7 @@ class RayEngine:
         address: of the cluster, `host:port` or `ray://host:port`; by default the environment's
             RAY_ADDRESS, or a cluster of this machine alone for as long as the sweep takes.
         workers: at most so many tasks side by side; by default as many as fit.
-        gpus_per_run: of a task on a GPU; a fraction shares it. By default 1 for such, else 0.
+        gpus_per_run: GPUs of a task; a fraction shares one. By default 1 for runs on a GPU, else 0.
         bring_home: whether the files are returned instead of written to a shared folder. A run
             that was interrupted then starts again.
     """

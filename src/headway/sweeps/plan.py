@@ -16,10 +16,10 @@ from headway.training.config import FORMAT, flat
 from headway.words import MOST, said, short_names, values_of, varied
 
 LONGEST = 120
-"""Characters in a name that we make."""
+"""The most characters in a name that is made here."""
 
 Axes = Mapping[str, str | Iterable[Any]]
-"""The values of every field of a grid: as the grammar writes them, or themselves."""
+"""The values of every field of a grid: written in the grammar, or as they are."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Plan:
         """The plan that `to_json` wrote.
 
         Raises:
-            HeadwayError: if it is none, or of another format.
+            HeadwayError: if it is no plan, or of another format.
         """
         require(isinstance(data, dict), where, data, "an object of fields")
         version = data.get("format")

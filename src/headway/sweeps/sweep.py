@@ -27,7 +27,7 @@ OLD = 3600.0
 """Seconds after which a half-made folder is taken to be left over from a killed process."""
 
 SweepWatch = Callable[[Board, Event | None], None]
-"""Told of every event, and how all runs stand after it; and of no event now and then."""
+"""Called with every event and how all runs stand after it, and now and then without an event."""
 
 
 def sweep(
@@ -39,7 +39,7 @@ def sweep(
     stack: int = 1,
     track: str | None = None,
 ) -> Board:
-    """Carries out what is not done yet of a plan, in a folder with a run folder a config.
+    """Carries out what is not done yet of a plan, in a folder with a run folder per config.
 
     It can be interrupted or killed at any moment and called again. Several processes may work in
     one folder: none repeats what another has done or is doing.

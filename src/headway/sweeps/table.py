@@ -1,4 +1,4 @@
-"""One table of many runs: a row a run, a column a field of the config or a final figure."""
+"""One table of many runs: a row per run, a column per field of the config or final figure."""
 
 import csv
 import io
@@ -31,13 +31,13 @@ def table(
 
     Every row has the run's name, folder and status, why it failed, every field of its config by
     dotted name, and its figures: `step`, `val_loss`, `test_loss`, `partial.x_1` and so on,
-    `seconds`, `given_up_steps`, `attempts`, `useful_heads`; none where there is none yet. What
+    `seconds`, `given_up_steps`, `attempts`, `useful_heads`; None where it is not known yet. What
     cannot be read has the status `unreadable`, and the reason in `message`.
 
     Args:
         folder: that holds run folders, or sweeps' folders, or both; or a run's own.
         where: which rows to keep, each `FIELD=VALUES`; all must hold.
-        sort: the column to sort by; rows without a value come last. By name unless told.
+        sort: the column to sort by; rows without a value come last. By default, by name.
 
     Raises:
         HeadwayError: if there is no such folder, field or column, or a value is not one.

@@ -23,7 +23,7 @@ Tell = Callable[[Event], None]
 
 
 class StopTrainingError(Exception):
-    """Raised by who is told, to leave all runs between two steps, as an interrupt does."""
+    """Raised by a `tell` to leave all runs between two steps, as an interrupt does."""
 
 
 def carry_out_told(told: Sequence[dict[str, Any]], tell: Tell) -> None:

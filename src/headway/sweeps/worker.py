@@ -19,7 +19,7 @@ PARENT_LOOK = 0.5
 """Seconds between two looks at whether the parent is still there."""
 
 Stacks: TypeAlias = "queue.SimpleQueue[list[dict[str, Any]] | None]"
-"""Jobs to be carried out at once, as JSON data; none to end."""
+"""Jobs to be carried out at once, as JSON data; None to end."""
 
 
 def main() -> None:

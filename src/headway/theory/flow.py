@@ -116,7 +116,8 @@ class Flow:
 
     @cached_property
     def guards(self) -> list[tuple[Found, Bool[np.ndarray, " piece"]]]:
-        """For every group of `singled`: who looks into it from outside, and what it takes."""
+        """For every group of `singled`: who looks into it from outside, and the pieces that this
+        takes."""
         guards = []
         for group, needed in self.singled:
             inside = np.array([role in group for role in self.roles])
@@ -125,7 +126,7 @@ class Flow:
         return guards
 
     def attends(self, held: Held, layer: int) -> Found:
-        """Who can find whom in a layer, were there no mask, by what they hold before it."""
+        """Who can find whom in a layer by what they hold before it, without a mask."""
         numbers = (held & self.finders(layer)).astype(np.float32)
         found = numbers @ numbers.T > 0
         for looking_in, needed in self.guards:

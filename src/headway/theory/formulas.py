@@ -1,6 +1,6 @@
 """How many layers and paths a chain needs: formulas in exact integers. Proofs: docs/theory.md.
 
-Throughout, `depth` is D, retrieval steps; below 1 it is a `HeadwayError`. `causal` says whether a
+Throughout, `depth` is D, retrieval steps; below 1 raises a `HeadwayError`. `causal` says whether a
 position sees only itself and what comes before it.
 """
 

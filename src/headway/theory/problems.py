@@ -103,9 +103,9 @@ def facts_flow(
             `name.symbol`, and where there is no name, after the fact itself.
         query: the symbol that is asked about.
         goal: the symbol that is the answer.
-        singled: whether a fact with several symbols that lead on, a row of a table that has a row
-            for every combination of them, must be singled out by all of these. Otherwise one of
-            them is enough to look there, and the minimum is a lower bound whatever a model does.
+        singled: whether a fact with several symbols that lead on (a row of a table with every
+            combination of them) must be singled out by all of them. Otherwise one of them is enough
+            to look there, and the minimum is a lower bound whatever a model does.
 
     Raises:
         HeadwayError: if a fact has a symbol twice or is there twice, or the goal is in none.

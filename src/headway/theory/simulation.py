@@ -6,8 +6,8 @@ overlaps with what it held, and that stays one stretch, whatever the mask and th
 numbers a role instead of a set: the least piece and the greatest.
 
 Throughout, `depth` is D, retrieval steps; `causal` says whether a position sees only itself and
-what comes before it; `order` is that of the pairs (see `pair_order`). A depth below 1, or what is
-no order of the pairs, is a `HeadwayError`.
+what comes before it; `order` is that of the pairs (see `pair_order`). A depth below 1 or an order
+that is none raises a `HeadwayError`.
 """
 
 from collections.abc import Iterator

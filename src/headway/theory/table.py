@@ -14,7 +14,7 @@ MOST = 20_000
 
 @dataclass(frozen=True)
 class Bound:
-    """Neighbouring depths for which all is the same.
+    """Neighbouring depths with the same bounds.
 
     Attributes:
         first: the least of the depths.
@@ -34,7 +34,7 @@ class Bound:
 
 
 def bounds(depths: Sequence[int], causal: bool = True, order: Order = "deep-first") -> list[Bound]:
-    """The bounds for some depths, neighbours for which all is the same taken together.
+    """The bounds for some depths, neighbours with the same bounds taken together.
 
     Raises:
         HeadwayError: if a depth is below 1.

@@ -1,10 +1,9 @@
-"""A circuit that does with the fewest layers, and as few attention paths as can be found.
+"""A circuit with the fewest layers, and as few attention paths as can be found.
 
-What must be held where is traced back from the goal. Every piece that must be held by a role after
-a layer was held before, or came along a path from a key that held it, found by a piece that both
-held. The number of paths that this takes, were nothing shared between its branches, is a sum, and
-the least such sum is found layer by layer; then the circuit is read off, and every path that it
-can do without is left out.
+It is traced back from the goal. A piece that a role holds after a layer was held before, or came
+along a path from a key that held it, found by a piece that both held. If branches shared no paths,
+their number would be a sum. The least such sum is found layer by layer; then the circuit is read
+off, and paths that it does not need are left out.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from headway.theory.counting import solves
 from headway.theory.flow import Flow
 
 Costs = Float[np.ndarray, "role piece"]
-"""For every role and piece, the least number of paths that it takes to hold it; inf if none do."""
+"""For every role and piece, the least number of paths that it takes to hold it; inf if none is
+enough."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Weights cut to low rank: what a run's model loses, and what a language model says instead."""
+"""Weights cut to low rank: what a run's model loses, and how a language model goes on."""

@@ -1,7 +1,7 @@
-"""What is cut together, a model measured cut by cut, and the table of what was found.
+"""Cuts, a model measured cut by cut, and the table of results.
 
-Nothing here knows what a model is for: weights are views into its parameters, by layer and name
-(see `weights`), and what is measured is a function that the caller gives.
+Weights are views into a model's parameters, by layer and name (see `weights`); the caller gives the
+function that measures.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class Cut:
 
     Attributes:
         layers: from low to high; none of them is the intact model.
-        weights: names joined by `+`; `attention` and `mlp` are all of theirs that a layer has.
+        weights: names joined by `+`; `attention` and `mlp` stand for all of a layer's.
         fraction: of the full rank, from 0 (the weight is zero; a bias stays) to 1 (as it was).
     """
 
@@ -38,7 +38,7 @@ class Cut:
 
     @property
     def lowest(self) -> int | None:
-        """The first layer that is not as it was; None in the intact model."""
+        """The first layer that is changed; None in the intact model."""
         return self.layers[0] if self.layers else None
 
     def names(self, layer: Layer) -> list[str]:
@@ -56,12 +56,13 @@ class Cuts:
     """All that is to be cut: each set of weights in each of the `spans` at each fraction.
 
     Attributes:
-        layers: each alone and with those above it among them; by default those that `of` is given.
+        layers: each is cut alone, and with those above it among them; by default those that `of` is
+            given.
         weights: sets of weights, each cut as one.
         fractions: of the full rank; 1 is the intact model.
 
     Raises:
-        HeadwayError: if a fraction or a name is none.
+        HeadwayError: if a fraction or a name is not allowed.
     """
 
     layers: tuple[int, ...] | None
@@ -123,7 +124,7 @@ def _members(part: str, layer: Layer) -> list[str]:
 
 
 class Truncation:
-    """A model's weights, truncated for a while; each is decomposed once, whatever is asked of it.
+    """A model's weights, truncated for a while; each is decomposed only once.
 
     The decompositions take about as much memory again as the weights that were truncated.
 
@@ -137,10 +138,10 @@ class Truncation:
 
     @contextmanager
     def applied(self, cut: Cut) -> Iterator[None]:
-        """Truncates, and puts the same bits back afterwards, whatever happens in between.
+        """Truncates, and puts the same bits back afterwards, also after an error.
 
         Raises:
-            HeadwayError: if a weight holds what is no number.
+            HeadwayError: if a weight is not finite.
         """
         touched = self._touched(cut)
         try:
@@ -170,12 +171,12 @@ class Truncation:
 
 @dataclass(frozen=True)
 class Row(Generic[Found]):
-    """What came of one cut.
+    """The measurement of one cut.
 
     Attributes:
         cut: what was truncated.
         kept: share of the truncated weights' squares that was left.
-        found: whatever was measured.
+        found: what was measured.
     """
 
     cut: Cut
@@ -190,13 +191,13 @@ def truncate(
     watch: Callable[[int, int], None] | None = None,
     done: int = 0,
 ) -> Iterator[Row[Found]]:
-    """What a model does with weights cut to low rank, cut by cut; they are whole again in between.
+    """Measures a model with weights cut to low rank, cut by cut; in between they are whole.
 
     Args:
         layers: the model's weights, as views.
         wanted: what to truncate; see `Cuts`.
-        measure: called with the weights truncated, and told which.
-        watch: told how many of how many cuts are measured.
+        measure: called with a cut while its weights are truncated.
+        watch: called with how many cuts are measured, and of how many.
         done: how many were before.
     """
     truncation = Truncation(layers)
@@ -209,7 +210,7 @@ def truncate(
 
 
 class HasCut(Protocol):
-    """Something that is told of a cut."""
+    """A finding about a cut."""
 
     @property
     def cut(self) -> Cut: ...
@@ -219,13 +220,13 @@ R = TypeVar("R", bound=HasCut)
 
 
 class Table(Generic[R]):
-    """Rows, one a cut, the intact model's among them.
+    """Rows, one per cut, the intact model's among them.
 
     Attributes:
         rows: in their order.
         weights: the sets that were cut.
         fractions: to which, from low to high, all below 1.
-        spans: the sets of layers; none if nothing was cut.
+        spans: the sets of layers; empty if nothing was cut.
     """
 
     def __init__(self, rows: Sequence[R]):
@@ -237,7 +238,7 @@ class Table(Generic[R]):
 
     @property
     def intact(self) -> R:
-        """The model as it is."""
+        """The row of the intact model."""
         return self._by[INTACT]
 
     def at(self, layers: tuple[int, ...], weights: str, fraction: float) -> R:

@@ -1,4 +1,4 @@
-"""What truncation does to how a language model goes on: means over texts, with intervals."""
+"""The effect of truncation on how a language model goes on: means over texts, with intervals."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from headway.truncation.odds import Odds
 from headway.truncation.texts import Completion
 
 Reading = Literal["token", "whole"]
-"""Of the two ways to go on, their telling token or all their tokens; see `Odds`."""
+"""Which tokens of the two ways to go on are read: the telling one or all; see `Odds`."""
 
 SHARES = ("prefers", "says")
 MEASURES = ("answer", "generic", "log_odds", *SHARES)
@@ -52,7 +52,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Effect:
-    """How texts of one kind are gone on with at one cut.
+    """How a language model goes on with texts of one kind at one cut.
 
     Attributes:
         kind: of text.
@@ -111,7 +111,7 @@ def effects(
 
 
 def document(tables: Mapping[str, Table[Effect]], about: Mapping[str, Any], seed: int = 0) -> str:
-    """Effects of one reading as JSON, one a line.
+    """Effects of one reading as JSON, one per line.
 
     Args:
         tables: by kind of text.

@@ -28,10 +28,10 @@ class LowRank:
 
     Args:
         weight: any matrix; a copy of it is kept.
-        name: of the weight, for the complaint.
+        name: of the weight, for the error.
 
     Raises:
-        HeadwayError: if the weight holds what is no number.
+        HeadwayError: if the weight is not finite.
     """
 
     def __init__(self, weight: Float[Tensor, "row column"], name: str = "a weight"):

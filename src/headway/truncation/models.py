@@ -21,7 +21,7 @@ FORMAT = 1
 NAME = "truncation"
 
 UPPER = 1 / 3
-"""The part of a model's layers that are truncated if none are named: the late ones."""
+"""The share of a model's layers that are truncated by default: the late ones."""
 
 Line = Row[tuple[Odds, ...]]
 """The odds of every text, in order, at one cut."""
@@ -29,7 +29,7 @@ Line = Row[tuple[Odds, ...]]
 
 @dataclass(frozen=True)
 class Truncating:
-    """What is truncated, and which texts are gone on with.
+    """What is truncated, and the texts that the model goes on with.
 
     Attributes:
         model: its name or path.
@@ -42,12 +42,13 @@ class Truncating:
     texts: tuple[Completion, ...]
 
     def ledger(self, folder: Path) -> Ledger:
-        """The folder that keeps what comes of it."""
+        """The folder that keeps the results."""
         about = {"model": self.model, **asdict(self.cuts), "texts": [asdict(t) for t in self.texts]}
         return Ledger(folder, NAME, {"format": FORMAT, **about})
 
     def kept(self, folder: Path) -> list[Line] | None:
-        """What `truncate_model` left in a folder, the intact model first, if nothing is missing.
+        """The lines of `truncate_model` in a folder, the intact model first; None if one is
+        missing.
 
         Raises:
             HeadwayError: if the folder holds something else, or is damaged.
@@ -80,12 +81,12 @@ def truncate_model(
     """Evaluates all cuts that the folder does not hold yet; each is kept at once.
 
     Args:
-        asked: what.
+        asked: what is truncated, and the texts.
         load: the model; called once, and before anything is written.
         folder: new, or of the same asking before.
-        watch: told how many of how many cuts are evaluated.
+        watch: called with how many cuts are evaluated, and of how many.
 
-    Returns: a line a cut, the intact model first.
+    Returns: a line per cut, the intact model first.
 
     Raises:
         HeadwayError: if the model has no such layer or weight, if a text does not fit into it, or

@@ -29,8 +29,8 @@ class Odds:
     - *token*: the first token in which the two differ, given the prompt and the tokens that they
       share. With one token each, as ` Spain` and ` the`, there is nothing else to read. A first
       token may also begin other words.
-    - *whole*: all tokens of each, given the prompt. It counts nothing else, but a way to go on with
-      more tokens is less probable by that alone.
+    - *whole*: all tokens of each, given the prompt. A way to go on with more tokens is less
+      probable by that alone.
 
     Attributes:
         answer: by the telling token.
@@ -47,12 +47,12 @@ class Odds:
     generic_whole: float
 
     def to_json(self) -> dict[str, float]:
-        """Rounded to what single precision tells."""
+        """As plain data, rounded to single precision."""
         return {name: round(value, 5) for name, value in asdict(self).items()}
 
 
 class Completer:
-    """A model, and texts in its tokens: called, it tells the odds of every text.
+    """A model, and texts in its tokens; a call gives the odds of every text.
 
     Args:
         model: local.
@@ -84,7 +84,7 @@ class Completer:
         """The odds of every text, in order.
 
         Args:
-            changed_from: the lowest layer that is not as it was, if any.
+            changed_from: the lowest layer that is changed, if any.
         """
         told: dict[tuple[Tokens, int], tuple[Tensor, Tensor]] = {}
         for batch, (start, rows) in enumerate(self.batches):

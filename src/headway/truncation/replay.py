@@ -1,4 +1,4 @@
-"""Layers below the first one that changed are not computed again: what they gave is given again."""
+"""Layers below the first one that changed are not computed again: their output is kept."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,10 +8,10 @@ from torch import nn
 
 
 class Replay:
-    """What layers gave for batches that are read again and again, while later layers change.
+    """The outputs of layers for batches that are read again and again, while later layers change.
 
-    The numbers are those of the whole computation, to the bit. Kept is, for every batch, the
-    residual stream in front of every layer of `starts`.
+    The numbers are those of the whole computation, to the bit. For every batch, the residual stream
+    in front of every layer of `starts` is kept.
 
     Args:
         layers: of a model, in order; each is given what the one before it gave.
@@ -25,7 +25,7 @@ class Replay:
 
     @contextmanager
     def intact_below(self, first: int | None, batch: Hashable) -> Iterator[None]:
-        """While the model reads a batch: layers below `first` are as they were before.
+        """Within it, the model reads a batch with the layers below `first` as they were.
 
         Args:
             first: the lowest layer that changed, if any did.

@@ -36,14 +36,14 @@ def truncate_run(
 ) -> Table[Losses]:
     """Measures the held-out losses of a run's model with its weights cut to low rank.
 
-    They are left in `truncation.json` in the run's folder.
+    They are written to `truncation.json` in the run's folder.
 
     Args:
         run: with a checkpoint.
         cuts: of all layers by default.
         sequences: held out, to average over; no other measurement of the run uses them.
         step: of the checkpoint; by default the last.
-        watch: told how many of how many cuts are measured.
+        watch: called with how many cuts are measured, and of how many.
 
     Raises:
         HeadwayError: if a layer or weight is none of the model's, or the run cannot be read.

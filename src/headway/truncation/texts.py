@@ -1,8 +1,8 @@
-"""Texts to go on with, where an answer of content stands against a generic word.
+"""Texts to go on with: an answer that the content asks for, against a generic word.
 
     Madrid is located in …   Spain | the
 
-`the` is what the words before it make likely whatever they are about (a *global bigram*); ` Spain`
+`the` is likely after the words before it, whatever they are about (a *global bigram*); ` Spain`
 takes a fact. The example is of Chen, Bruna and Bietti (2024, arXiv 2406.03068), as are the facts
 told in the text itself, here about places that are made up, or that the text moves:
 
@@ -27,7 +27,7 @@ class Completion:
         prompt: the text.
         answer: what the content asks for. A space stands between the prompt and it, unless one of
             them brings white space of its own.
-        generic: what it stands against, likewise.
+        generic: what it is compared with, likewise.
     """
 
     kind: str
@@ -67,7 +67,7 @@ MADE_UP = words(
     "Ferrowin Losgard Tavinel Ulmora Pranstead Wexholm Calindra Bromvale Sethwick Nardolin "
     "Gelmaro Yarrowby Corves Talbrook Illowen Rostovan Hulverton Mendrake Ashquill Pelloway"
 )
-"""Towns that there are not."""
+"""Towns that do not exist."""
 
 NAMES = words(
     "Mary/John Alice/Tom Sarah/James Anna/David Laura/Peter Emma/Jack Kate/Paul Lucy/Mark "
@@ -127,7 +127,7 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
 
     Args:
         asked: kinds (`places`, `capitals`, `fictional`, `moved`, `names`), `all`, or one JSONL
-            file: an object a line with prompt, answer, generic and, if one likes, kind.
+            file: an object per line with prompt, answer, generic and perhaps kind.
 
     Raises:
         HeadwayError: if there is no such kind or file, or something is wrong with a line of it.

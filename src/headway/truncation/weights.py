@@ -43,7 +43,7 @@ def layers_of(model: Any) -> list[nn.Module]:
     """The layers of a model of Hugging Face Transformers, in order.
 
     Raises:
-        HeadwayError: if they cannot be told from what else it is made of.
+        HeadwayError: if they cannot be told from its other parts.
     """
     count = model.config.get_text_config().num_hidden_layers
     lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]

@@ -1,4 +1,4 @@
-"""The depths that a harness passes on, in the ways in which command lines write them."""
+"""The depths that a harness passes on, as command lines write them."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Right, wrong, or never an acceptable answer; and what that comes to over all questions."""
+"""Right, wrong, or never an acceptable answer; and the shares of each over all questions."""
 
 from typing import Any
 

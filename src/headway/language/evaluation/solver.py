@@ -16,7 +16,7 @@ def until_acceptable(draws: int) -> Solver:
     the output of the last one is the sample's.
 
     Args:
-        draws: after so many unacceptable answers the question is given up.
+        draws: unacceptable answers after which the question is given up.
 
     Raises:
         HeadwayError: in a sample, which Inspect then names as failed, if the endpoint keeps failing

@@ -1,4 +1,4 @@
-"""What came of many questions, as shares with their intervals beside what guessing gets."""
+"""The results of many questions, as shares with their intervals, beside those of guessing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from headway.intervals import wilson
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one question.
+    """The result of one question.
 
     Attributes:
         depth: look-ups to the answer.
@@ -16,7 +16,7 @@ class Outcome:
         right: whether that was the right one.
         draws: how often it was asked.
         chance: of guessing among the acceptable answers.
-        nearer: of guessing among those that belong to what is asked about.
+        nearer: of guessing among those that belong to the asked function, person or the like.
     """
 
     depth: int
@@ -32,8 +32,8 @@ def tally(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
     `accuracy` is the share right of all, `of_answered` the share right of those that got an
     acceptable answer, missing if none did; `_low` and `_high` are the ends of the 95 % interval of
-    each (Wilson). `unanswered` is the share that never got one, `draws` the mean number of draws a
-    question, given up or not. `nearer_chance` is there if it differs from `chance`.
+    each (Wilson). `unanswered` is the share that never got one, `draws` the mean number of draws
+    per question, given up or not. `nearer_chance` is there if it differs from `chance`.
     """
     found = _shares(outcomes)
     for depth in sorted({outcome.depth for outcome in outcomes}):

@@ -2,7 +2,8 @@
 
 All take the same parameters: `d`, the look-ups to the answer (a number, a list or a range `1..5`;
 by default those of the paper's example), `n` questions of every depth, `chains` that are
-interleaved, the `seed` of the questions, and `draws`, after which a question is given up.
+interleaved, the `seed` of the questions, and `draws`, the number after which a question is given
+up.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from headway.language.question import Question
 from headway.language.sampling import questions
 
 RETRIES = 6
-"""Of one call, after 3, 6, 12, … seconds: an endpoint that is down is given up in minutes."""
+"""Retries of a call, after 3, 6, 12, … seconds: a dead endpoint is given up in minutes."""
 
 ATTEMPT = 300
 """Seconds that one attempt of a call may take."""
@@ -97,7 +98,7 @@ def _dataset(
 
 
 def _sample(number: int, question: Question) -> Sample:
-    """What is right is the target; the identifier says depth and number."""
+    """The right answer is the target; the identifier says depth and number."""
     about = {
         "depth": question.depth,
         "chains": question.chains,

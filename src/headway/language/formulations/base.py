@@ -21,8 +21,8 @@ class Text:
         """Adds words, and words with the role that they play.
 
         Args:
-            on_way: whether what is said lies on the way from a question to its answer; roles count
-                only if so.
+            on_way: whether the words lie on the way from a question to its answer; only then do
+                roles count.
             parts: in their order.
             chain: whose way it is.
         """

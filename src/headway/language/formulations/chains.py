@@ -26,7 +26,7 @@ from headway.language.question import Question
 
 @dataclass(frozen=True)
 class ChainFacts:
-    """What a question is made of.
+    """The parts of a question.
 
     Attributes:
         symbols: x_0 … x_D, for each the names in all chains.
@@ -40,7 +40,7 @@ class ChainFacts:
 
 
 class Chains(Formulation[ChainFacts]):
-    """A line a pair, a block for every step."""
+    """A line per pair, a block per step."""
 
     @abstractmethod
     def symbols(self, random: Random, depth: int, chains: int) -> list[list[str]]:
@@ -156,7 +156,7 @@ class LivesWith(Chains):
     depth_means = "people in a chain: lines, that with the city among them"
 
     def deepest(self, chains: int) -> int:
-        """As many people as there are, and a city a chain."""
+        """As many people as there are, and a city per chain."""
         return len(PEOPLE) // chains if chains <= len(CITIES) else 0
 
     def symbols(self, random: Random, depth: int, chains: int) -> list[list[str]]:

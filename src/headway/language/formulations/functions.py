@@ -11,10 +11,10 @@ from headway.language.question import Question
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """What a question is made of; chains are numbered as their tables and arguments are printed.
+    """The parts of a question; chains are numbered as their tables and arguments are printed.
 
     Attributes:
-        tables: a row a function, the value of every number.
+        tables: a row per function, with the value at every number.
         functions: the names of the functions in the tables.
         renamed: rounds of (name, index of the earlier name that it equals) of functions.
         numbers: rounds of the same of arguments; in the first, the numbers themselves.

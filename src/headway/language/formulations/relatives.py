@@ -11,7 +11,7 @@ from headway.language.question import Question
 
 @dataclass(frozen=True)
 class RelativesFacts:
-    """What a question is made of.
+    """The parts of a question.
 
     Attributes:
         lives: blocks of (who, where or with whom), as they are printed: the last are relatives, the
@@ -57,11 +57,11 @@ class Relatives(Formulation[RelativesFacts]):
         return 3 + len(PEOPLE) // (chains * len(RELATIVES)) if chains <= most else 0
 
     def answers(self, chains: int) -> int:
-        """A place a relative."""
+        """A place per relative."""
         return chains * len(RELATIVES)
 
     def draw(self, random: Random, depth: int, chains: int, rank: int) -> RelativesFacts:
-        """The place that would be right changes places with the one that is to be right."""
+        """Swaps the place that would be right with the one that is to be right."""
         count, kinds = self.answers(chains), len(RELATIVES)
         blocks = depth - 3 if depth >= 4 else max(1, depth - 1)
         names = random.sample(PEOPLE, count * blocks)

@@ -1,4 +1,4 @@
-"""What knocking heads out does to the answers, with intervals, against heads that were drawn."""
+"""The effect of knocking heads out on the answers, with intervals, against random heads."""
 
 import math
 from collections import Counter
@@ -26,7 +26,7 @@ Estimate = tuple[float, float, float]
 
 
 def outcome_of(trial: Trial, answers: Answers) -> dict[str, Any]:
-    """What came of a trial on a question, as plain data."""
+    """The result of a trial on a question, as plain data."""
     return {
         "kind": trial.kind,
         "top": trial.top,
@@ -51,13 +51,13 @@ def measure(outcome: Mapping[str, Any], right: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Effect:
-    """What came of the questions without some heads.
+    """The results of the questions without some heads.
 
     Attributes:
         kind: of the trials.
         top: how many heads.
         questions: asked.
-        sets: of heads that were out, a question.
+        sets: of heads that were knocked out, per question.
         found: mean and interval by measure; Wilson's for `argmax`, else by drawing anew among the
             questions with the same right answer, of which there are as many by design.
         top_less: by measure, how much larger it is without the top heads than without these, the
@@ -77,10 +77,10 @@ class Effect:
 
 
 def effects(lines: Sequence[Mapping[str, Any]], ranks: Sequence[int], seed: int) -> list[Effect]:
-    """Sums up what came of all questions: a row a kind and number of heads, as they were tried.
+    """Sums up all questions: a row per kind and number of heads, as they were tried.
 
     Args:
-        lines: a question each, with its `outcomes`.
+        lines: one per question, with its `outcomes`.
         ranks: of the right answer of each among the acceptable ones.
         seed: of the intervals.
     """

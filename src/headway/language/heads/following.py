@@ -4,8 +4,8 @@
     s3  s4                    s1  s2                                         s0         answer
 
 A relation leads from the last token of one role (query) to all tokens of another (keys), over which
-attention is summed. What follows a chain attends to *its own* chain: attention to the same role of
-the other chains, as far as it stands before the query, is what it is held against.
+attention is summed. A head that follows a chain attends to *its own* chain. It is compared with
+attention to the same role of the other chains, as far as that stands before the query.
 """
 
 import re
@@ -33,7 +33,7 @@ PREVIOUS = "previous token"
 
 @dataclass(frozen=True)
 class Relation:
-    """From which role to which.
+    """A pair of roles.
 
     Attributes:
         name: such as `s2←s3`.
@@ -41,7 +41,7 @@ class Relation:
         key: the role that is attended to.
         kind: `look-up` from a symbol to where it was told of before; `induction` from there to
             what stands beside that; `read-out` from where the answer is given; `neighbour` on the
-            same line; `place` for what the place in the text alone tells.
+            same line; `place` if the place in the text alone tells the key.
         hop: the pair of the chain that it leads to, from 1; 0 for what is asked about, and for
             the previous token.
     """
@@ -96,7 +96,7 @@ def require_chains(name: str, depth: int, chains: int) -> None:
     able = [known for known, one in FORMULATIONS.items() if isinstance(one, Chains)]
     one = formulation(name)
     require(name in able, "formulation", name, f"one whose chains can be compared: {either(able)}")
-    require(chains >= 2, "chains", chains, "at least 2: a chain is held against the others")
+    require(chains >= 2, "chains", chains, "at least 2: a chain is compared with the others")
     one.require(depth, chains)
 
 
@@ -139,7 +139,7 @@ def attention(model: LocalModel, question: Question) -> Attention:
 
 @dataclass(frozen=True)
 class Ruler:
-    """What to sum of a pattern: entries, each a query with its keys, that belong to relations.
+    """What to sum in a pattern: entries, each a query with its keys, that belong to relations.
 
     Attributes:
         queries: token of every entry, [entry].
@@ -185,7 +185,7 @@ class Ruler:
         )
 
     def __call__(self, pattern: Tensor) -> Tensor:
-        """Of one layer's pattern [head, query, key] the means [own or others, relation, head]."""
+        """The means [own or others, relation, head] of one layer's pattern [head, query, key]."""
         rows = pattern[:, self.queries]
         sums = torch.stack([(rows * keys).sum(2) for keys in (self.own, self.others)])
         found = torch.einsum("whe,re->wrh", sums, self.mean)

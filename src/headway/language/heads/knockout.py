@@ -22,7 +22,7 @@ as far as its own alike."""
 Kind = Literal["none", "top", "matched", "random"]
 
 TOKENS = 1024
-"""So many are read at once, over all sets of heads; more takes memory and is no faster."""
+"""How many are read at once, over all sets of heads; more takes memory and is no faster."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Trial:
 def trials(
     ranked: Sequence[Head], tops: Sequence[int], draws: int, about: tuple[object, ...]
 ) -> list[Trial]:
-    """What is tried on a question: the whole model, the top of the ranking, and heads drawn anew.
+    """The trials of a question: the whole model, the top of the ranking, and random heads.
 
     Args:
         ranked: all heads, the best first.

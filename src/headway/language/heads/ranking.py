@@ -1,8 +1,8 @@
 """Heads ranked by how well they follow the chain, and whether hops are followed in their order.
 
 A head *follows* a relation by how much more it attends to its own chain than to the others. Heads
-are ranked on one half of the questions by the relation that they follow best; what is told of them
-comes from the other half.
+are ranked on one half of the questions by the relation that they follow best, and measured on the
+other half.
 """
 
 import math
@@ -28,7 +28,7 @@ class Measured:
         relations: measured.
         own: to one's own chain, [question, relation, layer, head].
         others: to the others, likewise; not a number where a relation is not compared.
-        ranked_on: so many of the questions, the first, the ranking may look at.
+        ranked_on: how many of the questions, from the first, the ranking may look at.
     """
 
     relations: Sequence[Relation]
@@ -111,9 +111,9 @@ class Hop:
     Attributes:
         hop: its number, from 1.
         heads: that follow it beyond doubt.
-        layer: their mean layer, weighted by how well they follow; None if there is none.
-        best: the head that follows it best, of all.
-        best_more: how much more attention that gives to its own chain.
+        layer: their mean layer, weighted by how well they follow; None if there are no heads.
+        best: the head that follows it best.
+        best_more: how much more attention that head gives to its own chain.
     """
 
     hop: int
@@ -132,7 +132,7 @@ class Order:
             `answer`: the place of the answer does (`read-out`).
         hops: each of them.
         correlation: Spearman's, of hop and layer over the heads that follow a hop; None if these
-            are too few to say.
+            are too few.
         interval: of the correlation, 95 %, by drawing heads anew, each with all its hops.
     """
 
@@ -143,10 +143,10 @@ class Order:
 
 
 LEAST = 3
-"""Unless two hops have so many heads that follow them, nothing is said about their order."""
+"""The order of two hops is not judged unless each has so many heads that follow it."""
 LEAST_MORE = 0.02
-"""A head that gives its own chain less than this more attention does not follow it, however sure
-that little is."""
+"""A head whose own chain gets less than this more attention does not follow it, however small the
+error."""
 
 SIDES = {"text": ("look-up", "induction"), "answer": ("read-out",)}
 

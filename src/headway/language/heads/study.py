@@ -1,7 +1,7 @@
 """Which attention heads of a language model follow the chain: read, ranked, knocked out.
 
-Attention is read on all questions, in one pass each. The first half ranks the heads; the other half
-tells how strongly the ranked ones attend, and what the model answers without them.
+Attention is read on all questions, in one pass each. The first half ranks the heads; on the other
+half, the attention of the ranked ones is measured, and the answers without them.
 """
 
 import time
@@ -32,15 +32,15 @@ Part = Literal["attention", "without"]
 PARTS: tuple[Part, Part] = "attention", "without"
 """Kinds of results: attention on every question, and answers without heads."""
 TOPS = (1, 3, 10, 30)
-"""How many heads are knocked out if nothing is said, as far as the model has twice as many."""
+"""How many heads are knocked out by default, if the model has twice as many."""
 
 Watch = Callable[[int, int, str], None]
-"""Told on how many questions, of how many, something is done, and what."""
+"""Called with what is done, on how many questions, and of how many."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is looked for.
+    """What a study asks for.
 
     Attributes:
         model: its name or path.
@@ -49,7 +49,7 @@ class Study:
         chains: interleaved.
         n: questions; the first half ranks.
         top: how many of the best heads to knock out; by default `TOPS`.
-        random: sets of heads drawn, anew for every question, for every number and kind of draw.
+        random: sets of heads drawn for every question, for every number and kind of draw.
         seed: of questions and draws.
         form: `chat` or `completion`; by default the model's own.
         ablation: how heads are knocked out.
@@ -117,7 +117,7 @@ def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_
     """Does all of a study that the folder does not hold yet; every question is kept at once.
 
     Args:
-        study: what.
+        study: what it asks for.
         model: whose heads.
         folder: new, or of the same study before.
         watch: told of every question.

@@ -26,7 +26,7 @@ def documents(
         _: what else the harness passes on, such as the arguments of the model.
 
     Raises:
-        HeadwayError: if the names of the formulation run out, or a value is none.
+        HeadwayError: if the names of the formulation run out, or a value is not allowed.
     """
     from datasets import Dataset  # pyright: ignore[reportMissingImports]
 
