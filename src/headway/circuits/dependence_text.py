@@ -42,7 +42,7 @@ def when(found: "Dependence") -> str:
 
 
 def trainings(found: "Dependence", numbers: dict[Path, int]) -> list[str]:
-    """A line a training: its loss and the hops that it learnt."""
+    """A line per training: its loss and the hops that it learnt."""
     rows = [("", "clamped", "loss", "learnt")]
     rows.append(("", "nothing", f"{found.free.loss:.3f}", learnt(found.free)))
     for training in found.clamped:

@@ -77,6 +77,6 @@ DISEASES = words(
 RELATIVES = ("mother", "sister", "father", "brother")
 
 PROFESSIONS = ("doctor", "lawyer", "teacher", "engineer")
-"""Professions, as many as there are kinds of relatives."""
+"""As many as there are kinds of relatives: each profession lives with one."""
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")

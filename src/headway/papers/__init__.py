@@ -1,4 +1,4 @@
-"""Experiments that papers ask for, or a user: which runs they take, and what came of them."""
+"""Experiments of papers, or of a user: the runs that they take, and their results."""
 
 from headway.papers.claims import Claim, Measures, claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs

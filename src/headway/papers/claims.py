@@ -1,4 +1,4 @@
-"""What the papers report, claim by claim, and the rule by which a measurement bears it out."""
+"""What the papers report, claim by claim, and the rule by which a measurement supports it."""
 
 import functools
 import operator
@@ -14,8 +14,8 @@ from headway.errors import HeadwayError, require
 from headway.reading import is_file, read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
-"""Seconds, to see that all works; minutes a run; these with seeds by which nothing was chosen; as
-printed."""
+"""Seconds, to see that all works; minutes per run; the same with seeds by which nothing was chosen;
+as printed."""
 
 FRESH = 10_000
 """Settings and rules were chosen by runs with seeds below this. `fresh` judges by seeds from it on:
@@ -46,12 +46,12 @@ NUMBER = r"-?\d+(?:\.\d+)?"
 Said = Literal["holds", "does not hold", "not comparable", "not measured", "not run"]
 
 Measures = dict[str, dict[str, float]]
-"""Numbers by what was measured, and by the run, or whatever else, that they are of."""
+"""Numbers by measure, and by the run or other thing that was measured."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """When numbers bear a claim out.
+    """When numbers support a claim.
 
     Attributes:
         text: as it is written.
@@ -82,7 +82,7 @@ class Rule:
         raise HeadwayError(f"rule = {text!r} is not allowed: it must be {allowed}")
 
     def judge(self, values: Sequence[float]) -> bool:
-        """Whether the numbers, at least one, bear it out."""
+        """Whether the numbers, at least one, support it."""
         verdicts = [self.holds(value) for value in STATISTICS[self.statistic](values)]
         return any(verdicts) if self.statistic == "any" else all(verdicts)
 
@@ -95,7 +95,7 @@ class Claim:
         id: its name.
         figure: the name of the experiment: a figure of the paper, an appendix, a study, a mechanism
             of the talk, or a user's own.
-        section: of the paper, or of whatever the talk reports.
+        section: of the paper, or of the source that the talk reports.
         claim: in words.
         paper: the published value, or what is to be expected, in words.
         measure: the name of the numbers that it is judged by.
@@ -119,7 +119,7 @@ class Claim:
         return self.rules.get(setting(scale), self.rules["paper"])
 
     def note(self, scale: str) -> str:
-        """Why a scale has a rule of its own, or what makes it not comparable; may be empty."""
+        """Why a scale has a rule of its own, or is not comparable; may be empty."""
         own = setting(scale)
         return self.differs.get(own, self.why.get(own, ""))
 
@@ -130,7 +130,7 @@ class Verdict:
 
     Attributes:
         claim: the claim.
-        scale: at which it was put to the test.
+        scale: at which it was tested.
         values: what was measured, by run; empty if nothing was.
         missing: why some or all of it could not be measured; empty if all was.
         ran: whether there are results of its experiment.
@@ -171,10 +171,10 @@ Judged = Mapping[str, Verdict]
 def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
     """The claims of an experiment, from the .toml beside the module that it is in.
 
-    There is one table a claim, `[[claim]]`, with the fields of `Claim`; `figure` is the experiment
-    and `rule` that of the paper's words. Where a scale judges by another rule, `[claim.SCALE]` has
-    that as `rule`, and the reason as `why`. Where its runs are so different from the paper's that
-    neither verdict would say anything of the claim, it has the difference as `differs`.
+    There is one table per claim, `[[claim]]`, with the fields of `Claim`; `figure` is the
+    experiment and `rule` the rule by the paper's words. If a scale judges by another rule,
+    `[claim.SCALE]` has that as `rule`, and the reason as `why`. If its runs are too different from
+    the paper's for a verdict, it has the difference as `differs`.
 
     Args:
         file: of the module: its `__file__`.
@@ -208,8 +208,8 @@ def read(text: str) -> list[Claim]:
     """The claims in a TOML text.
 
     Raises:
-        HeadwayError: if it is no TOML, a claim lacks a field, has an unknown one or a rule that is
-            none, or two have one name.
+        HeadwayError: if it is no TOML, a claim lacks a field, has an unknown one or an invalid
+            rule, or two have one name.
     """
     try:
         found = [_claim(entry) for entry in tomllib.loads(text).get("claim", [])]

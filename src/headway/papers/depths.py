@@ -28,8 +28,9 @@ AXES: dict[str, str] = {"depth": "1..5", "layers": "1..6", "seed": "0..2"}
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     """`fast` at the full depth with so many layers of one head, in less time, stopped when solved.
 
-    Smaller batches, a shorter cool-down and the same decay for all: what is asked is whether every
-    hop is learnt, not how well. Where `fast` grows the depth, it is `fast` but for the end.
+    It has smaller batches, a shorter cool-down and the same decay for all: it measures whether
+    every hop is learnt, not how well. Where `fast` grows the depth, it differs from `fast` at the
+    end only.
     """
     base = fast(depth, seed, spare=layers - closed_form(depth))
     ends = {"training.stop_below": 0.9 * SOLVED, "training.checkpoint_every": 0}
@@ -67,7 +68,7 @@ def other_axes(axes: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cell:
-    """What came of the runs of one depth with one number of layers.
+    """The results of the runs of one depth with one number of layers.
 
     Attributes:
         depth: D, retrieval steps.
@@ -79,8 +80,8 @@ class Cell:
         solved: how many ended with a validation MSE below `SOLVED`.
         learnt: of each that is done, the hops learnt from x_1 on without a gap. Learnt means: the
             partial loss is below two thirds of what predicting the candidates' mean costs (0.5).
-        reach: the hops that the theory allows so many layers.
-        least: the least layers that are enough by the theory; None if no number is.
+        reach: the most hops that the theory allows so many layers.
+        least: the least number of layers that is enough by the theory; None if there is none.
         losses: the validation MSEs at the end.
         seconds: that the runs took.
     """
@@ -115,7 +116,7 @@ class Cell:
 
 
 def results(axes: Mapping[str, str] | None, folder: Path) -> list[Cell]:
-    """What came of the runs of a plan, cell by cell, those of the same rest together.
+    """The results of the runs of a plan, cell by cell, sorted by all other fields.
 
     Args:
         axes: as `plan` has them.
@@ -138,7 +139,7 @@ def results(axes: Mapping[str, str] | None, folder: Path) -> list[Cell]:
 
 
 def reach(config: RunConfig) -> int:
-    """The hops that the theory allows a model: the furthest x_j that its query can come to hold."""
+    """The most hops that the theory allows a model: the furthest x_j that its query can hold."""
     flow = _flow(config.task)
     held = flow.holdings(config.transformer.n_layers, config.transformer.causal)[-1][flow.query]
     return max((int(piece[2:]) for piece in held if piece.startswith("x_")), default=0)

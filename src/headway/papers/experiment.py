@@ -1,4 +1,4 @@
-"""An experiment, as data: which runs it takes, what is measured, what is drawn, what is claimed."""
+"""An experiment, as data: its runs, what is measured, what is drawn, what is claimed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Group:
         plan: the config of every run by name, at a scale.
         taken_apart: whether their circuits are found and dated.
         threshold: the loss that circuits are to stay below, if so.
-        seeded: the fields of a config that are its seed, or one of its own.
+        seeded: the fields of a config that are seeds.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Experiment:
         measure: the numbers that its claims are judged by, from its runs by group and name, or
             from answers by model.
         draw: its figures, from the same.
-        claims: made of what is measured.
+        claims: about what is measured.
         asks: whether it asks language models (see `paper.language_models`).
         texts: in words, the texts that its sequences are drawn from, at a scale.
     """

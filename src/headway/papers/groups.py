@@ -1,4 +1,4 @@
-"""Groups of runs, which experiments are made of: what they cost, and how far they have come."""
+"""Groups of runs, which experiments are made of: what they cost, and how many are done."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from headway.training import Run, RunConfig
 from headway.training.files import is_there
 
 PER_WEIGHT = 6
-"""Floating-point operations a weight and position in a training step: 2 forward, 4 backward."""
+"""Floating-point operations per weight and position in a training step: 2 forward, 4 backward."""
 
 CPU, GPU = 4e10, 1e13
-"""Operations a second that one core, and one data-centre GPU, reach in such small models; for
+"""Operations per second of one core, and of one data-centre GPU, in such small models; for
 estimates only."""
 
 
 LEAST = 0.01
-"""Seconds that a step takes at least, however small the model."""
+"""The least seconds that a step takes, however small the model."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a group of runs takes, at most.
+    """The most that a group of runs costs.
 
     Attributes:
         group: its name.
@@ -39,7 +39,7 @@ class Cost:
         steps: of the optimiser, of those that have not.
         operations: floating-point operations of these steps.
         disk: bytes of all checkpoints of those that have not.
-        rate: operations a second that one core of this machine reached in ten steps of one of
+        rate: operations per second that one core of this machine reached in ten steps of one of
             these runs; None if that was not measured.
     """
 
@@ -76,13 +76,13 @@ def plan(group: Group, scale: str) -> Plan:
 
 
 def cost(group: Group, scale: str, folder: Path, measured: bool = False) -> Cost:
-    """What a group takes, and how much of it is done in a folder.
+    """What a group costs, and how much of it is done in a folder.
 
     Args:
         group: of runs.
         scale: of them.
         folder: of all groups.
-        measured: whether ten steps are made of the run whose steps are the median in size.
+        measured: whether to time ten steps of the run whose steps have the median size.
     """
     configs = plan(group, scale).runs
     left = {name: c for name, c in configs.items() if _ended(folder / group.name / name, c) is None}
@@ -98,7 +98,7 @@ def cost(group: Group, scale: str, folder: Path, measured: bool = False) -> Cost
 
 
 def _rate(configs: Sequence[RunConfig]) -> float:
-    """Operations a second in steps of the median size."""
+    """Operations per second in steps of the median size."""
     config = sorted(configs, key=step_cost)[len(configs) // 2]
     return PER_WEIGHT * step_cost(config) / seconds_a_step(config)
 
@@ -141,7 +141,7 @@ def finished(group: Group, scale: str, folder: Path) -> dict[str, Run]:
 
 
 def left_out(group: Group, configs: Configs, folder: Path) -> list[str]:
-    """What of a group's runs cannot be measured, and why."""
+    """Which of a group's runs cannot be measured, and why."""
     ended = {name: _ended(folder / name, config) for name, config in configs.items()}
     gaps = []
     undone = [name for name, status in ended.items() if status is None]

@@ -1,4 +1,4 @@
-"""What several measures read off a run."""
+"""Readings of a run that several measures share."""
 
 import statistics
 from typing import TypeVar, cast

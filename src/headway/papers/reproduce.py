@@ -25,9 +25,9 @@ def chosen(
     Args:
         names: at least one.
         known: all experiments that there are, by name.
-        what: they are called.
-        scale: of their runs; what trains nothing has no fresh seeds.
-        or_file: whether the name of a file would have done, too.
+        what: what an experiment is called.
+        scale: of their runs; an experiment without runs has no fresh seeds.
+        or_file: whether the name of a file is allowed, too.
 
     Raises:
         HeadwayError: if there is none of a name.
@@ -46,7 +46,7 @@ def chosen(
 
 
 def listed(known: Mapping[str, Experiment]) -> str:
-    """What there is to run, in words."""
+    """The experiments that can be run, in words."""
     return "one of " + ", ".join([*known, "all"])
 
 
@@ -56,10 +56,11 @@ def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
 
 
 def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:
-    """What an experiment's runs give, and what is missing of them, in words.
+    """The measures of an experiment's runs, and what is missing of them, in words.
 
     Raises:
-        HeadwayError: if a file of a run is corrupted, or a claim is judged by what is not measured.
+        HeadwayError: if a file of a run is corrupted, or a claim is judged by a number that is not
+            measured.
     """
     found, missing = gathered(experiment, scale, folder)
     if found is None:
@@ -79,8 +80,8 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
 def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:
     """What an experiment is measured by and drawn from, and what is missing of it, in words.
 
-    Returns: its runs that are done, by group and name, or the answers of language models, by
-        model; none if it needs some and there are none.
+    Returns: its runs that are done, by group and name, or the answers of language models, by model;
+        None if it needs some and there are none.
 
     Raises:
         HeadwayError: if a file is corrupted.
@@ -127,7 +128,7 @@ def judged(
 ) -> tuple[list[Judged], dict[str, Result]]:
     """The claims of experiments, judged at scales by the results that there are.
 
-    What neither trains nor asks is the same at every scale but `smoke`.
+    An experiment without runs and questions is the same at every scale but `smoke`.
 
     Returns: every claim's verdicts; and the result of each experiment at the first of the scales
         that has one.

@@ -1,4 +1,4 @@
-"""The files of what experiments measured, a file an experiment and scale."""
+"""The files of what experiments measured, one per experiment and scale."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the settings of several experiments are made of, and runs with fresh seeds."""
+"""Parts that the settings of several experiments share, and runs with fresh seeds."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -11,9 +11,9 @@ from headway.changes import changed
 from headway.training import RunConfig, train
 
 STEPS = 10
-"""That are measured, after one that is not."""
+"""Steps that are measured, after one that is not."""
 SECONDS = 20.0
-"""After which no further step is measured."""
+"""Seconds after which no further step is measured."""
 
 
 class _EnoughError(Exception):

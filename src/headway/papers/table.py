@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from headway.papers.claims import Judged, Verdict
 
 COLUMNS = {"small": "small", "fresh": "fresh seeds", "paper": "as printed", "smoke": "smoke"}
-"""What a scale is called above its verdicts."""
+"""The heading of a scale's verdicts."""
 
 SIDE_BY_SIDE = ("small", "fresh", "paper")
 """The scales whose verdicts are shown beside each other."""
 
 
 def markdown(rows: Sequence[Judged], own: bool = False) -> str:
-    """A line a claim: what the paper says, the rule, and a verdict and what was measured by scale.
+    """A line per claim: what the paper says, the rule, and by scale a verdict and what was
+    measured.
 
     Args:
         rows: at least one, all of the same scales.
-        own: whether the claims are a user's own, so that nothing of them is in print.
+        own: whether the claims are a user's own, so that nothing of them is published.
     """
     scales = [scale if own else COLUMNS[scale] for scale in rows[0]]
     heads = ["figure", "claim", "expected" if own else "paper", "rule", *scales]

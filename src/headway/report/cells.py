@@ -1,7 +1,7 @@
-"""What a run, its circuit and its timeline show of themselves in a notebook: fragments of HTML.
+"""A run, its circuit and its timeline in a notebook, as fragments of HTML.
 
 Each is one element with its own style, without a script, and with no name that another could have.
-What can be moved and clicked is a widget (`headway.report.widget`).
+A widget can be clicked and moved (`headway.report.widget`).
 """
 
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ def circuit_cell(circuit: Circuit) -> str:
 
 
 def timeline_cell(timeline: Timeline) -> str:
-    """When every path was born and every hop learnt, and the curves that tell it."""
+    """When every path was born and every hop learnt, and the curves of both."""
     drawing = None
     if timeline.paths and timeline.steps:
         several = any(history.path.head for history in timeline.paths)

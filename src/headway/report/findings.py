@@ -37,10 +37,10 @@ SEQUENCES = 16
 """Held-out sequences over which the attention between roles is averaged; the first is shown."""
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
-"""Of the example's positions, and of the cells of all its maps; of more the page shows the end."""
+"""The most positions of the example, and cells of all its maps; of more the page shows the end."""
 
 MOST_OF_A_MODEL = 1_000_000
-"""Heads that a run's model may have, if a page is to be made of it."""
+"""The most heads that a run's model may have for a page."""
 
 MOST_HEADS = 64
 """With more heads than this, the page follows the useful ones only, if they are known."""
@@ -54,13 +54,13 @@ class Findings:
         run: the run.
         metrics: its evaluations in order, perhaps none.
         outcome: how it ended, if it did.
-        sessions: where it was computed, one entry a start or resume.
+        sessions: where it was computed, one entry per start or resume.
         discovery: its circuit, if it was looked for.
         timeline: the births of the circuit's paths, if they were dated.
         circuits: every minimal circuit, if all were looked for.
         checkpoints: the steps whose weights are kept.
-        dependence: what depends on what, if it was asked.
-        guarantee: on how many sequences circuit and model agree at least, if that was certified.
+        dependence: which paths depend on which, if that was measured.
+        guarantee: the certificate of the circuit, if it was asked for.
         tested: hypothesis tests of the circuit, if they were made.
     """
 
@@ -216,7 +216,7 @@ class Findings:
 
     @property
     def useful_heads(self) -> list[Head]:
-        """The heads of the circuit, or of the timeline, or none if neither is there."""
+        """The heads of the circuit, or else of the timeline; empty if there is neither."""
         if self.discovery is not None:
             return self.discovery.circuit.useful_heads
         if self.timeline is not None:
@@ -257,7 +257,7 @@ def heads_of(run: Run) -> list[Head]:
     """All heads of a run's model.
 
     Raises:
-        HeadwayError: if they are more than any model has.
+        HeadwayError: if there are more than any model has.
     """
     model = run.config.model
     what = f"{run.folder}/config.json: model.n_layers times model.n_heads"

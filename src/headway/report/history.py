@@ -15,12 +15,12 @@ from headway.training.files import is_there
 
 MOST_BETWEEN_ROLES = 600_000
 MOST_ON_EXAMPLE = 6_000_000
-"""Attention values kept for the page at most; with more, checkpoints are left out evenly."""
+"""The most attention values kept for the page; with more, checkpoints are left out evenly."""
 
 Kept = TypeVar("Kept")
 
 Memory = dict[tuple[int, int], tuple[Tensor, Tensor]]
-"""What was computed before, by step and modification time of its checkpoint: see `snapshot`."""
+"""Snapshots computed before, by step and modification time of the checkpoint (see `snapshot`)."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:
 
 
 def thinned(steps: Sequence[Kept], most: int) -> list[Kept]:
-    """At most so many steps or points, but two, evenly spread, with the first and the last."""
+    """At most so many steps or points, at least two, evenly spread, with the first and the last."""
     most = max(2, most)
     if len(steps) <= most:
         return list(steps)

@@ -25,7 +25,7 @@ def few(names: Sequence[str], apart: str = " ") -> str:
 
 
 def answer_of(hops: Sequence[str]) -> str:
-    """What is asked for, as a drawing says it: the hops, where they say more than `answer`."""
+    """What is asked for, in a drawing's words: the hops, if they say more than `answer`."""
     return "answer" if tuple(hops) in ((), ("answer",)) else f"answer {few(hops, ', ')}"
 
 
@@ -47,7 +47,7 @@ def layers_told(layers: Sequence[int]) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """So many of a thing, the thing in its plural if need be."""
+    """A number of things, the thing in its plural if need be."""
     return f"{number} {thing}" + ("" if number == 1 else "s")
 
 

@@ -17,7 +17,7 @@ CHARACTER = 0.12
 """The width, about, of a character of a name."""
 
 GROUPS = {1: "query", 2: "pair", 3: "row"}
-"""What roles that stand together are called, by how many they are."""
+"""The name of roles that stand together, by their number."""
 
 KEY, QUERY = "attended to", "attending"
 """The columns of a circuit whose paths do not join roles."""
@@ -32,7 +32,8 @@ class Arrow:
     Attributes:
         start: at the position attended to, before the layer.
         end: at the position that attends, after it.
-        bend: how much it is bent, so that those of several heads on one way lie side by side.
+        bend: how much it is bent, so that arrows of several heads between the same ends lie side by
+            side.
         name: what is written on it; empty if its ends say it all.
     """
 
@@ -94,8 +95,8 @@ class Grid:
 def grid_of(circuit: Circuit, task: Task | Cast, character: float = CHARACTER) -> Grid:
     """The grid of a circuit; layers without a useful head are low.
 
-    A column a role if all paths join roles. If not, all arrows lead from the column of what is
-    attended to, to that of what attends, one below the other, and bear the relation's name.
+    There is a column per role if all paths join roles. If not, all arrows lead from the column of
+    what is attended to, to that of what attends, one below the other, and bear the relation's name.
 
     Args:
         circuit: a mechanism for every head.

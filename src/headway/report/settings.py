@@ -13,7 +13,7 @@ from headway.words import said, varied
 
 
 def task_parts(task: Task) -> list[str]:
-    """A task's kind, its size, and the fields that are not as they are by default, as text."""
+    """A task's kind, its size, and the fields that differ from their defaults, as text."""
     label = task.label
     parts = [f"{task.kind.replace('_', ' ')} problem", label.replace("=", " = ", 1)]
     return [*filter(None, parts), *(f"{name} = {value}" for name, value in changes(task).items())]
@@ -26,7 +26,7 @@ def task_words(task: Task) -> str:
 
 
 def changes(task: Task) -> dict[str, str]:
-    """The fields that are not as they are by default, but for the one that the label tells."""
+    """The fields that differ from their defaults, except the one that the label tells."""
     told = label_field(task)
     return {
         field.name: shortened(said(getattr(task, field.name)), 40)
@@ -36,7 +36,7 @@ def changes(task: Task) -> dict[str, str]:
 
 
 def label_field(task: Task) -> str | None:
-    """The field whose value the task's label tells; None if it tells no field's."""
+    """The field whose value the task's label tells; None if it tells none."""
     value = task.label.partition("=")[2].replace(",", ":")
     names = (field.name for field in fields(task))
     return next((name for name in names if value and said(getattr(task, name)) == value), None)

@@ -24,12 +24,12 @@ def _path_of(key: str | None, view: "View") -> Path | None:
 
 
 class View(anywidget.AnyWidget):
-    """A run in a notebook: what is clicked there is read here, and what is set here is shown there.
+    """A run in a notebook: clicks there set these values, and values set here are shown there.
 
     Attributes:
         step: of the checkpoint that is shown; another number becomes that of the nearest one.
-        path: that is chosen, or None; set as a `Path` or as text, `view.path = "L1.H0 s0←s2"`.
-        cut: whether the path that is chosen is cut out of the circuit.
+        path: the chosen path, or None; set as a `Path` or as text, `view.path = "L1.H0 s0←s2"`.
+        cut: whether the chosen path is cut out of the circuit.
         paths: of the circuit, by what the page calls them.
         still: the picture for places where no script runs, as SVG.
     """

@@ -98,7 +98,7 @@ class Targets(ABC):
 
 @dataclass(frozen=True)
 class Vectors(Targets):
-    """A vector a hop, judged by its mean squared error.
+    """A vector per hop, judged by its mean squared error.
 
     Targets are [sequence, query, hop, number], predictions [sequence, query, hop · number].
 
@@ -147,7 +147,7 @@ class Vectors(Targets):
 
 @dataclass(frozen=True)
 class Tokens(Targets):
-    """A token a hop, judged by its cross-entropy in nats.
+    """A token per hop, judged by its cross-entropy in nats.
 
     Targets are [sequence, query, hop]. All hops are read off the same logits [sequence, query,
     token], or every hop off its own [sequence, query, hop · token].

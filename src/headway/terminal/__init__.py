@@ -1,6 +1,6 @@
 """What the terminal shows: training as it goes, runs, sweeps, comparisons, the theory.
 
-Runs, circuits and timelines say themselves what there is to say: `print(found)`.
+Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
 from headway.terminal.arena import print_arena, print_row

@@ -1,4 +1,4 @@
-"""What was found wrong with a task; of one that keeps its word, how it lies."""
+"""What was found wrong with a task; or an example of a task without faults."""
 
 import textwrap
 from collections import Counter
@@ -17,7 +17,7 @@ def print_findings(findings: Sequence[Finding], what: str) -> None:
 
     Args:
         findings: as `check_task` gives them.
-        what: was looked at.
+        what: what was looked at.
     """
     for finding in findings:
         print(f"{'doubt' if finding.doubt else 'error'}  {finding}")
@@ -26,7 +26,7 @@ def print_findings(findings: Sequence[Finding], what: str) -> None:
 
 
 def print_task(task: Task) -> None:
-    """Prints an example of a task, and what a search for circuits has to go by."""
+    """Prints an example of a task, and what a search for circuits knows of it."""
     batch = task.sample(1, torch.Generator().manual_seed(0))
     uses = Counter(edges.use for edges in task.relations(batch).values())
     _say("task", task.title)

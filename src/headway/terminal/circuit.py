@@ -16,7 +16,7 @@ def note_older_report(run: Run) -> None:
 
 
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
-    """What circuits share and where they differ: a row a relation, a column a run."""
+    """What circuits share and where they differ: a row per relation, a column per run."""
     out = console()
     table = columns(("relation", *map(str, range(1, len(names) + 1))))
     for relation, by in comparison.heads.items():

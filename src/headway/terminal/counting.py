@@ -19,7 +19,7 @@ def counting(doing: str = "") -> Iterator[Callable[..., None]]:
     """Follows what is done one by one: `watch(done, total)` tells how many, and the time left.
 
     Args:
-        doing: what is done, in words. If several things are in turn, it is told each time instead:
+        doing: what is done, in words. If several things are done in turn, it is passed each time:
             `watch(done, total, doing)`.
     """
     begun: dict[str, tuple[float, int]] = {}
@@ -52,7 +52,7 @@ def exhausting() -> Iterator[Watch]:
 
 @contextmanager
 def _line(pause: float, last: float = -math.inf) -> Iterator[Callable[[str, float, bool], None]]:
-    """Shows a line at a moment: at once, or unless the last is too recent.
+    """Shows a line at a time: at once, or unless the last is too recent.
 
     Args:
         pause: seconds between two lines where there is no terminal.

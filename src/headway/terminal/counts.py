@@ -7,7 +7,7 @@ from headway.text import wrapped
 from headway.theory import PairOrder, count_circuits
 
 EXACT = 10**15
-"""From here on a number is said by its first digits."""
+"""From here on only a number's first digits are shown."""
 
 
 def print_counts(depths: Sequence[int], order: PairOrder) -> None:
@@ -18,7 +18,7 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
         order: of the pairs.
 
     Raises:
-        HeadwayError: if a depth cannot be counted, or the order is none of so many pairs.
+        HeadwayError: if a depth cannot be counted, or the order does not fit it.
     """
     counts = [count_circuits(depth, order) for depth in depths]
     out = console()
@@ -30,7 +30,8 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
         table.add_row(str(c.depth), str(c.layers), str(c.paths), number)
     out.print(table)
     for line in (
-        "layers: the fewest that do; a circuit is a set of paths (layer, who attends, to whom)",
+        "layers: the fewest that are enough; a circuit is a set of paths (layer, who attends, to"
+        " whom)",
         "minimal: the query ends with the goal, and no path can be left out; every minimal circuit"
         " has just 2D paths, so none is smaller",
     ):

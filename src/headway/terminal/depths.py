@@ -13,7 +13,7 @@ from headway.text import duration
 
 
 def print_depths(cells: Sequence[Cell]) -> None:
-    """One table for everything else that was varied: a line a depth, a column a number of layers.
+    """One table per combination of other fields: a line per depth, a column per number of layers.
 
     Args:
         cells: as `headway.papers.depths.results` gives them.

@@ -1,4 +1,4 @@
-"""The fields of a config as the terminal lists them: what they are now, may be, and are for."""
+"""The fields of a config as the terminal lists them: their values, allowed values and meaning."""
 
 import textwrap
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from headway.words import said
 
 
 def print_fields(base: Base) -> None:
-    """Prints what a recipe or a user's task lets one change: its arguments, then all fields."""
+    """Prints what can be changed in a recipe or a user's task: its arguments, then all fields."""
     config = base.make()
     values, told = flat(config), uses(base.make, "")
     print(f"arguments of {base.name}, to which other fields adapt")

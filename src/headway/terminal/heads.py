@@ -8,7 +8,7 @@ from rich.table import Table
 from headway.terminal.base import columns, console
 
 SHOWN = 10
-"""So many of the ranked heads are printed; the page and `heads.json` have all."""
+"""How many of the ranked heads are printed; the page and `heads.json` have all."""
 
 KINDS = {
     "none": "whole model",
@@ -16,7 +16,7 @@ KINDS = {
     "matched": "{top}, same layers",
     "random": "{top}, any layer",
 }
-"""What is out: the best heads, or as many others drawn at random."""
+"""What is knocked out: the best heads, or as many others drawn at random."""
 
 
 def print_heads(found: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ def _effects(effects: Sequence[Mapping[str, Any]], ablation: str) -> Table:
 
 
 def differences(effects: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line a kind of drawn heads and number: what the top costs more than these."""
+    """A line per kind and number of drawn heads: what the top costs more than these."""
     found = []
     for one in effects:
         if one["top_less"] is not None:
@@ -82,7 +82,7 @@ def differences(effects: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def told_order(order: Mapping[str, Any]) -> list[str]:
-    """An order of hops in words, a line a hop."""
+    """An order of hops in words, a line per hop."""
     lines = [f"followed from the {order['name']}:"]
     for hop in order["hops"]:
         heads = hop["heads"]

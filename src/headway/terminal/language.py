@@ -7,7 +7,7 @@ from headway.terminal.base import columns, console
 
 
 def print_cells(cells: Sequence[Cell]) -> None:
-    """A row a cell: the accuracies, never mixed, beside what guessing gets."""
+    """A row per cell: its accuracies, beside that of guessing."""
     out = console()
     sampled = any(cell.sampled is not None or cell.unanswered is not None for cell in cells)
     shares = ("argmax", "expected", *(("sampled",) if sampled else ()))

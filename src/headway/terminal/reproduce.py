@@ -23,11 +23,11 @@ LOOKS: dict[Said, str] = {
 
 
 SHORT = 0.25
-"""Hours of one core up to which nobody asks for a GPU."""
+"""Hours of one core from which on hours of a GPU are shown, too."""
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
-    """What groups of runs take at most, and what of it is done already."""
+    """What groups of runs take at most, and how much is done already."""
     out = console()
     cores, gpus = (
         sum(each) for each in ([c.cpu_hours for c in costs], [c.gpu_hours for c in costs])
@@ -48,7 +48,7 @@ def print_costs(costs: Sequence[Cost]) -> None:
 
 
 def _told(costs: Sequence[Cost], on_gpu: bool) -> list[str]:
-    """What some groups take together."""
+    """The cost of some groups together."""
     hours = [sum(cost.cpu_hours for cost in costs)]
     hours += [sum(cost.gpu_hours for cost in costs)] * on_gpu
     return [
@@ -67,8 +67,8 @@ def print_verdicts(
 
     Args:
         rows: in the order of the claims, all of the same scales.
-        results: where verdicts come from, by figure; their date and machine are told.
-        own: whether the claims are a user's own, so that nothing of them is in print.
+        results: what the verdicts come from, by figure; their date and machine are printed.
+        own: whether the claims are a user's own, so that nothing of them is published.
     """
     out = console()
     scales = list(rows[0]) if rows else []

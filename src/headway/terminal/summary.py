@@ -77,7 +77,7 @@ def said_of_trials(found: Discovery) -> str:
 
 
 def said_of_minimum(found: Discovery) -> str:
-    """Whether fewer layers would do by information flow (section 5), and paths can be spared."""
+    """Whether fewer layers are enough by information flow (section 5), and paths can be spared."""
     if found.feasible is None:
         return "the flow minimum of this task is not known"
     minimum = found.certificate.minimum

@@ -25,7 +25,7 @@ from headway.theory import (
 from headway.training import Run
 
 TOLD = 64
-"""The greatest depth whose positions are told of one by one, and the most hops simulated."""
+"""The greatest depth whose positions are printed one by one, and the most hops simulated."""
 MASKS = {True: "causal mask", False: "no mask"}
 GAP = 4
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
@@ -83,7 +83,7 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
 
 
 def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = None) -> None:
-    """Who holds what after every layer, and a circuit that does with as few.
+    """Who holds what after every layer, and a circuit with as few layers.
 
     Args:
         flow: the problem.
@@ -188,7 +188,7 @@ def held_said(flow: Flow, pieces: frozenset[str]) -> str:
 
 
 def print_witness(found: Witness) -> None:
-    """A circuit that does with the fewest layers, as a drawing."""
+    """A circuit with the fewest layers, as a drawing."""
     out = console()
     out.print(
         f"A circuit with {found.layers} layers, {found.heads} heads, {len(found.paths)} paths",

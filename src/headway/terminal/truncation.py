@@ -1,4 +1,4 @@
-"""Truncated weights on the terminal: losses by hop, or how a language model's answers move."""
+"""Truncated weights on the terminal: losses by hop, or changes of a language model's answers."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ HOPS = 5
 def print_losses(found: Table[Losses]) -> None:
     """A row for what is truncated: loss and, where there is room, partial loss of every hop.
 
-    What loses less than the intact model is bold.
+    Losses below the intact model's are bold.
     """
     intact = found.intact
     hops = list(intact.found) if len(intact.found) <= HOPS else []
@@ -33,8 +33,8 @@ def print_losses(found: Table[Losses]) -> None:
 
 
 def print_effects(found: Mapping[str, Table[Effect]]) -> None:
-    """A table a kind of text and set of weights: how far the log-odds of the answer move, with half
-    their 95 % interval, by layers and rank."""
+    """A table per kind of text and set of weights: the change of the answer's log-odds, with half
+    its 95 % interval, by layers and rank."""
     out = console()
     for kind, table in found.items():
         whole = table.intact

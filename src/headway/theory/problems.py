@@ -99,7 +99,7 @@ def facts_flow(
     able to answer once it holds the goal.
 
     Args:
-        facts: in the order of the sequence, a letter a symbol; perhaps by name. Roles are called
+        facts: in the order of the sequence, a letter per symbol; perhaps by name. Roles are called
             `name.symbol`, and where there is no name, after the fact itself.
         query: the symbol that is asked about.
         goal: the symbol that is the answer.

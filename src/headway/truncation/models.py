@@ -47,8 +47,7 @@ class Truncating:
         return Ledger(folder, NAME, {"format": FORMAT, **about})
 
     def kept(self, folder: Path) -> list[Line] | None:
-        """The lines of `truncate_model` in a folder, the intact model first; None if one is
-        missing.
+        """A folder's lines by `truncate_model`, the intact model first; None if one is missing.
 
         Raises:
             HeadwayError: if the folder holds something else, or is damaged.

@@ -1,1 +1,1 @@
-"""What the command line can do: a function a verb, whose arguments are the verb's."""
+"""What the command line can do: a function per verb, with the verb's arguments."""

@@ -13,7 +13,7 @@ def arena(
 ) -> None:
     """Score methods that look for circuits on models whose circuits are known: one table.
 
-    What is done is kept in the folder: the command goes on where it was. It leaves scores.jsonl
+    Results are kept in the folder: the command goes on where it was. It leaves scores.jsonl
     and arena.md there, and the runs of the models that it trains.
 
     Args:
@@ -22,7 +22,7 @@ def arena(
         methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", attention, random.
             By default all.
         budget: forward and backward passes that a method may make on a model.
-        first: so many models of every family alone; by default all.
+        first: how many models of every family; by default all.
         workers: processes, each on one core.
         out: the folder.
     """

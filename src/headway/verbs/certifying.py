@@ -25,17 +25,17 @@ def certify(
 ) -> None:
     """Certify on how many of all sequences circuit and model agree at least: headway certify RUN
 
-    Fresh sequences are drawn that nothing else draws. One agrees if all the circuit's answers are
-    the model's own, right or wrong. The bound is exact for a finite sample. The certificate of a
-    run's own circuit is kept in its certificate.json; of a circuit in a file, headway certify
-    circuit.json RUN, nothing is written, and nothing is read but weights, task and circuit. The
-    exit code is 0 if it is certified, 1 if it is not, 2 if nothing could be drawn.
+    Fresh sequences are drawn, which nothing else uses. A sequence agrees if all answers of the
+    circuit are the model's own, right or wrong. The bound is exact for a finite sample. The
+    certificate of a run's own circuit is kept in its certificate.json; of a circuit in a file,
+    headway certify circuit.json RUN, nothing is written, and only weights, task and circuit are
+    read. The exit code is 0 if it is certified, 1 if it is not, 2 if nothing could be drawn.
 
     Args:
-        paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
-        agreement: the share of all sequences on which they are to agree at least.
-        sequences: how many to draw; by default so many that the certificate still succeeds if half
-            of the disagreement that is allowed is there.
+        paths: the folder of a run; before it, perhaps a file with a circuit in place of its own.
+        agreement: the least share of all sequences on which they are to agree.
+        sequences: how many to draw; by default enough to certify if half of the allowed share
+            disagree.
         confidence: of the bound.
         step: the checkpoint whose weights are meant, with a file; by default the last.
         seed: of the sequences; by default the run's.
@@ -73,9 +73,10 @@ def hypotheses(
     headway hypotheses circuit.json RUN, nothing is written.
 
     Args:
-        paths: a file with a circuit, if not the run's own is meant; then the folder of a run.
+        paths: the folder of a run; before it, perhaps a file with a circuit in place of its own.
         level: p-values up to this reject.
-        epsilon: how far from even circuit and model may be and still be called equivalent.
+        epsilon: how far from 1/2 the share of sequences in which the circuit is better may be if
+            both are equivalent.
         quantile: the share of random paths and circuits that the circuit's own must beat.
         sequences: how many to draw.
         random_circuits: how many random paths, and random circuits, to compare with.
@@ -107,7 +108,7 @@ def _named(
 
 
 def _tell(found: object, run: "Run", file: str | None) -> None:
-    """Tells what was found, and the file of the run that keeps it."""
+    """Prints the findings, and the file of the run that keeps them."""
     from headway import terminal
 
     terminal.say(str(found))
@@ -116,7 +117,7 @@ def _tell(found: object, run: "Run", file: str | None) -> None:
 
 
 def _announced(agreement: float, confidence: float, sequences: int | None) -> int:
-    """How many sequences are drawn; tells so, and how many of them may disagree."""
+    """How many sequences are drawn; prints that, and how many of them may disagree."""
     from headway import terminal
     from headway.circuits.guarantee import require_sequences
     from headway.intervals import draws_for, failures_allowed

@@ -1,4 +1,4 @@
-"""Verbs that take a run apart, date it and show it."""
+"""Verbs that find a run's circuit, date its paths and show them."""
 
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,8 @@ def circuit(
 ) -> None:
     """Find a mechanism for every head of a run's model, and the evidence; leave it in circuit.json.
 
-    Several runs are studied one by one, and what their circuits share is told. With --all, every
-    minimal circuit is found, too.
+    Several runs are studied one by one, and their circuits compared. With --all, every minimal
+    circuit is found, too.
 
     Args:
         runs: the folders of one or more runs.
@@ -42,9 +42,9 @@ def circuit(
         circuit: a file with a circuit to measure, instead of searching for one.
         all: find every minimal circuit of the paths that the search may choose from, by judging
             sets of paths, the smallest first; leave them in circuits.json.
-        free_above: with --all, circuits must serve with the layers above any layer free, too, as
-            the search asks; else every head replaced is enough.
-        most: with --all, sets of paths to judge at most.
+        free_above: with --all, circuits must stay below the threshold with the layers above any
+            layer free, too, as in the search; else every head replaced is enough.
+        most: with --all, the most sets of paths to judge.
         changed_task: go on although the file of a run's task has changed.
     """
     from headway import terminal
@@ -83,7 +83,7 @@ def _require_left_out(**options: object) -> None:
 
 
 def _exhaust(run: "Run", free_above: bool, sequences: int, most: int) -> None:
-    """Finds every minimal circuit of a run, and tells of them."""
+    """Finds every minimal circuit of a run, and prints them."""
     from headway import terminal
     from headway.circuits import every_circuit
 
@@ -100,7 +100,7 @@ def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None =
     """Score the discovery of circuits on transformers whose circuit is known by construction.
 
     Args:
-        planted: how many random planted circuits, one a seed.
+        planted: how many random planted circuits, one per seed.
         first: the first seed.
         depth: compiled transformers up to this depth, of both constructions.
         file: where to write all scores, as JSON.
@@ -141,11 +141,11 @@ def emergence(run: Positional[Path], sequences: int = 32) -> None:
 def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> None:
     """Write a run's report.html and, with matplotlib, its figures for papers (SVG and PNG).
 
-    Of several runs, one page that compares them. Of a folder of runs, such as a sweep's, one page
+    For several runs, one page that compares them. For a folder of runs, such as a sweep's, one page
     about all of them.
 
     Args:
-        folders: of one or more runs, or one folder that holds runs.
+        folders: the folders of one or more runs, or one folder that holds runs.
         out: the page of several runs; by default comparison.html in the folder that holds them all,
             and report.html in a folder of runs.
     """

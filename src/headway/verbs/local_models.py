@@ -36,7 +36,7 @@ def save_both(figure: "Figure", stem: Path, title: str) -> Path:
     Args:
         figure: a matplotlib figure.
         stem: its file, without the ending.
-        title: what it shows, for who cannot see it.
+        title: what it shows, for readers who cannot see it.
 
     Returns:
         The SVG file.

@@ -25,15 +25,15 @@ def reproduce(
     results: Path | None = None,
     dry_run: Flag = False,
 ) -> None:
-    """Run what a figure of the paper takes, draw it, and judge every claim that it makes.
+    """Train the runs of a figure of the paper, draw it, and judge every claim that it makes.
 
     What is done is kept: the command goes on where it was.
 
     Args:
         figures: theorem1, fig2 … fig7, appendix-c, appendix-d, appendix-e; the studies first-steps,
             depths, curricula, circuits, lengths, algorithms; or all. Or a Python file of
-            experiments of your own, with their names or all behind it.
-        scale: smoke takes seconds; small takes minutes a run on two cores; fresh is small with
+            experiments of your own, followed by their names or all.
+        scale: smoke takes seconds; small takes minutes per run on two cores; fresh is small with
             seeds that chose no setting and no rule; paper is as the source has it.
         folder: of all runs; by default runs/paper-SCALE, or runs/FILE-SCALE.
         workers: runs side by side; by default as many as there are cores for.
@@ -55,14 +55,14 @@ def mechanism(
     dry_run: Flag = False,
     corpus: str | None = None,
 ) -> None:
-    """Run what a mechanism of the talk takes, draw it, and judge every claim made of it.
+    """Train the runs of a mechanism of the talk, draw it, and judge every claim about it.
 
     What is done is kept: the command goes on where it was.
 
     Args:
         names: associative-memory, gradient-memory, factual-recall, factual-recall-dynamics,
             induction, three-gradient-steps, noisy-recall, khop-depth, khop-curriculum; or all.
-        scale: smoke takes seconds; small takes minutes a mechanism on two cores; fresh is small
+        scale: smoke takes seconds; small takes minutes per mechanism on two cores; fresh is small
             with seeds that chose no setting and no rule; paper is as the sources have it.
         folder: of all runs; by default runs/talk-SCALE.
         workers: runs side by side; by default as many as there are cores for.
@@ -85,8 +85,8 @@ class Reproduction:
 
     Attributes:
         verb: that was called.
-        document: that they are of: `paper`, `talk`, or a Python file.
-        what: an experiment is called; the rest is as `reproduce` has it.
+        document: whose experiments they are: `paper`, `talk`, or a Python file.
+        what: what an experiment is called; the rest is as in `reproduce`.
     """
 
     verb: str
@@ -104,7 +104,7 @@ class Reproduction:
         return self.folder or Path("runs") / f"{Path(self.document).stem}-{self.scale}"
 
     def run(self, names: Sequence[str]) -> None:
-        """All of it, for experiments of some names."""
+        """Does all of this for the experiments of some names."""
         from headway import terminal
         from headway.papers import reproduce as paper
         from headway.papers import result_files
@@ -198,11 +198,11 @@ def claims(
     file: Path | None = None,
     document: str = "paper",
 ) -> None:
-    """Every claim of a document, with the verdict of the results measured last.
+    """List every claim of a document, with the verdict of the last results.
 
     Args:
         scale: of the results; by default small, fresh and paper, side by side.
-        results: where they lie; by default those that come with headway.
+        results: their folder; by default the results that come with headway.
         file: where to write the table too, as Markdown.
         document: paper, talk, or a Python file of experiments of your own.
     """

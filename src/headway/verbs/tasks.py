@@ -1,4 +1,4 @@
-"""The verb that tries a task, or looks whether a run is whole."""
+"""The verb that tries a task, or checks that a run is whole."""
 
 import sys
 from pathlib import Path
@@ -11,10 +11,10 @@ from headway.reading import is_folder
 def check(words: Fields = ()) -> None:
     """Try a task of your own, and say what is wrong with it: headway check my_task.py depth=2
 
-    Everything is tried that training and the search for circuits will ask of it. A doubt may be
-    meant so; with an error, the task cannot be used. Of a run's folder every file
-    is read, and it is said whether they agree: headway check runs/fast. The exit code is 0 if
-    there is no error, 1 if there is one, 2 if nothing could be tried.
+    Everything that training and the search for circuits use is tried. A doubt may be intended; with
+    an error, the task cannot be used. For a run's folder, every file is read, and checked to agree
+    with the others: headway check runs/fast. The exit code is 0 if there is no error, 1 if there is
+    one, 2 if nothing could be tried.
 
     Args:
         words: a Python file that defines a task, which is executed, with :NAME behind it if it

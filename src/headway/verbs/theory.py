@@ -1,4 +1,4 @@
-"""Verbs that ask how few layers could do, and what trained models need."""
+"""Verbs about the least layers by the theory, and the layers that trained models need."""
 
 import re
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ def theory(
     count: Flag = False,
     figure: Path | None = None,
 ) -> None:
-    """How few layers could do: exact bounds, what positions hold, a circuit with so few layers.
+    """Show how few layers are enough: exact bounds, what positions hold, a circuit that has so few.
 
-    Of a run: what its positions hold after every layer, along the circuit that was found.
+    For a run: what its positions hold after every layer, along the circuit that was found.
 
     Args:
         run: the run's folder, in which a circuit has been found.
@@ -52,9 +52,8 @@ def theory(
             more symbols is found by all but its last together, not by one of them.
         query: the symbol that is asked about, if there are facts (default: a).
         goal: the symbol that is the answer (default: z).
-        queries: positions at the end that hold what is asked about: room to think in.
-        count: how many minimal circuits there are with the fewest layers, for depths 1..8 if none
-            are given.
+        queries: how many positions at the end hold what is asked about: room to think in.
+        count: count the minimal circuits with the fewest layers; by default for depths 1..8.
         figure: where to draw it, .svg or .png.
     """
     from headway import terminal
@@ -94,7 +93,7 @@ def _of_retrieval(
     figure: Path | None,
     given: Sequence[str],
 ) -> None:
-    """Tells of the retrieval problem: of one small depth its flow, else bounds depth by depth."""
+    """Prints the retrieval problem: the flow of one small depth, else bounds depth by depth."""
     from headway import terminal
     from headway.theory import retrieval_flow
 
@@ -110,7 +109,7 @@ def _of_retrieval(
 def _of_facts(
     facts: Sequence[str], query: str | None, goal: str | None, causal: bool, figure: Path | None
 ) -> None:
-    """Tells of a task that is given fact by fact."""
+    """Prints a task that is given fact by fact."""
     from headway import terminal
     from headway.theory import facts_flow
 
@@ -121,7 +120,7 @@ def _of_facts(
 
 
 def _of_conditional(causal: bool, order: str, figure: Path | None, given: Sequence[str]) -> None:
-    """Tells of the conditional problem."""
+    """Prints the conditional problem."""
     from headway import terminal
     from headway.theory import conditional_flow
 
@@ -172,14 +171,14 @@ def depths(
 ) -> None:
     """Train models of every depth with every number of layers, beside what the theory allows.
 
-    An hour on two cores. What is done is kept: the command goes on where it was.
+    It takes an hour on two cores. Results are kept: the command goes on where it was.
 
     Args:
         grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
         folder: of the sweep.
         workers: runs side by side; by default as many as there are cores for.
         figure: where to draw it beside the theory's curves, .svg or .png.
-        file: where to write all cells, as JSON.
+        file: where to write the results, as JSON.
     """
     from headway import sweeps, terminal
     from headway.papers import depths as study

@@ -45,27 +45,28 @@ def truncate(
 
     Every weight is decomposed once (SVD); a rank is a fraction of the full one, rounded up: 1 is
     the intact weight, 0 none of it. Layers are truncated each alone, and each with those above it.
-    Of a run: held-out losses, hop by hop. Of a language model: how probable an answer of content is
-    against a generic word, as in "Madrid is located in", Spain or the; what is done is kept, and
-    the command goes on where it was.
+    For a run: held-out losses, hop by hop. For a language model: how probable an answer of content
+    is against a generic word, as in "Madrid is located in", Spain or the; results are kept, and the
+    command goes on where it was.
 
     Args:
         run: the run's folder, where truncation.json is left.
         model: instead of a run: smollm2, gemma3, a GGUF file, or a folder of Transformers.
         layers: a number, a range (20..29) or a list; by default all of a run's, the upper third of
             a language model's.
-        weights: sets of weights, by comma: mlp, attention, query, key, value, output, gate, up,
-            down; what is joined by + is truncated as one.
-        rank: fractions of the full rank, by comma.
-        sequences: of a run: held-out sequences to average over, 512 unless told.
+        weights: sets of weights, separated by commas: mlp, attention, query, key, value, output,
+            gate, up, down; weights joined by + are truncated together.
+        rank: fractions of the full rank, separated by commas.
+        sequences: of a run: held-out sequences to average over; by default 512.
         step: of a run: the checkpoint; by default the last.
         prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
             file with prompt, answer and generic on every line; by default all.
         reading: of a language model: compare the first token that tells the two apart, or all their
-            tokens; the first unless told. Both are kept, so that this can be asked again.
+            tokens; by default the first. Both are kept, so either can be shown later.
         folder: of a language model's results; by default runs/truncate-MODEL.
-        device: of a language model: cpu, cuda or mps; cpu unless told.
-        threads: of a language model: that compute on a CPU; by default as many as PyTorch takes.
+        device: of a language model: cpu, cuda or mps; by default cpu.
+        threads: of a language model: how many compute on a CPU; by default as many as PyTorch
+            takes.
     """
     from headway.truncation.cuts import Cuts
     from headway.words import values_of

@@ -1,8 +1,8 @@
-"""The runs that ask which algorithm is learnt: jumping over facts, or passing symbols on.
+"""The runs that show which algorithm is learnt: jumping over facts, or passing symbols on.
 
-There is a block of depth × layers to spare × mixture of depths, and around two of its cells, three
-hops in four layers with and without the mixture, whatever else could decide is changed, one thing
-at a time. Four layers are one to spare for jumping, and just as many as passing on takes.
+There is a block of depth × spare layers × mixture of depths. Around two of its cells, three hops in
+four layers with and without the mixture, everything else that could decide is changed, one thing at
+a time. Four layers are one more than jumping takes, and just as many as passing on takes.
 """
 
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,7 @@ from headway.training import RunConfig, fast
 from headway.training.curriculum import Growing, Implicit, PerLayer, Scheduled
 
 SEEDS = range(3000, 3005)
-"""Of the judged runs; what is told of the settings was chosen with seeds 2000 to 2009."""
+"""The seeds of the judged runs; settings were chosen with seeds 2000 to 2009."""
 
 SPARE: dict[int, tuple[int, ...]] = {2: (0, 1, 2), 3: (0, 1, 2, 3), 4: (1,)}
 """Layers beyond the flow minimum, by depth."""
@@ -39,14 +39,14 @@ QUICK: dict[str, Any] = {
     "training.precision": "float32",
 }
 """The recipe `fast` at half its width and batch, in one attempt that ends as soon as the hops are
-learnt, long before attention is sharp; so a run takes some ten seconds. Rates are told, so that the
-runs stay the same when the recipe gets better."""
+learnt, long before attention is sharp; so a run takes some ten seconds. Rates are written out, so
+that the runs stay the same when the recipe changes."""
 
 DECAY = {2: 0.05, 3: 0.05, 4: 0.1}
 """Weight decay by depth."""
 
 WIDE: dict[str, Any] = {"model.d_model": 128, "model.d_mlp": 128, "training.patience": 0}
-"""Likewise where there is time: twice the width, one attempt, and attention may grow sharp."""
+"""Likewise with more time: twice the width, one attempt, and attention may grow sharp."""
 
 SMOKE: dict[str, Any] = {**QUICK, "training.steps": 40, "training.warmup_steps": 10}
 """Far too short to learn anything."""
@@ -61,7 +61,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "mlp=0": {"model.d_mlp": 0},
     "code=token": {"task.position_code": "token"},
 }
-"""What else could decide: optimiser, shape, position code."""
+"""Other things that could decide: optimiser, shape, position code."""
 
 CURRICULA: dict[str, dict[str, Any]] = {
     "growing": {"training.curriculum": Growing(every=150)},
@@ -80,7 +80,7 @@ MIXED = ("adam", "width=64", "heads=4", "code=token")
 
 
 class Cell(NamedTuple):
-    """A setting, of which there is a run a seed.
+    """A setting, which has a run per seed.
 
     Attributes:
         depth: D, hops.

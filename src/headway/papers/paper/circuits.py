@@ -67,7 +67,7 @@ def measured(runs: Runs) -> Measures:
 
 
 def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
-    """Of every circuit, whether none of the others has the same paths in layers of the same rank.
+    """For every circuit, whether no other has the same paths in layers of the same rank.
 
     Which layers of a model do nothing makes no difference, nor how heads of a layer are numbered.
     """

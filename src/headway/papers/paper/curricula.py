@@ -70,10 +70,10 @@ def _hastened(curriculum: Curriculum) -> Curriculum:
 
 
 def measured(runs: Runs) -> Measures:
-    """The loss of the answer at the end, and when every hop was learnt, by the way of asking.
+    """The loss of the answer at the end, and when every hop was learnt, by way of asking.
 
-    Where only the last symbol is asked for, in sequences of several depths, also the loss at every
-    depth at the end: what was learnt short of the answer.
+    If only the last symbol is asked for, in sequences of several depths, the final loss at every
+    depth is measured, too: it shows what was learnt before the answer.
     """
     measured: Measures = {f"curriculum_{way}": {} for way in WAYS}
     measured |= {"curriculum_steps": {}, "curriculum_by_depth": {}}

@@ -35,8 +35,8 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """What models of so many layers learn against what the theory allows them; the least layers
-    that solve D hops in any seed; and when, with the most layers, x_1 is learnt."""
+    """What models learn by number of layers, against what the theory allows; the least layers that
+    solve D hops with any seed; and when x_1 is learnt with the most layers."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
@@ -72,7 +72,7 @@ def _depth(run: Run) -> int:
 
 
 def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
-    """Of depths with something; none if there is nothing to compare."""
+    """The rank correlation of depths with something; empty if there is nothing to compare."""
     if len(set(by_depth.values())) < 2:
         return {}
     return {"all depths": rank_correlation(list(by_depth), list(by_depth.values()))}

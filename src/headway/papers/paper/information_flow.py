@@ -31,7 +31,8 @@ def bounds(_: GroupRuns) -> Drawn:
 
 
 def shared_information() -> Measures:
-    """Who shares a piece before any layer, and how what can be reached grows, for D = 5."""
+    """Which roles share a piece before any layer, and how the pieces they can get grow, for D =
+    5."""
     depth = 5
     flow = retrieval_flow(depth)
     starts = dict(zip(flow.roles, flow.starts, strict=True))

@@ -11,7 +11,7 @@ from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Drawn, Experiment
 
 Answers = Mapping[str, Sequence[Cell]]
-"""What came of the questions, by model."""
+"""The answers to the questions, by model."""
 
 DEPTHS = range(1, 6)
 
@@ -31,21 +31,21 @@ ASKED: Mapping[str, Mapping[str, Asked]] = {
     "paper": _models(500, 500),
 }
 """The models that packages carry, by scale, and what each is asked; the paper asks each 500
-questions a formulation."""
+questions per formulation."""
 
 
 def askable(scale: str) -> Mapping[str, Asked]:
-    """Who is asked what at a scale; nobody, if the extra `llm` is not installed."""
+    """What every model is asked at a scale; empty if the extra `llm` is not installed."""
     return ASKED[scale] if find_spec("transformers") else {}
 
 
 def answer(asked: Asked, folder: Path, watch: Watch | None = None, **loading) -> list[dict]:
-    """Asks a local model what the folder does not hold yet; it is loaded only if it is needed.
+    """Asks a local model what the folder has no answer to yet; it is loaded only if needed.
 
     Args:
-        asked: what.
+        asked: what is asked.
         folder: of the answers.
-        watch: told of every question.
+        watch: called after every question.
         loading: device and the like, see `LocalModel`.
 
     Raises:
@@ -60,7 +60,7 @@ def answer(asked: Asked, folder: Path, watch: Watch | None = None, **loading) ->
 
 
 def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
-    """The answers there are, and what is missing of them, in words.
+    """The answers so far, and what is missing, in words.
 
     Raises:
         HeadwayError: if a file is damaged.
@@ -80,8 +80,8 @@ def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
 
 
 def measured(answers: Answers) -> Measures:
-    """By how much the paper's protocol beats guessing in its five examples, and how often it is
-    right, in exact expectation."""
+    """How much better than guessing the paper's protocol is in its five examples, and how often it
+    is right, in exact expectation."""
     shown = {
         (model, cell.formulation, cell.depth): cell
         for model, all_cells in answers.items()

@@ -89,9 +89,9 @@ def _small_layers(depth: int, layers: int, seed: int) -> RunConfig:
 
 
 def by_layers(with_ic: Runs, without: Runs) -> Measures:
-    """Section 7: final losses, and which hops are learnt when, by the number of layers.
+    """Section 7: final losses, and when every hop is learnt, by number of layers.
 
-    That later hops need more layers is seen from the partial losses at the end, averaged over all
+    Whether later hops need more layers is judged by the final partial losses, averaged over all
     runs: every number of layers counts the same.
     """
     final = {name: final_loss(run) for name, run in with_ic.items()}

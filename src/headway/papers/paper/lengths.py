@@ -45,8 +45,8 @@ def runs_of(scale: str) -> Configs:
 
 
 def measured(runs: Runs) -> Measures:
-    """When x_1's loss passes half of its plateau, and how that grows with the sequence: the slope
-    of log(step) against log(positions), seed by seed."""
+    """When x_1's loss passes half of its plateau, and how that step grows with the sequence: the
+    slope of log(step) against log(positions), seed by seed."""
     emerged: dict[str, float] = {}
     points: dict[int, list[tuple[float, float]]] = {}
     for name, run in runs.items():

@@ -1,4 +1,5 @@
-"""Section 9 and appendix D: Transformer D while it trains, its circuit, and when that was born."""
+"""Section 9 and appendix D: Transformer D in training, its circuit, and when its paths were
+born."""
 
 from collections.abc import Mapping
 from itertools import pairwise

@@ -3,7 +3,7 @@
 A model that *jumps* has its query read facts further down the chain (s0←s4, …); in between, facts
 may have gathered more than their own pair (pointer doubling). A model that *passes on* reads the
 next fact alone, in layer after layer, and symbols come up to the query one fact a layer (assembly
-line). Which of the two a hop comes by is told by cutting paths, not by attention: see `Way`.
+line). Cutting paths, not attention, tells which way a hop comes: see `Way`.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from headway.training.data import held_out
 from headway.training.losses import TapOf
 
 SEQUENCES = 256
-"""That every loss is over; no step of the run saw them."""
+"""Sequences that every loss is over; no step of the run saw them."""
 
 HALF = 0.5
 """The share of what was learnt of a hop that a cut must cost, for the hop to depend on it."""
@@ -37,19 +37,19 @@ Label = str
 class Way:
     """What a model loses when one kind of path is cut, in all layers and heads at once.
 
-    A path between two facts of a chain, or from the query to a fact, leads so many facts further.
+    A path between two facts of a chain, or from the query to a fact, leads some facts further.
     A *jump* leads two or more. A *pass* leads from a fact to the next. (The query's path to the
     first fact is neither: all algorithms need it.) What a cut costs a hop is the rise of its loss
     over what had been learnt of it, mean of the candidates less loss: 0 if nothing is lost, 1 if
     all is, more if what is predicted then is worse than the mean. A hop depends on what costs it
-    half or more. What is not learnt (its loss is 0.5 or more) has nothing to lose: 0.
+    half or more. A hop that is not learnt (its loss is 0.5 or more) has nothing to lose: 0.
 
     Attributes:
         losses: by hop, of the whole model.
         jumps: what cutting all jumps costs every hop.
         passes: what cutting all passes costs it.
-        layers: the layers that some hop depends on: all attention to other positions in them is
-            cut, one layer at a time.
+        layers: the layers that some hop depends on, by cutting all attention to other positions,
+            one layer at a time.
     """
 
     losses: Mapping[str, float]
@@ -65,8 +65,8 @@ class Way:
         - `jumps`: every one of them depends on jumps, and x_2 not on passes. (A later hop may, too:
           in pointer doubling the fact that is jumped to has first read the next.)
         - `passes on`: every one depends on passes, and none on jumps.
-        - `both`: anything else, such as hops of which each comes half by the one and half by the
-          other way, or by either alone, or one hop by the one and one by the other.
+        - `both`: anything else, such as hops that depend on both, or on either alone, or one hop on
+          jumps and another on passes.
         """
         if any(loss >= BIRTH for loss in self.losses.values()):
             return "neither"
@@ -90,7 +90,7 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
     whole = evaluate(model, task, batch)
 
     def cost(tap: TapOf) -> Tensor:
-        """What a cut costs every hop; nothing, if it is not learnt."""
+        """What a cut costs every hop; 0 if the hop is not learnt."""
         rise = evaluate(model, task, batch, tap=tap) - whole
         return torch.where(whole < BIRTH, rise / (mean - whole), 0.0)
 
@@ -116,7 +116,7 @@ def passing(query: int, key: int) -> bool:
 
 
 def without(task: Task, cut: Callable[[int, int], bool]) -> TapOf:
-    """Attention along some paths is set to zero, in all layers and heads.
+    """Sets attention along some paths to zero, in all layers and heads.
 
     Args:
         task: the retrieval problem.
@@ -143,7 +143,7 @@ def facts(relation: Relation) -> tuple[int, int]:
 
 
 def alone(layer: int) -> TapOf:
-    """All attention to other positions is set to zero in one layer."""
+    """Sets all attention to other positions to zero in one layer."""
 
     def tap(at: int, pattern: Tensor) -> Tensor:
         own: Bool[Tensor, "query key"] = torch.eye(

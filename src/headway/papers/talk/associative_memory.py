@@ -106,8 +106,8 @@ def scheme(name: str, frequencies: Each, d_model: int) -> Each:
     """How strongly every item is kept, α_z, in a memory of width d (arXiv 2310.02984).
 
     Args:
-        name: `all` items alike, all by their `frequency`, or alike, but only the `first` d/8, the
-            most frequent ones: no more than there is room for.
+        name: `all` items alike, all by their `frequency`, or only the `first` d/8, the most
+            frequent ones, alike: no more than there is room for.
         frequencies: p(z), the most frequent item first.
         d_model: d.
     """
@@ -123,7 +123,7 @@ def scheme(name: str, frequencies: Each, d_model: int) -> Each:
 def error(
     weights: Weights, values: Values, keys: Keys, classes: Classes, frequencies: Each
 ) -> float:
-    """How often an item is not recalled, items being as frequent as told."""
+    """How often an item is not recalled, with items of these frequencies."""
     right = is_recalled(weights, values, keys, classes)
     return (frequencies * (1 - right).to(frequencies.dtype)).sum().item()
 

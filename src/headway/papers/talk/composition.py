@@ -1,4 +1,5 @@
-"""k-fold composition, and which curriculum it takes (Wang, Nichani et al. 2025, arXiv 2505.23683).
+"""k-fold composition, and the curriculum that it needs (Wang, Nichani et al. 2025, arXiv
+2505.23683).
 
 Trained as the recipe `composition` trains: at every place of every sequence.
 """
@@ -25,7 +26,7 @@ HARDEST: dict[Way, str] = {
     "mixture": "mixture",
     "easy-to-hard": "easy_to_hard",
 }
-"""What the accuracy of the largest k is called, by how it was asked for."""
+"""The name of the accuracy of the largest k, by way of asking."""
 KINDS = (*HARDEST.values(), "steps", "in_order", "growth", "times_linear")
 
 
@@ -34,7 +35,7 @@ class Size:
     """How large the problem is, at a scale.
 
     Attributes:
-        symbols: N to try; the last is the one that all k are asked for one after the other, too.
+        symbols: N to try; with the last, all k are also asked for one after the other.
         together: the k that are asked together.
         alone: those that are asked alone, too.
         seeds: of every way of asking.
@@ -110,7 +111,7 @@ def problem(run: Run) -> tuple[int, int]:
 
 
 def learnt(run: Run) -> dict[int, float]:
-    """The step at which each k that is ever learnt was: its loss passes below 0.5."""
+    """The step at which each k was learnt (its loss passes below 0.5), if it was."""
     dated = hop_steps(run.metrics(), run.task.hops).values()
     return {k: step for k, step in zip(asked(run), dated, strict=True) if step is not None}
 
@@ -118,10 +119,10 @@ def learnt(run: Run) -> dict[int, float]:
 def measured(runs: Runs) -> Measures:
     """Accuracies of the largest k with the most symbols, by way of asking; steps; orders; growth.
 
-    Growth is what time the largest k takes over what one hop takes: by every hop more,
-    (t_K / t_1)^(1 / (K - 1)), and against K times as much, t_K / (K t_1). What is never learnt
-    counts as the steps that were made, so growth is then at least so much. A mixture that learns
-    nothing is not in order.
+    Growth compares the steps of the largest k with those of one hop: per further hop, (t_K /
+    t_1)^(1 / (K - 1)), and against K times as many, t_K / (K t_1). A k that is never learnt counts
+    with all steps that were made, so growth is then at least so much. A mixture that learns nothing
+    is not in order.
     """
     hardest = max((problem(run) for run in runs.values() if way_of(run) == "mixture"), default=None)
     times: dict[str, dict[int, float]] = {}
@@ -152,7 +153,7 @@ def measured(runs: Runs) -> Measures:
 
 
 def last_accuracy(run: Run) -> float:
-    """How often a model says rightly where the most hops that it is asked for lead."""
+    """The accuracy of the largest k that a model is asked for."""
     batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "accuracy")
     return accuracies(run, batch)[run.task.hops[-1]]
 

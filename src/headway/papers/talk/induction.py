@@ -2,9 +2,8 @@
 associative memories (Bietti et al. 2023, arXiv 2306.00802).
 
 The simplified model has two layers of one head, no norms and no MLPs. W_Q is the identity,
-embeddings, places, read-out, W_V and the first W_O are random and stay. Trained are W_K of both
-layers, which start at zero, and the second W_O, as does that. Only in-context outputs are asked
-for.
+embeddings, places, read-out, W_V and the first W_O are random and stay. W_K of both layers and the
+second W_O start at zero and are trained. Only in-context outputs are asked for.
 
 The source prints its rates for embeddings of length √d; here they have length 1, which multiplies
 rates by d. As printed, a score is divided by √d here too.
@@ -35,7 +34,7 @@ STAGES = "W_O.1 > W_K.1 > W_K.0"
 
 @contextmanager
 def reading(corpus: str | None) -> Iterator[None]:
-    """Puts a text in the place of the one that `CORPUS` names, if there is one to put there.
+    """Puts a text in the place of the one that `CORPUS` names, if one is given.
 
     Raises:
         HeadwayError: if the name is empty.

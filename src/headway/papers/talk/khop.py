@@ -69,7 +69,7 @@ def by_layers(scale: str) -> Configs:
 
 
 def config(size: Size, layers: int, seed: int) -> RunConfig:
-    """A run. Its cool-down is half of the steps: in it eight hops become exact, to its very end."""
+    """A run. Its cool-down is half of the steps, as eight hops become exact only at its end."""
     fields = {
         "task.n_symbols": size.symbols,
         "task.n_places": size.places,
@@ -127,8 +127,8 @@ def hop_accuracies(run: Run) -> dict[int, float]:
 
 
 def weakest_layer(run: Run, hops: int) -> float:
-    """How much of its attention the best head of a layer sends along one find^j, whichever suits
-    it best, in sequences that ask for so many hops: the least over the layers but the first."""
+    """The share of attention that the best head of a layer sends along its best find^j, in
+    sequences that ask for so many hops: the least over all layers but the first."""
     by_find = torch.tensor(list(find_attention(run, hops).values()))  # [j, layer, head]
     return by_find.amax((0, 2))[1:].min().item()
 

@@ -21,8 +21,8 @@ from headway.tasks import Associations
 from headway.training import RunConfig, TrainingConfig
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
-"""N log N against the parameters of a linear memory: the series of runs that brackets its capacity.
-It is so wide that a capacity in proportion to another power of them would lie within, too."""
+"""N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
+is wide enough to bracket a capacity that grows with another power of them, too."""
 MLP = [0.4 * 1.2**i for i in range(9)]
 """The same with an MLP."""
 
@@ -50,7 +50,7 @@ def with_mlp(scale: str) -> Configs:
 
 
 def longer(scale: str) -> Configs:
-    """Some of both with three times the steps: is it time or room that is lacking?"""
+    """Some of both with three times the steps, to see whether steps or parameters limit them."""
     match scale:
         case "paper":
             chosen = _series([(128, 0)], [0], LINEAR) | _series([(64, 128)], [0], MLP)

@@ -1,5 +1,5 @@
-"""In-context bigrams with noise: what comes often after a trigger is kept by an MLP, what only the
-context tells by attention (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
+"""In-context bigrams with noise: an MLP keeps what often follows a trigger, attention finds what
+only the context tells (Chen, Bruna and Bietti 2024, arXiv 2406.03068)."""
 
 from dataclasses import replace
 

@@ -3,8 +3,8 @@
 
 One layer of attention without norms and positions. Embeddings and read-out stay as they were drawn;
 W_Q, W_K, W_V, W_O, and W_in and W_out if there is an MLP, are trained. The residual stream of EOS
-reaches the read-out as well: one and the same vector for all facts, which a softmax over answers
-can live with. (The source drops it.)
+reaches the read-out as well: the same vector for all facts, which makes little difference to a
+softmax over answers. (The source drops it.)
 """
 
 import math
@@ -24,7 +24,7 @@ Shape = tuple[int, int, int, int]
 SHARES = [0.65 * 1.13**i for i in range(8)]
 """Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
 SMOKE = [0.1, 1.5]
-"""Likewise, so far apart that a few steps tell."""
+"""Likewise, so far apart that a few steps are enough."""
 ATTENTION, MLP = 0.125, 0.22
 """Facts that a parameter is expected to keep, roughly; found on single runs."""
 
@@ -124,7 +124,7 @@ def _model(d_model: int, heads: int, d_head: int, d_mlp: int) -> TransformerConf
 
 
 def _training(steps: int, with_mlp: bool) -> TrainingConfig:
-    """Adam until next to nothing is left to learn, which fewer facts take fewer steps to. At twice
+    """Adam until almost nothing is left to learn, which takes fewer steps for fewer facts. At twice
     the rate, MLPs keep losing some facts again."""
     return TrainingConfig(
         steps=steps,

@@ -21,8 +21,8 @@ def three_steps(scale: str) -> Configs:
     """One trigger twice among tokens that are equally frequent; one large batch a step.
 
     A step's rate makes no difference to its own probe, as its weight starts from zero, only to
-    those of later steps: the first must not make the model sure of what it says, and the second
-    must make attention sharp. So it has a rate 2000 times as large.
+    those of later steps: the first must not make the model certain, and the second must make
+    attention sharp. So the second has a rate 2000 times as large.
     """
     length, d_model, batch = {"paper": (32, 256, 65536), "small": (12, 128, 8192)}.get(
         scale, (8, 96, 512)

@@ -13,7 +13,7 @@ from headway.report.page.looks import DASHES, path_looks
 from headway.report.page.strips import Mark, Strip, hop_marks, shown_until, strips
 
 RUN = "onerun"
-"""The class of a run's curve: colours stand for symbols, so dashes tell runs apart."""
+"""The class of a run's curve: dashes tell runs apart, as colours stand for symbols."""
 
 
 def births(members: Sequence[Member]) -> dict[str, Any]:

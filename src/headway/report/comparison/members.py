@@ -57,7 +57,7 @@ class Member:
 
     @property
     def tag(self) -> Markup:
-        """Number and name; pointed at, the run lights up wherever it is shown."""
+        """Number and name; under the pointer, the run lights up wherever it is shown."""
         name = self.name if self.link is None else tag("a", self.name, href=self.link)
         return tag("span", tag("b", self.number), " ", name, class_="run", data_run=self.number)
 
@@ -69,7 +69,7 @@ class Member:
 
     @cached_property
     def hops(self) -> dict[str, float | None]:
-        """The step at which every hop was learnt, so far as the evaluations tell."""
+        """The step at which every hop was learnt, if the evaluations tell it."""
         if self.findings.timeline is not None:
             return self.findings.timeline.hops
         run = self.findings.run
@@ -78,7 +78,7 @@ class Member:
 
     @property
     def in_chain_order(self) -> bool | None:
-        """Whether the hops were learnt in their order; None if that says nothing."""
+        """Whether the hops were learnt in their order; None if there is nothing to compare."""
         if len(self.hops) < 2:
             return None
         return learnt_in_order(self.hops, self.findings.run.task.hop_order)

@@ -82,7 +82,7 @@ def _small(member: Member) -> Markup:
 
 
 def _looks(member: Member) -> Iterable[Look]:
-    """Of the paths of a run's circuit; a symbol has the same colour in each run."""
+    """The looks of the paths of a run's circuit; a symbol has the same colour in each run."""
     if member.findings.discovery is None:
         return []
     return path_looks(member.findings.task, member.circuit.paths).values()

@@ -25,5 +25,5 @@ def the_runs(members: Sequence[Member]) -> dict[str, Any]:
 
 
 def _said(value: Any) -> str:
-    """A field's value; numbers that were computed without their last digits."""
+    """A field's value; computed numbers are rounded."""
     return f"{value:.6g}" if isinstance(value, float) else said(value)

@@ -14,7 +14,7 @@ from headway.report.settings import task_words
 
 
 def shared(members: Sequence[Member]) -> list[dict[str, Any]]:
-    """A comparison a task, and the tasks of which one run alone has a circuit."""
+    """A comparison per task, and the tasks of which only one run has a circuit."""
     groups, told = families(members), []
     for family in groups:
         found = [member for member in family if member.findings.discovery is not None]
@@ -38,7 +38,7 @@ def shared(members: Sequence[Member]) -> list[dict[str, Any]]:
 def _rows(members: Sequence[Member], found: Comparison) -> list[tuple[Any, ...]]:
     """Every relation: in how many runs, its median birth, and by run the paths with their births.
 
-    Of a path is told whether it was dated, and the step of its birth.
+    A path has whether it was dated, and the step of its birth.
     """
     born = [{history.path: history.born for history in member.births} for member in members]
     rows = []

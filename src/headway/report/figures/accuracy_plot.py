@@ -17,7 +17,7 @@ class Point:
         share: of right answers.
         low: of its interval.
         high: of its interval.
-        chance: what guessing gets.
+        chance: the accuracy of guessing.
     """
 
     depth: int
@@ -29,7 +29,7 @@ class Point:
 
 @styled
 def draw_accuracy(curves: Mapping[str, Mapping[str, Sequence[Point]]]) -> Figure:
-    """A panel a formulation: accuracies with their intervals against depth, chance dashed.
+    """A panel per formulation: accuracies with their intervals against depth, chance dashed.
 
     Args:
         curves: for every formulation, and every curve in its panel by name, its points.

@@ -12,7 +12,7 @@ from headway.report.labels import typeset
 
 @styled
 def draw_births(timeline: Timeline) -> Figure:
-    """A row a path, from the first born to the last: the step at which its attention passes 0.5.
+    """A row per path, from the first born to the last: the step at which its attention passes 0.5.
 
     Args:
         timeline: of a circuit's paths.
@@ -47,7 +47,7 @@ def draw_births(timeline: Timeline) -> Figure:
 
 @styled
 def draw_paths(timeline: Timeline) -> Figure:
-    """A small panel a path: its attention at every checkpoint.
+    """A small panel per path: its attention at every checkpoint.
 
     Args:
         timeline: of a circuit's paths.

@@ -12,7 +12,7 @@ from headway.report.labels import typeset
 from headway.report.layout import GROUPS, Grid, Point, arrow_name
 
 BANDS = ("#f0c93a", "#b08fe0", "#8fd0b8", "#e8a5a5")
-"""Of the branches; light, so that no arrow is mistaken for one."""
+"""Colours of the branches; light, so that no arrow is mistaken for one."""
 
 
 def draw_branches(axes: Axes, grid: Grid, join: Join) -> None:

@@ -1,4 +1,4 @@
-"""How much models keep, against how many parameters they have."""
+"""How much models keep, against their number of parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Kept:
 
 @styled
 def draw_capacity(kinds: Sequence[Kept], x: str, y: str) -> Figure:
-    """Both logarithmic: a dot a model, a straight line through those of a kind, and in proportion.
+    """On two logarithmic axes: a dot per model, a straight line per kind, and one of slope 1.
 
     Args:
         kinds: of which at least one has a point.

@@ -1,4 +1,4 @@
-"""When every hop is learnt, by the way in which a chain is asked for."""
+"""When every hop is learnt, by way of asking."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ COLUMNS = 4
 
 @styled
 def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
-    """A panel a way of asking: the partial losses of all its runs against the step.
+    """A panel per way of asking: the partial losses of all its runs against the step.
 
     Args:
         ways: runs by the way of asking; at least one.

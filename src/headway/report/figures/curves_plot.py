@@ -1,4 +1,4 @@
-"""Curves, a line a seed, in panels side by side."""
+"""Curves, a line per seed, in panels side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,21 +8,21 @@ from matplotlib.figure import Figure
 from headway.report.figures.style import DASHES, FAINT, PALETTE, styled
 
 Curve = tuple[Sequence[float], Sequence[float]]
-"""Steps, or whatever values are drawn against, and a value at each."""
+"""Steps, or another quantity, and a value at each."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What is drawn side by side with others.
+    """One of several panels side by side.
 
     Attributes:
         title: above it.
         value: what is drawn.
-        curves: one a seed, by name; each name has a colour and dashes of its own.
+        curves: one per seed, by name; each name has a colour and dashes of its own.
         levels: values to mark across all steps, by name.
         logarithmic: whether steps are drawn so, 0 with them.
         against: what the curves are drawn against.
-        top: the end of the axis of values; None leaves it to the curves.
+        top: the end of the axis of values; by default the curves decide.
     """
 
     title: str

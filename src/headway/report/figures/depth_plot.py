@@ -20,7 +20,7 @@ CURVES = (
 def draw_depths(
     deepest: int, trained: Mapping[tuple[int, int], tuple[int, int]] | None = None
 ) -> Figure:
-    """The least number of layers against the depth, and which trained models did with how many.
+    """The least number of layers against the depth, and how many layers trained models needed.
 
     Args:
         deepest: the greatest depth on the axis.

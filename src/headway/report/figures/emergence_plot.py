@@ -14,7 +14,7 @@ from headway.report.labels import typeset
 from headway.report.span import shown_until
 
 MANY = 20
-"""With so many paths the legend is set smaller."""
+"""From so many paths on, the legend is set smaller."""
 
 
 @styled

@@ -30,12 +30,12 @@ MOST_ROLES = 40
 def draw_flow(
     flow: Flow, causal: bool, paths: Sequence[Path], stages: Sequence[Holdings], title: str
 ) -> Figure:
-    """A line a layer: to the left who can find whom in it, to the right who then holds what.
+    """A line per layer: to the left who can find whom in it, to the right who then holds what.
 
     To the left an arc joins two positions of which one can find the other by what they hold before
-    the layer, dashed if they share but the code of a pair; coloured if they could not before, and
-    thick where the circuit attends. To the right a line a role and a column a piece, coloured
-    where it is new.
+    the layer, dashed if they share only the code of a pair; coloured if they could not before, and
+    thick where the circuit attends. To the right there is a line per role and a column per piece,
+    coloured where it is new.
 
     Args:
         flow: the problem.

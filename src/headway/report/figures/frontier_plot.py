@@ -1,4 +1,4 @@
-"""Facts kept in attention and in an MLP: which of the two a parameter is spent on."""
+"""Facts kept, against the parameters of attention and of an MLP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,10 +13,11 @@ Point = tuple[float, float, float]
 
 @styled
 def draw_frontier(points: Mapping[str, Sequence[Point]], rates: tuple[float, float]) -> Figure:
-    """Parameters a fact, of the MLP against attention: on a straight line if either can do.
+    """Parameters per fact, of the MLP against attention: on a straight line if they are
+    exchangeable.
 
     Args:
-        points: by shape, one of every seed.
+        points: by shape, one per seed.
         rates: facts that a parameter of attention keeps, and one of the MLP, over all points.
     """
     figure = Figure(figsize=(4.6, 3.4), layout="constrained")

@@ -1,4 +1,4 @@
-"""Which heads of a language model follow the chain, in which layers, and what they are good for."""
+"""Which heads of a language model follow the chain, in which layers, and what they contribute."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,8 +32,8 @@ KINDS = {
 
 @styled
 def draw_heads(found: Mapping[str, Any]) -> Figure:
-    """How much more attention every head gives its own chain; the same by layer, a line a hop; and
-    the answers without the best heads, beside those without heads that were drawn.
+    """How much more attention every head gives its own chain; the same by layer, a line per hop;
+    and the answers without the best heads, beside those without random heads.
 
     Args:
         found: what `heads.json` holds.

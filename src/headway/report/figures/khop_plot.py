@@ -1,4 +1,4 @@
-"""The k-hop problem: what how many layers solve, when hops are learnt, and where heads look."""
+"""The k-hop problem: which k each number of layers solves, when hops are learnt, and attention."""
 
 from collections.abc import Mapping, Sequence
 

@@ -15,7 +15,7 @@ from headway.training import Run
 @styled
 def draw_layers(with_ic: Iterable[Run], without: Iterable[Run]) -> Figure:
     """Left: the final validation loss with and without the implicit curriculum. Right: the partial
-    losses, with it. A dot a run, a line through the means.
+    losses, with it. A dot per run, a line through the means.
 
     Args:
         with_ic: runs with the curriculum, of any numbers of layers.

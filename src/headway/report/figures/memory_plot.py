@@ -1,4 +1,4 @@
-"""What memories recall, against their width and what they saw."""
+"""What memories recall, against their width and the number of samples."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ Errors = Mapping[tuple[str, float, int], Mapping[int, float]]
 
 @styled
 def draw_one_step(points: Sequence[tuple[float, float]]) -> Figure:
-    """A dot a run and a line through the means.
+    """A dot per run and a line through the means.
 
     Args:
         points: (width, accuracy) of every run, at least one.
@@ -37,7 +37,7 @@ def draw_one_step(points: Sequence[tuple[float, float]]) -> Figure:
 
 @styled
 def draw_errors(errors: Errors, expected: Mapping[str, Callable[[float], float]]) -> Figure:
-    """A panel an exponent a, and one for the samples: errors with the power that is expected.
+    """A panel per exponent a, and one for the samples: errors with the expected power.
 
     Args:
         errors: at least one for every scheme and exponent.

@@ -1,4 +1,4 @@
-"""How often each of several things comes of a setting: counts of runs, and shares of them."""
+"""The outcomes of runs by setting: counts, and shares of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from matplotlib.ticker import MaxNLocator
 from headway.report.figures.style import FAINT, INK, MARKERS, PALETTE, styled
 
 COLOURS = (PALETTE[0], PALETTE[1], PALETTE[3], "#d9dde1")
-"""Of what runs come to, in its order."""
+"""Colours of the outcomes, in their order."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What came of the runs of one setting.
+    """The outcomes of the runs of one setting.
 
     Attributes:
         name: of the setting.
-        counts: how many runs came to what; the same things, in the same order, in every setting.
-        shares: what is to be drawn of it as a share, with the interval that it lies in: by name,
-            the share, the lower and the upper end.
+        counts: how many runs had each outcome; the same outcomes, in the same order, in every
+            setting.
+        shares: the shares to draw, by name, each with the lower and the upper end of its interval.
     """
 
     name: str
@@ -31,12 +31,13 @@ class Phase:
 
 @styled
 def draw_phases(groups: Mapping[str, Sequence[Phase]], shares: Mapping[str, str]) -> Figure:
-    """A row a setting: bars of counts, and beside them a column of dots with intervals a share.
+    """A row per setting: bars of counts, and beside them, per share, a column of dots with
+    intervals.
 
     Args:
         groups: settings by the title of their group; at least one.
         shares: by name, in the order of their columns, what each is a share of. A share has the
-            colour of the count that it is called like.
+            colour of the count of the same name.
     """
     heights = [len(phases) for phases in groups.values()]
     widths = (2.2, *(1.0 for _ in shares))

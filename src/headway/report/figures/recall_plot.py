@@ -1,4 +1,4 @@
-"""How factual recall is learnt: what is lacking of the relation, and of the subject."""
+"""How factual recall is learnt: the losses of the relation, and of the subject."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Course:
 
 @styled
 def draw_courses(courses: Sequence[Course], level: float) -> Figure:
-    """A panel a run: its losses against the step, the stage in between shaded.
+    """A panel per run: its losses against the step, the stage in between shaded.
 
     Args:
         courses: at least one.

@@ -23,7 +23,7 @@ def save_figures(run: Run) -> dict[str, Path]:
     Drawing again from the same folder gives the same bytes.
 
     Returns: the SVG of every figure by its name (`losses`, `circuit`, `emergence`, `attention`,
-        `dependence`); the PNG stands beside it, but for the last, which the page has as SVG.
+        `dependence`); the PNG stands beside it, except for the last, which is drawn as SVG only.
 
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the figures.
@@ -59,7 +59,7 @@ def save_figure(figure: Figure, path: Path, title: str) -> None:
 
 
 def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:
-    """Title and figure of everything that there is data for, by name."""
+    """The title of every figure that there is data for, and the figure, by name."""
     task, discovery = findings.task, findings.discovery
     drawn: dict[str, tuple[str, Figure]] = {}
     if findings.metrics:

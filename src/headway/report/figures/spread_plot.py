@@ -14,7 +14,7 @@ from headway.report.figures.style import FAINT, INK, PALETTE, styled
 def draw_counts(
     groups: Mapping[str, Sequence[float]], axis: str, level: tuple[str, float] | None = None
 ) -> Figure:
-    """A panel a group: how many of its members have which whole number.
+    """A panel per group: how many of its members have each whole number.
 
     Args:
         groups: whole numbers by group; at least one group.
@@ -42,7 +42,7 @@ def draw_counts(
 
 @styled
 def draw_growth(points: Sequence[tuple[float, float]], x: str, y: str) -> Figure:
-    """Both logarithmic: a dot a run, a line through the geometric means, and the square's slope.
+    """On two logarithmic axes: a dot per run, a line through the geometric means, and slope 2.
 
     Args:
         points: numbers above 0, of at least one run.

@@ -74,7 +74,7 @@ def look(number: int) -> dict[str, Any]:
 def draw_intervals(
     axes: Axes, points: Iterable[tuple[float, float, float, float]], **how: Any
 ) -> None:
-    """Points with their intervals: where each stands, its value, and the ends."""
+    """Points with their intervals: place, value, and the two ends."""
     at, values, lows, highs = zip(*points, strict=True)
     below = [max(0.0, value - low) for value, low in zip(values, lows, strict=True)]
     above = [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]

@@ -1,4 +1,4 @@
-"""Weights cut to low rank: what a run's model loses, and how a language model's answers move."""
+"""Weights cut to low rank: what a run's model loses, and how a language model's answers change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Panel:
 
 @styled
 def draw_effects(rows: Mapping[str, Mapping[str, Panel]], layers: str) -> Figure:
-    """A row a measure, a column a kind of text: means with intervals, layer by layer.
+    """A row per measure, a column per kind of text: means with intervals, layer by layer.
 
     Args:
         rows: panels by measure, and by kind.
@@ -82,7 +82,7 @@ def draw_losses_cut(
     rows: Mapping[str, Sequence[str]],
     columns: Sequence[str],
 ) -> Figure:
-    """A row a set of weights and span, a column a fraction: the loss of every hop, by layer.
+    """A row per set of weights and span, a column per fraction: the loss of every hop, by layer.
 
     Args:
         tables: by name and fraction, the losses by layers and hop.

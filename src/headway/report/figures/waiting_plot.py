@@ -1,4 +1,4 @@
-"""How long it takes to learn k hops, by k and by what else is asked."""
+"""How long it takes to learn k hops, by k and by the other k that are asked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Waiting:
         label: their kind.
         group: kinds of one group share a colour.
         together: whether the k were asked together; if not, each alone.
-        steps: until k hops were learnt, by k, a number a run; None if they never were.
+        steps: until k hops were learnt, by k, one number per run; None if they never were.
         budget: the steps that runs had.
     """
 
@@ -32,10 +32,10 @@ class Waiting:
 
 @styled
 def draw_waiting(kinds: Sequence[Waiting]) -> Figure:
-    """Steps on a logarithmic axis against k: a dot a run, a line through their geometric means.
+    """Steps on a logarithmic axis against k: a dot per run, a line through their geometric means.
 
-    What is not learnt by all runs has no mean: each that did not learn it is an arrow at the end of
-    its steps.
+    A k that not all runs learnt has no mean; each run that did not is an arrow at the end of its
+    steps.
     """
     figure = Figure(figsize=(5.2, 3.2), layout="constrained")
     axes = figure.add_subplot()

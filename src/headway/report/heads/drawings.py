@@ -24,13 +24,13 @@ def head_map(
     marks: Mapping[Head, str] | None = None,
     kind: str = "",
 ) -> Markup:
-    """A map with a column a layer and a row a head, the stronger the shade the larger the value.
+    """A map with a column per layer and a row per head; larger values have a stronger shade.
 
     Args:
         values: [layer, head].
-        most: the value of the full shade; what is not above zero has none.
+        most: the value of the full shade; values up to zero have none.
         label: what the map shows, for those who do not see it.
-        told: what is said of a head that is pointed at.
+        told: what is said of a head under the pointer.
         marks: a word to write on some heads.
         kind: a further class.
     """

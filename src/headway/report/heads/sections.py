@@ -7,7 +7,7 @@ from headway.report.heads.drawings import Head, Series, head_map, key, whiskers
 from headway.report.labels import signed
 
 LEAST_SHADE = 0.05
-"""The full shade of a map stands for no less attention, so that noise stays pale."""
+"""The full shade of a map stands for this attention or more, so that noise stays pale."""
 
 MEANS = {
     "look-up": "from a symbol to where it was told of before",
@@ -46,7 +46,7 @@ def ranked(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def maps(found: Mapping[str, Any]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    """Every kind of relation that there is, what it means, and a map of each of its relations."""
+    """Every kind of relation, what it means, and a map of each of its relations."""
     by_kind = {kind: [one for one in found["relations"] if one["kind"] == kind] for kind in MEANS}
     return [(kind, MEANS[kind], list(map(_map_of, some))) for kind, some in by_kind.items() if some]
 
@@ -74,7 +74,7 @@ def _map_of(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def effects(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers without heads, measure by measure, and which of their points is which."""
+    """The answers without heads, measure by measure, and the key of their points."""
     rows, drawn, series = found["effects"], [], []
     tops = sorted({one["top"] for one in rows} - {0})
     for measure, means in MEASURES.items():

@@ -1,1 +1,2 @@
-"""The page of a run: `render` puts it together, a module a section; `web/` runs in the browser."""
+"""The page of a run: `render` puts it together, a module per section; `web/` runs in the
+browser."""

@@ -18,7 +18,7 @@ from headway.tasks import Task
 
 
 def births(findings: Findings) -> Markup:
-    """Curves on one axis of steps, and what is to be said of them."""
+    """Curves on one axis of steps, and the words about them."""
     timeline, metrics = findings.timeline, findings.metrics
     groups = [loss_group(findings, findings.hops)] if metrics else []
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])

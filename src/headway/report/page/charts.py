@@ -26,7 +26,7 @@ class Curve:
     Attributes:
         points: (step, value), in order of steps.
         colour: its class (see `looks`).
-        dashes: `stroke-dasharray`; None is a full line.
+        dashes: `stroke-dasharray`; by default a full line.
         key: of the path or hop that it belongs to (`path` or `hop`).
         mark: a step and value to be marked, with the words that say what happened there.
     """
@@ -46,8 +46,8 @@ class Name:
         name: what it is called.
         like: the curve that it names.
         cells: more columns.
-        now: columns for the page's script to fill with what holds where the page stands, each by
-            the name of its values in the page's data.
+        now: columns for the page's script to fill with the values at the page's step, each by the
+            name of these values in the page's data.
     """
 
     name: str

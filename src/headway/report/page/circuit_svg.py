@@ -1,4 +1,4 @@
-"""The circuit as the page shows it: roles across, layers upwards, an arrow a path.
+"""The circuit as the page shows it: roles across, layers upwards, an arrow per path.
 
 Where paths do not join roles, there are two columns, and every arrow bears its relation's name.
 
@@ -152,7 +152,7 @@ def _layer_texts(
 
 
 def alone_told(heads: Sequence[Head], discovery: Discovery | None) -> str:
-    """What it costs the model to replace these heads, each alone, by what they were found to do."""
+    """What it costs the model to replace each of these heads alone by its mechanism."""
     alone = {} if discovery is None else discovery.certificate.alone
     known = [(head, alone[head]) for head in heads if head in alone]
     if discovery is None or not known:

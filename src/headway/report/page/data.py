@@ -21,7 +21,7 @@ from headway.report.page.maps import cost
 from headway.tasks import Edges
 
 MOST_STEPS = 1000
-"""At which a run is shown whose attention is not."""
+"""The step at which a run without attention is shown."""
 
 
 def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
@@ -29,11 +29,11 @@ def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
 
     Args:
         findings: of the run.
-        seen: attention through training; none if the run has no checkpoint.
+        seen: attention through training; None if the run has no checkpoint.
 
     Returns: `steps`; for each of them the evaluation that was last made (`evaluations`: step,
         losses); for each path its attention and the loss of the model without it (`paths`); the
-        heads whose attention is followed, and that attention (`between roles`, a byte a value in
+        heads whose attention is followed, and that attention (`between roles`, a byte per value in
         hundredths, by step, head, query, key, as base64; the example's likewise, packed by gzip).
     """
     steps = thinned(findings.checkpoints, MOST_STEPS) if seen is None else seen.steps
@@ -54,7 +54,8 @@ def as_script(data: dict[str, Any]) -> str:
 
 
 def _finite(data: Any) -> Any:
-    """The data with none in the place of what is no number, which a page could not read."""
+    """The data with None in the place of numbers that are not finite, which a page could not
+    read."""
     if isinstance(data, float):
         return data if math.isfinite(data) else None
     if isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""What depends on what."""
+"""Which paths depend on which."""
 
 from markupsafe import Markup
 
@@ -10,7 +10,7 @@ from headway.report.page.templating import of_run
 
 
 def dependences(findings: Findings) -> Markup:
-    """Nothing if no clamped trainings were made."""
+    """The section; empty if no clamped trainings were made."""
     found = findings.dependence
     if found is None:
         return Markup("")

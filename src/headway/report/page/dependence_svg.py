@@ -1,4 +1,4 @@
-"""What depends on what, as a drawing: the predicted graph and the measured one side by side.
+"""Which paths depend on which, as a drawing: the predicted and the measured graph side by side.
 
 The drawing brings its own looks, so that it is the same on a page and in a file of its own.
 """
@@ -82,7 +82,7 @@ def _heads() -> Markup:
 
 
 class _Board:
-    """Where the paths of a circuit stand: a row a layer, the last on top.
+    """Where the paths of a circuit stand: a row per layer, the last on top.
 
     Args:
         circuit: its paths.

@@ -1,4 +1,4 @@
-"""One dot a run over categories or along a number, the median of every category marked."""
+"""One dot per run over categories or along a number, the median of every category marked."""
 
 import math
 from collections.abc import Sequence

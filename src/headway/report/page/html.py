@@ -93,7 +93,7 @@ def path_key(path: Path) -> str:
 
 
 def path_tag(path: Path) -> Markup:
-    """A path's relation; pointed at, the path lights up wherever it is shown."""
+    """A path's relation; under the pointer, the path lights up wherever it is shown."""
     return tag("span", named(path.relation), class_="path", data_path=path_key(path))
 
 

@@ -16,7 +16,7 @@ NOTHING = "nothing"
 """The class, light grey, of paths that bring nothing new."""
 
 DASHES = (None, "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3")
-"""Tell apart curves of one colour, and all curves in grey."""
+"""Dashes that tell apart curves of one colour, and all curves in grey."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Look:
 
     Attributes:
         colour: its class, that of the symbol nearest to the answer among those it brings.
-        dashes: its curve's, as `stroke-dasharray`; None is a full line.
-        carries: all symbols that it brings, nearest to the query first; none if they are not
+        dashes: its curve's, as `stroke-dasharray`; by default a full line.
+        carries: all symbols that it brings, nearest to the query first; empty if they are not
             known, or were there before.
     """
 
@@ -49,7 +49,7 @@ def symbol_colours(task: Task | Cast) -> dict[str, str]:
 
 
 def hop_sign(hop: str) -> str:
-    """A hop in one or two characters: its number, or else how it begins."""
+    """A hop in one or two characters: its number, or else its first letters."""
     number = re.search(r"[0-9]{1,2}$", hop)
     return number[0] if number else hop[:1]
 

@@ -1,4 +1,4 @@
-"""How many layers would have done."""
+"""How many layers would have been enough."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from headway.theory import (
 
 
 def minimum(findings: Findings) -> Markup:
-    """How many layers would have done."""
+    """How many layers would have been enough."""
     flow = findings.task.flow()
     if flow is None:
         return of_run(findings, "run/minimum.html", flow=None)

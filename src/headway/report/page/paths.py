@@ -15,7 +15,7 @@ MOST_ROWS = 24
 
 
 def path_table(findings: Findings) -> Markup:
-    """All that is known of every path, a row a path, and what the columns mean.
+    """All that is known of every path, a row per path, and what the columns mean.
 
     All columns are unfolded; the page's script folds them.
     """

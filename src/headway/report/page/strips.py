@@ -1,4 +1,4 @@
-"""Dot strips: a row a run over one axis of steps, with a mark where something happened in it."""
+"""Dot strips: a row per run over one axis of steps, with a mark where something happened."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def hop_marks(task: Task, hops: Mapping[str, float | None], of: str = "") -> lis
     Args:
         task: whose hops they are.
         hops: the step at which each was learnt, if it was.
-        of: what stands before what happened.
+        of: words before what happened.
     """
     colours = symbol_colours(task)
     return [
@@ -100,7 +100,8 @@ def shown_until(latest: float, end: float) -> float:
 
 
 def lanes(places: Sequence[float], gap: float) -> list[int]:
-    """For every place along a line the first lane in which it is so far from those before it."""
+    """For every place along a line, the first lane in which it is far enough from those before
+    it."""
     free: list[float] = []
     chosen = [0] * len(places)
     for index in sorted(range(len(places)), key=lambda i: places[i]):

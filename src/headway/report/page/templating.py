@@ -29,7 +29,7 @@ class OneSpace(Extension):
 
 
 class Strict(StrictUndefined):
-    """What is not there is an error, but for the other side of an `if` without `else`."""
+    """A name that is not given is an error, except the other side of an `if` without `else`."""
 
     def __str__(self) -> str:
         return "" if self._undefined_name is None else super().__str__()

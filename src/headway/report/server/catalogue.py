@@ -1,4 +1,4 @@
-"""Which runs a folder holds, and whether they changed: told by names, times and sizes alone."""
+"""Which runs a folder holds, and whether they changed, by names, times and sizes alone."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ class Entry:
     Attributes:
         name: that it is known by.
         folder: where it lies.
-        version: a short text, another one whenever something changed that a page shows.
+        version: a short text, which changes with everything that a page shows.
         changed: when it was last written to, in seconds since 1970; None if nothing is in it.
         refused: why it must not be read, if so.
     """
@@ -92,7 +92,7 @@ class Catalogue:
         return Entry(name, folder, digest(map(repr, marks)), seconds)
 
     def _marks(self, folder: Path) -> Iterator["_Mark"]:
-        """What tells that a run changed, from its folder.
+        """The marks of a run's folder by which a change is noticed.
 
         Raises:
             HeadwayError: if it cannot be read, or something in it must not be.
@@ -152,12 +152,12 @@ def _scanned(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
 
 
 def _require_file(is_file: bool, entry: os.DirEntry[str]) -> None:
-    """Refuses what only looks like a file: to read from a pipe is to wait for ever."""
+    """Refuses what only looks like a file: reading from a pipe would wait for ever."""
     if not is_file:
         raise HeadwayError(f"{entry.path} is not a file")
 
 
 def digest(texts: Iterable[str]) -> str:
-    """A short text that is another one for other texts."""
+    """A short text that differs for different texts."""
     joined = "\0".join(texts).encode("utf-8", "backslashreplace")
     return hashlib.blake2b(joined, digest_size=12).hexdigest()

@@ -12,7 +12,7 @@ UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800
 
 
 def plain(value: object) -> object:
-    """Any text as it is, what is invisible or turns text round in escapes; no text is let be."""
+    """A text with escapes for what is invisible or turns text round; other things as they are."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", value)

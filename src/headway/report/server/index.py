@@ -14,7 +14,7 @@ from headway.training.files import first_line
 
 
 class Index:
-    """The page of all runs in a catalogue; of a run that did not change nothing is read again."""
+    """The page of all runs in a catalogue; runs that did not change are not read again."""
 
     def __init__(self, catalogue: Catalogue):
         self._catalogue = catalogue
@@ -22,7 +22,7 @@ class Index:
         self._lock = threading.Lock()
 
     def version(self) -> str:
-        """A short text, another one whenever the page changed."""
+        """A short text, which changes with the page."""
         try:
             return _version(self._catalogue.entries())
         except HeadwayError as error:
@@ -52,7 +52,7 @@ class Index:
         )
 
     def _summed_up(self, entry: Entry) -> tuple[str, Summary | str]:
-        """An entry's version, and what is said of it: if it cannot be read, why."""
+        """An entry's version, and its summary, or why it cannot be read."""
         before = self._known.get(entry.name)
         if before is not None and before[0] == entry.version:
             return before

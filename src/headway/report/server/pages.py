@@ -13,7 +13,7 @@ from headway.training import Run
 from headway.training.files import first_line
 
 KEPT = 32
-"""Pages that are kept for the next who asks."""
+"""How many pages are kept for the next request."""
 
 TRIES = 3
 
@@ -30,8 +30,8 @@ class RunPages:
     def page(self, entry: Entry) -> tuple[bool, str]:
         """The page of a run as HTML, and whether it could be made or there is a reason why not.
 
-        A page that cannot be made tells why. What is written while it is read can make a run look
-        spoilt: it is read again then.
+        A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
+        is then read again.
         """
         made, why = True, ""
         with self._lock:
@@ -54,7 +54,7 @@ class RunPages:
         return made, _reason_page(entry, why)
 
     def close(self, seconds: float = 5.0) -> None:
-        """Lets no page be begun any more, and waits a while for the one that is being made."""
+        """Begins no further page, and waits a while for the one that is being made."""
         self._lock.acquire(timeout=seconds)
 
     def _keep(self, entry: Entry, text: str) -> str:
@@ -66,7 +66,7 @@ class RunPages:
         return text
 
     def _made(self, entry: Entry) -> str:
-        """The page of a run, with its version; of checkpoints seen before nothing is computed.
+        """The page of a run, with its version; checkpoints seen before are not computed again.
 
         Raises:
             HeadwayError: if its folder cannot be read, or a file in it is corrupted.

@@ -13,7 +13,7 @@ from headway.report.server.summary import Summary
 
 WIDTH, HEIGHT = 96.0, 26.0
 LOSSES = (0.002, 2.0)
-"""What the small curves span from bottom to top, on a logarithmic scale, so that they compare."""
+"""The logarithmic range of all small curves, from bottom to top, so that they can be compared."""
 
 LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
@@ -29,7 +29,7 @@ def row_of(entry: Entry, told: Summary | str) -> dict[str, Any]:
 
     Args:
         entry: the run's folder.
-        told: what is said of it; if it cannot be read, why.
+        told: its summary, or why it cannot be read.
     """
     full = "/".join(entry.name)
     row = {"entry": entry, "told": told, "link": link(entry.name), "times": _times(entry.changed)}

@@ -28,8 +28,8 @@ from headway.report.server.rows import link
 ADDRESS = "127.0.0.1"
 
 HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
-"""Who a browser may think it talks to: a page from elsewhere that has a name of its own lead here
-is refused. The port may be another, of a tunnel from another machine."""
+"""The hosts that a browser may name. Requests under other names, which a page from elsewhere could
+point here, are refused. The port may be that of a tunnel from another machine."""
 
 OURS = (joined(SCRIPTS), live_script(), asset("index.js", "server"), "")
 """All scripts that pages of the server have."""
@@ -43,7 +43,7 @@ HEADERS = {
 }
 
 MOST, PATIENCE = 256, 10.0
-"""Requests that are answered at a time, and the seconds in which one must have been said."""
+"""The most requests answered at a time, and the seconds within which one must arrive in full."""
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 
@@ -103,7 +103,7 @@ class Server(ThreadingHTTPServer):
         self._asking.pop(request, None)
 
     def service_actions(self) -> None:
-        """Hangs up on those who have not said in time what they ask for."""
+        """Hangs up on clients whose request did not arrive in time."""
         now = time.monotonic()
         for request, until in list(self._asking.items()):
             if until < now:
@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answers what is no request that can be understood."""
+        """Answers a request that cannot be understood."""
         self.close_connection = True
         if code == HTTPStatus.NOT_IMPLEMENTED:
             more = {"Allow": "GET, HEAD"}

@@ -1,4 +1,4 @@
-"""A run on one line: what the list of runs says of it."""
+"""A run's line in the list of runs."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from headway.training.config import Elsewhere
 from headway.training.files import clear_content_errors
 
 POINTS = 48
-"""Evaluations in a small curve at most."""
+"""The most evaluations in a small curve."""
 
 
 @dataclass(frozen=True)

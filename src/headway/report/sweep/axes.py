@@ -17,7 +17,7 @@ class Axis:
 
     Attributes:
         field: its dotted name.
-        name: the last part of it, or all where that is not clear.
+        name: the last part of it, or all if that is ambiguous.
         values: those that occur, as text, in order.
         along: the fields whose value follows from this one's, of those that all runs have.
     """
@@ -46,7 +46,7 @@ def number_of(entry: Entry, field: str) -> float | None:
 
 
 def axes_of(entries: Sequence[Entry]) -> list[Axis]:
-    """The fields that vary, but for the seed and those that follow from one that was named before.
+    """The fields that vary, except the seed and those that follow from an earlier one.
 
     The task's fields come first, then the model's and those of training.
     """

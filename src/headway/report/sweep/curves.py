@@ -17,7 +17,7 @@ COLOURS = 6
 
 
 def curves(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any]:
-    """A panel of curves for every value of the field that parts them, and what colours mean.
+    """A panel of curves for every value of the field that divides them, and what colours mean.
 
     Args:
         entries: the runs.

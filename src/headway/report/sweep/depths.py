@@ -19,7 +19,7 @@ MOST_CELLS, MOST_GRIDS = 400, 12
 
 
 def depths(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] | None:
-    """The grids and what they show; None unless two fields or more vary besides the seed.
+    """The grids and what they show; None unless at least two fields vary besides the seed.
 
     Args:
         entries: the runs.
@@ -60,7 +60,7 @@ def depths(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] | N
 
 
 def _bounded(entries: Sequence[Entry], axes: Sequence[Axis]) -> bool:
-    """Whether the minimum says something: layers vary, or what they are needed for."""
+    """Whether the minimum is worth showing: layers vary, or the problem does."""
     fields = {axis.field for axis in axes}
     known = any(entry.least.layers is not None for entry in entries)
     return bool(fields & {DEPTH, LAYERS}) and known

@@ -1,4 +1,4 @@
-"""When every run learnt its hops, a row a run, and in which order."""
+"""When every run learnt its hops, a row per run, and in which order."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -13,7 +13,7 @@ SIGNS = {True: "✓", False: "✗", None: ""}
 
 
 def emergence(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] | None:
-    """The strips, the orders that runs tell of, and the steps of every hop; None without a hop.
+    """The strips, the orders in which runs learnt, and the steps of every hop; None without a hop.
 
     Args:
         entries: the runs.

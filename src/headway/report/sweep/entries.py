@@ -1,4 +1,4 @@
-"""The runs of a folder, each read once, with no more of it than the page shows."""
+"""The runs of a folder, each read once, and only as far as the page shows it."""
 
 import math
 from dataclasses import dataclass
@@ -35,12 +35,13 @@ class Entry:
         message: why it failed, if it did.
         loss: the validation loss at the end, or so far.
         judged: the same over the hops that can be predicted without error.
-        step: that it got to.
+        step: the last that it made.
         seconds: that it took.
         heads: of its circuit, if one was found.
         curve: validation losses by step.
         hops: the step at which each hop was learnt.
-        in_chain_order: whether the hops were learnt in that order; None if that says nothing.
+        in_chain_order: whether the hops were learnt in that order; None if there is nothing to
+            compare.
         least: the flow minimum of its task.
     """
 

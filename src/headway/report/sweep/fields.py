@@ -1,4 +1,4 @@
-"""The loss against every field that varies, one dot a run."""
+"""The loss against every field that varies, one dot per run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ MOST_VALUES = 16
 
 
 def by_field(entries: Sequence[Entry], axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Of every field that varies a drawing, if there is one, and the rows of a table."""
+    """For every field that varies, a drawing, if there is one, and the rows of a table."""
     done = [entry for entry in entries if entry.done]
     if not done:
         return []

@@ -1,4 +1,4 @@
-"""What some runs came to, without hiding the seeds: counts, median, mean and deviation."""
+"""The results of some runs over seeds: counts, median, mean and deviation."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from headway.report.sweep.entries import Entry
 
 @dataclass(frozen=True)
 class Came:
-    """What came of some runs.
+    """The results of some runs.
 
     Attributes:
         runs: how many there are.

@@ -9,7 +9,7 @@ from headway.report.sweep.axes import SEED, Axis, value_of
 from headway.report.sweep.entries import Gathered
 
 FEW = 16
-"""So many rows stand on the page as they are; more scroll in a box."""
+"""The most rows that stand on the page as they are; more scroll in a box."""
 
 
 def the_runs(found: Gathered, axes: Sequence[Axis], out: Path) -> dict[str, Any]:

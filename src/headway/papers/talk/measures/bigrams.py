@@ -22,7 +22,7 @@ from headway.training import Run
 from headway.training.data import held_out
 
 SEQUENCES = 1024
-"""On which accuracies are measured, none of them seen in training."""
+"""Sequences on which accuracies are measured, none of them seen in training."""
 
 
 def unseen(run: Run) -> Batch:

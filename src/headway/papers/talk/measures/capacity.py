@@ -16,7 +16,7 @@ BAR = 0.99
 
 
 def items_for(parameters: float) -> int:
-    """The N at which N log N is nearest to so many parameters."""
+    """The N at which N log N is nearest to a number of parameters."""
     low, high = 1.0, max(3.0, parameters)
     for _ in range(60):
         middle = (low + high) / 2
@@ -25,7 +25,7 @@ def items_for(parameters: float) -> int:
 
 
 def information(items: float) -> float:
-    """N log N, the nats that it takes to say which class every one of N items has out of N."""
+    """N log N, the nats that it takes to name the class, out of N, of each of N items."""
     return items * math.log(items)
 
 
@@ -69,11 +69,11 @@ def capacities(
 
     Args:
         runs: by name, each of one shape, one seed and one number of things to keep.
-        shape: says what is the same about the runs of a series.
+        shape: the name that the runs of a series share.
         everything: that a run is to keep, each item or fact in one sequence.
 
-    Returns: capacities by shape and seed; and, for what was not bracketed, the number behind which
-        it must lie: the largest that was tried if that was kept, the smallest if none was.
+    Returns: capacities by shape and seed; and, for those not bracketed, a bound: the largest number
+        that was tried if that was kept, the smallest if none was.
     """
     series: dict[str, dict[float, float]] = {}
     for run in runs.values():
@@ -100,8 +100,8 @@ def slopes(
 
     Args:
         found: what is kept, by shape and seed; names end in `,seed=S`.
-        missing: bounds on it where it was not bracketed. They count as if they were what is kept: a
-            slope that leaves a series on the side of its expected slope is at least drawn there.
+        missing: bounds on it where it was not bracketed. They count as what is kept, so a slope
+            that leaves the series is at least drawn to that side.
         parameters: by shape.
     """
     points: dict[str, list[tuple[float, float]]] = {}

@@ -1,4 +1,4 @@
-"""What is measured of associative memories, trained and written down."""
+"""Measures of associative memories, trained and written down."""
 
 import functools
 import math
@@ -153,7 +153,7 @@ def _as_written(run: Run) -> float:
 
 
 def zipf_exponents() -> Measures:
-    """How fast errors fall, as a power of width and of samples, against what is expected.
+    """How fast errors fall, as a power of width and of samples, against the expected power.
 
     Every number is a measured exponent over the expected one; where none is expected (all items
     kept alike: the error stays), the exponent itself.

@@ -21,7 +21,7 @@ from headway.truncation.cuts import Cut, truncate
 from headway.truncation.weights import matrices
 
 FRACTIONS = (1.0, 0.2, 0.1, 0.0)
-"""Of the full rank, to which the weights of the last MLP are cut."""
+"""The fraction of the full rank to which the weights of the last MLP are cut."""
 RESAMPLES = 1000
 DATED = 256
 """Sequences on which the margins of every checkpoint are measured."""
@@ -29,7 +29,7 @@ DATED = 256
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says where an in-context output is to come.
+    """What a model says where an in-context output follows.
 
     Attributes:
         outputs: how often it says the sequence's output, by sequence.
@@ -121,8 +121,8 @@ def noisy_recall(runs: Runs) -> Measures:
     """What cutting the last MLP does to clean outputs, and what the two parts learn when.
 
     The MLP has learnt the noise when its margin for the noise token is halfway from where it began
-    to its largest; attention has learnt the output when its margin against the noise token is. A
-    run in which one of the two is not learnt, or not kept, is none in which the MLP is first.
+    to its largest; attention has learnt the output when its margin against the noise token is. If
+    one of the two is not learnt, or not kept, the MLP does not count as first.
     """
     measured: Measures = {
         "noisy_intact": {},

@@ -29,7 +29,7 @@ def recalled(scores: Float[Tensor, "item candidate"], answers: Int[Tensor, " ite
 
 @torch.no_grad()
 def output_recall(model: Transformer, task: Bigrams) -> float:
-    """Of the tokens that can be outputs, how many the second layer reads out when it sees them."""
+    """The share of possible outputs that the second layer reads out when it sees them."""
     tokens = _outputs(task)
     moved = model.layers[1].attn.moves()[0].sum(0)
     scores = model.embed.weight[tokens] @ moved.T @ model.unembed.weight.T
@@ -38,10 +38,10 @@ def output_recall(model: Transformer, task: Bigrams) -> float:
 
 @torch.no_grad()
 def trigger_recall(model: Transformer, task: Bigrams) -> float:
-    """Of the triggers, how many look in the second layer for a position that the first layer told
-    of the same trigger, among all triggers.
+    """The share of triggers that look, in the second layer, for positions to which the first layer
+    brought the same trigger.
 
-    What the first layer tells of a token e is W_O W_V e, the remapped token.
+    The first layer brings W_O W_V e of a token e, the remapped token.
     """
     tokens = all_tokens(task) if task.triggers == "drawn" else task.frequent()
     triggers = model.embed.weight[tokens]
@@ -51,9 +51,9 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
 
 @torch.no_grad()
 def previous_recall(model: Transformer, task: Bigrams) -> float:
-    """Of all places but the first, how many look in the first layer for the place before them,
-    among the places that they can see. (If sequences are pairs, but the last too: no output stands
-    there.)"""
+    """The share of places that look, in the first layer, for the place before them, among the
+    places that they can see. The first place is left out; so is the last if sequences are pairs, as
+    no output stands there."""
     assert model.pos_embed is not None  # models of these experiments learn places
     places = model.pos_embed.weight
     scores = _scores(model, 0, places, places)
@@ -72,7 +72,7 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
     TRIGGER: trigger_recall,
     PREVIOUS: previous_recall,
 }
-"""In the order in which they are learnt."""
+"""The probes, in the order in which they are learnt."""
 
 
 def chances(task: Bigrams) -> dict[str, float]:
@@ -119,6 +119,6 @@ def all_tokens(task: Bigrams) -> Int[Tensor, " token"]:
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
-    """What vectors [query, d_model] find in others [key, d_model], [query, key]."""
+    """The scores [query, key] of vectors [query, d_model] with others [key, d_model]."""
     queries, keys, _ = model.layers[layer].attn.qkv.weight.chunk(3)
     return (asking @ queries.T) @ (asked @ keys.T).T

@@ -1,4 +1,4 @@
-"""What is measured of factual recall: how many facts are kept, where, and in which order they are
+"""Measures of factual recall: how many facts are kept, where, and in which order they are
 learnt."""
 
 import math
@@ -28,7 +28,7 @@ GroupRuns = Mapping[str, Runs]
 KNOWN = 0.1
 """The relation loss, in nats, below which the answers of the relation are known."""
 NEAR = 0.15
-"""How far from ln |A_r|, as a share of it, the loss may be while the subject says nothing."""
+"""How far from ln |A_r|, as a share of it, the loss may be while the subject is not used."""
 RECALLED = 0.1
 """The loss, in nats, below which facts are recalled."""
 
@@ -81,10 +81,11 @@ def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, 
 
 
 def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
-    """What shapes keep that trade attention for MLP, over what the rates of the other shapes, all
-    attention and half of each, foretell, by shape and seed; and these rates, seed by seed.
+    """Facts kept by shapes that trade attention for MLP, over those that the rates of the other
+    shapes (all attention, and half of each) predict, by shape and seed; and these rates, by seed.
 
-    On a straight frontier the first are 1; on one that bends out or in, more or less.
+    On a straight frontier the ratios are 1; on one that bends out, more; on one that bends in,
+    less.
     """
     ratios, by_kind = {}, {}
     known = [kept(runs[group]) for group in ("recall-attention", "recall-mlp")]
@@ -125,7 +126,7 @@ def capacity(runs: GroupRuns) -> Measures:
 
 @dataclass(frozen=True)
 class Losses:
-    """What a model lacks at a checkpoint, in nats; together they are its loss.
+    """The two parts of a model's loss at a checkpoint, in nats.
 
     Attributes:
         step: of the checkpoint.
@@ -191,7 +192,7 @@ def stage(losses: list[Losses], n_answers: int) -> Stage | None:
 
 
 def dynamics(runs: GroupRuns) -> Measures:
-    """Whether the stage in between is there, when it begins and ends, and when facts are known."""
+    """Whether there is a stage in between, when it begins and ends, and when facts are known."""
     measured: Measures = {
         name: {}
         for name in (
@@ -240,14 +241,14 @@ def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:
 
 
 def entropy(task: Recall) -> float:
-    """The mean entropy of a relation's answers over subjects, in nats: the least loss of who knows
-    nothing of the subject. It is below ln |A_r| as answers were drawn, not dealt."""
+    """The mean entropy of a relation's answers over subjects, in nats: the least loss without the
+    subject. It is below ln |A_r|, as answers are drawn independently."""
     shares = torch.nn.functional.one_hot(task.facts()).double().mean(0)
     return torch.special.entr(shares).sum(-1).mean().item()
 
 
 def indifference(run: Run, step: int) -> float:
-    """How far what is said of a relation depends on the subject, at a checkpoint: the mean
+    """How far predictions for a relation depend on the subject, at a checkpoint: the mean
     divergence, in nats, of p(a | s, r) from its mean over subjects."""
     task, batch = task_of(run.config, Recall), every_fact(run)
     told = predictions(run.transformer(step), batch)[:, 0].double().softmax(-1)
