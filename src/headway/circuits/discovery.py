@@ -4,7 +4,6 @@
 and `guarantee` bounds its agreement with the model.
 """
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -186,42 +185,33 @@ def discover(
             there is one position to look at; or if an argument is out of range or does not fit the
             model.
     """
-    require_threshold(threshold)
-    require(
-        isinstance(sequences, int) and sequences >= 8,
-        "sequences",
-        sequences,
-        "a whole number of at least 8",
-    )
-    fits = candidate_attention and all(0 < least <= 1 for least in candidate_attention)
-    require(bool(fits), "candidate_attention", candidate_attention, "numbers above 0, up to 1")
-    require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
     settings = Settings(threshold, sequences, ablation, candidate_attention, trials, workers)
     run = Run.open(model) if isinstance(model, str | FilePath) else model
     if isinstance(run, Run):
         require(task is None, "task", task, "None, as the run has its own")
-        seed = run.config.seed if seed is None else seed
-        with run.writing(), run.computing():
-            steps = run.checkpoint_steps()
-            if step is not None:
-                allowed = f"one of the run's checkpoints: {listed(steps)}"
-                require(step in steps, "step", step, allowed)
-            found = _timed(settings, run.model(step), run.task, seed, circuit)
-            name = circuit_file(run, step, circuit)
-            if name == "circuit.json":
-                outdated_too = ("circuits.json", "certificate.json", "hypotheses.json")
-                for outdated in (*outdated_too, *_about_others(run, found.circuit)):
-                    run.remove(outdated)
-            about = {"step": steps[-1] if step is None else step, "seed": seed}
-            run.write(name, {**about, **found.to_json()})
-        return found
+        return _of_run(settings, run, step, run.config.seed if seed is None else seed, circuit)
     require(step is None, "step", step, "None, as a model has no checkpoints")
     return _timed(settings, model, require_task(task), seed or 0, circuit)
 
 
-def require_threshold(threshold: float) -> None:
-    """Makes sure that a number can be a threshold of losses."""
-    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
+def _of_run(
+    settings: Settings, run: Run, step: int | None, seed: int, circuit: Circuit | None
+) -> Discovery:
+    """Studies a checkpoint of a run, and leaves the findings in its folder."""
+    with run.writing(), run.computing():
+        steps = run.checkpoint_steps()
+        if step is not None:
+            allowed = f"one of the run's checkpoints: {listed(steps)}"
+            require(step in steps, "step", step, allowed)
+        found = _timed(settings, run.model(step), run.task, seed, circuit)
+        name = circuit_file(run, step, circuit)
+        if name == "circuit.json":
+            outdated_too = ("circuits.json", "certificate.json", "hypotheses.json")
+            for outdated in (*outdated_too, *_about_others(run, found.circuit)):
+                run.remove(outdated)
+        about = {"step": steps[-1] if step is None else step, "seed": seed}
+        run.write(name, {**about, **found.to_json()})
+    return found
 
 
 def _timed(

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from headway.circuits.discovery import Discovery, WrittenCircuit
 from headway.circuits.fresh import Judge
 from headway.circuits.guarantee_text import of_guarantee
 from headway.circuits.mechanism import Circuit
-from headway.circuits.patterns import ABLATIONS
-from headway.circuits.subject import Subject, judged
+from headway.circuits.subject import Judgement, Subject, judged
 from headway.errors import HeadwayError, require
-from headway.fields import found_in, to_json
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
 from headway.training.run import Run
@@ -29,14 +26,10 @@ MOST = 1_000_000
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Judgement):
     """What fresh sequences say about a circuit and its model.
 
     Attributes:
-        circuit: a mechanism for every head.
-        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
-        step: of the checkpoint; None if a model was given.
-        seed: of the sequences.
         agreement: the least share of all sequences on which circuit and model are to agree.
         confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
             samples.
@@ -47,10 +40,6 @@ class Guarantee:
         seconds: wall time.
     """
 
-    circuit: WrittenCircuit
-    ablation: str
-    step: int | None
-    seed: int
     agreement: float
     confidence: float
     sequences: int
@@ -82,16 +71,12 @@ class Guarantee:
         """How many of these sequences may disagree; None if they are too few for any bound."""
         return failures_allowed(self.agreement, self.confidence, self.sequences)
 
-    def is_of(self, found: Discovery) -> bool:
-        """Whether it is of the circuit that was discovered."""
-        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
-
     def __str__(self):
         return of_guarantee(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `certificate.json`."""
-        return {**to_json(self), "bound": self.bound, "holds": self.holds}
+        return {**super().to_json(), "bound": self.bound, "holds": self.holds}
 
     @classmethod
     def from_json(cls, data: Any) -> "Guarantee":
@@ -100,10 +85,9 @@ class Guarantee:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = found_in(cls, data, FILE)
+        found = cls.read(data, FILE)
         count = found.sequences
         for name, fits, allowed in (
-            ("ablation", found.ablation in ABLATIONS, f"one of {', '.join(ABLATIONS)}"),
             ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),
             ("confidence", 0 < found.confidence < 1, "above 0 and below 1"),
             ("sequences", 1 <= count <= MOST, f"from 1 to {MOST:,}"),
@@ -196,10 +180,7 @@ def certify(
         judge = Judge(subject.model, subject.task, subject.circuit, subject.rows, subject.seed)
         agreeing, by_chance = judge.count(count)
         return Guarantee(
-            circuit=subject.circuit,
-            ablation=subject.rows,
-            step=subject.step,
-            seed=subject.seed,
+            *subject.about,
             agreement=agreement,
             confidence=confidence,
             sequences=count,

@@ -94,10 +94,7 @@ def hypotheses(
         started = time.perf_counter()
         tests = Tests(subject, sequences, random_circuits, quantile)
         return Hypotheses(
-            circuit=subject.circuit,
-            ablation=subject.rows,
-            step=subject.step,
-            seed=subject.seed,
+            *subject.about,
             sequences=sequences,
             level=level,
             epsilon=epsilon,

@@ -45,6 +45,20 @@ class Settings:
     trials: bool
     workers: int | None
 
+    def __post_init__(self):
+        require_threshold(self.threshold)
+        whole = isinstance(self.sequences, int) and self.sequences >= 8
+        require(whole, "sequences", self.sequences, "a whole number of at least 8")
+        least, workers = self.candidate_attention, self.workers
+        fits = bool(least) and all(0 < one <= 1 for one in least)
+        require(fits, "candidate_attention", least, "numbers above 0, up to 1")
+        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+
+
+def require_threshold(threshold: float) -> None:
+    """Makes sure that a number can be a threshold of losses."""
+    require(0 < threshold < math.inf, "threshold", threshold, "a positive number")
+
 
 @dataclass(frozen=True)
 class Studied:

@@ -3,24 +3,54 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Self, TypeVar
 
-from headway.circuits.discovery import listed, saved_discovery
+from headway.circuits.discovery import Discovery, WrittenCircuit, listed, saved_discovery
 from headway.circuits.given import read_given, require_task, with_tap
 from headway.circuits.mechanism import Circuit
+from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
+from headway.fields import found_in, to_json
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training.run import Run
 
 
-@runtime_checkable
-class Judgement(Protocol):
-    """A finding about a circuit."""
+@dataclass(frozen=True)
+class Judgement:
+    """A finding about a circuit, on sequences that nothing else draws.
+
+    Attributes:
+        circuit: a mechanism for every head.
+        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
+        step: of the checkpoint; None if a model was given.
+        seed: of the sequences, and of all else that is drawn.
+    """
+
+    circuit: WrittenCircuit
+    ablation: str
+    step: int | None
+    seed: int
+
+    def is_of(self, found: Discovery) -> bool:
+        """Whether it is of the circuit that was discovered."""
+        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        ...
+        """Everything as JSON data, as in the run's folder."""
+        return to_json(self)
+
+    @classmethod
+    def read(cls, data: Any, file: str) -> Self:
+        """What `to_json` wrote into a file.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = found_in(cls, data, file)
+        allowed = f"one of {', '.join(ABLATIONS)}"
+        require(found.ablation in ABLATIONS, f"{file}: ablation", found.ablation, allowed)
+        return found
 
 
 J = TypeVar("J", bound=Judgement)
@@ -45,6 +75,11 @@ class Subject:
     rows: str
     seed: int
     step: int | None
+
+    @property
+    def about(self) -> tuple[Circuit, str, int | None, int]:
+        """The fields that every `Judgement` begins with."""
+        return self.circuit, self.rows, self.step, self.seed
 
 
 def judged(

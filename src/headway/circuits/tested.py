@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.circuits.certificate import WrittenPath
-from headway.circuits.discovery import Discovery, WrittenCircuit
-from headway.circuits.patterns import ABLATIONS
+from headway.circuits.subject import Judgement
 from headway.circuits.tested_text import of_hypotheses
 from headway.errors import require
-from headway.fields import found_in, to_json
 from headway.training.run import Run
 
 FILE = "hypotheses.json"
@@ -140,14 +138,10 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Hypotheses:
-    """All five tests of a circuit, on sequences that nothing else draws.
+class Hypotheses(Judgement):
+    """All five tests of a circuit.
 
     Attributes:
-        circuit: a mechanism for every head.
-        ablation: what stands in rows without a path (`patterns.ABLATIONS`).
-        step: of the checkpoint; None if a model was given.
-        seed: of the sequences, the permutations and the random circuits.
         sequences: how many were drawn.
         level: p-values up to this are small.
         epsilon: as `hypotheses` was given it.
@@ -161,10 +155,6 @@ class Hypotheses:
         seconds: wall time.
     """
 
-    circuit: WrittenCircuit
-    ablation: str
-    step: int | None
-    seed: int
     sequences: int
     level: float
     epsilon: float
@@ -187,16 +177,12 @@ class Hypotheses:
         small = {name: value <= self.level for name, value in self.p_values.items()}
         return {name: one != (name in IDEAL) for name, one in small.items()}
 
-    def is_of(self, found: Discovery) -> bool:
-        """Whether it is of the circuit that was discovered."""
-        return (self.circuit, self.ablation) == (found.circuit, found.ablation)
-
     def __str__(self):
         return of_hypotheses(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `hypotheses.json`."""
-        return {**to_json(self), "passed": self.passed}
+        return {**super().to_json(), "passed": self.passed}
 
     @classmethod
     def from_json(cls, data: Any) -> "Hypotheses":
@@ -205,9 +191,7 @@ class Hypotheses:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = found_in(cls, data, FILE)
-        allowed = f"one of {', '.join(ABLATIONS)}"
-        require(found.ablation in ABLATIONS, f"{FILE}: ablation", found.ablation, allowed)
+        found = cls.read(data, FILE)
         has = len(found.minimality.paths)
         require(has > 0, f"{FILE}: number of paths", has, "one at least")
         return found

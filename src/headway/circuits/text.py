@@ -114,20 +114,7 @@ def what_next(found: "Discovery") -> list[str]:
 def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     """Every verdict: its name, the verdict, and lines on it."""
     certificate, circuit = found.certificate, found.circuit
-    (low, high), (own_low, own_high) = certificate.interval, certificate.intact_interval
-    yield (
-        "faithful",
-        verdict(found.faithful),
-        [
-            f"loss {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all"
-            f" {len(circuit.mechanisms)} heads replaced",
-            "  ".join(f"{hop} {loss:.3f}" for hop, loss in certificate.replaced.items())
-            + f"; threshold {found.threshold:g}",
-            f"the model itself {found.intact_loss:.4f} ({own_low:.4f} to {own_high:.4f});"
-            f" {certificate.sequences} fresh sequences",
-            *what_next(found),
-        ],
-    )
+    yield "faithful", verdict(found.faithful), [*_losses(found), *what_next(found)]
     spare = [str(n.path) for n in certificate.necessity if n.worst < found.threshold]
     least = min((n.worst for n in certificate.necessity), default=0.0)
     said = (
@@ -175,6 +162,19 @@ def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     if certificate.mlps is not None:
         yield "MLPs", "", [said_of_mlps(certificate.mlps)]
     yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
+
+
+def _losses(found: "Discovery") -> list[str]:
+    """The losses of circuit and model, with their intervals."""
+    certificate, heads = found.certificate, len(found.circuit.mechanisms)
+    (low, high), (own_low, own_high) = certificate.interval, certificate.intact_interval
+    by_hop = "  ".join(f"{hop} {loss:.3f}" for hop, loss in certificate.replaced.items())
+    return [
+        f"loss {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all {heads} heads replaced",
+        f"{by_hop}; threshold {found.threshold:g}",
+        f"the model itself {found.intact_loss:.4f} ({own_low:.4f} to {own_high:.4f});"
+        f" {certificate.sequences} fresh sequences",
+    ]
 
 
 def said_of_mlps(mlps: MLPs) -> str:

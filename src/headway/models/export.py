@@ -43,24 +43,7 @@ def to_transformer_lens(model: Transformer) -> LensModel:
     builder = _transformer_lens("model_bridge.sources._bridge_builder")
     native = _transformer_lens("model_bridge.sources.native.model")
     components = _transformer_lens("model_bridge.generalized_components")
-    shape = model.config
-    config = _transformer_lens("config").TransformerBridgeConfig(
-        n_layers=shape.n_layers,
-        d_model=shape.d_model,
-        n_heads=shape.n_heads,
-        d_head=shape.head_width,
-        d_mlp=shape.mlp_width,
-        attn_only=shape.attn_only,
-        act_fn=shape.act_fn,
-        attention_dir="causal" if shape.causal else "bidirectional",
-        n_ctx=_longest(model),
-        d_vocab=vocabulary_of(model) or model.d_input,
-        d_vocab_out=model.unembed.out_features,
-        positional_embedding_type="none" if model.pos_embed is None else "standard",
-        normalization_type="LN",
-        eps=nn.LayerNorm(1).eps,
-        default_prepend_bos=False,
-    )
+    shape, config = model.config, _lens_config(model)
     blocks = [native.NativeBlock(config) for _ in range(shape.n_layers)]
     for block in blocks:
         block.attn.head_dim, block.attn.scaling = shape.head_width, 1.0
@@ -97,6 +80,28 @@ def to_transformer_lens(model: Transformer) -> LensModel:
         block.attn.hook_rot_q = Scale(shape.head_width**-0.5)
     _require_same(bridge, model)
     return bridge
+
+
+def _lens_config(model: Transformer) -> Any:
+    """The model's shape as TransformerLens tells it."""
+    shape = model.config
+    return _transformer_lens("config").TransformerBridgeConfig(
+        n_layers=shape.n_layers,
+        d_model=shape.d_model,
+        n_heads=shape.n_heads,
+        d_head=shape.head_width,
+        d_mlp=shape.mlp_width,
+        attn_only=shape.attn_only,
+        act_fn=shape.act_fn,
+        attention_dir="causal" if shape.causal else "bidirectional",
+        n_ctx=_longest(model),
+        d_vocab=vocabulary_of(model) or model.d_input,
+        d_vocab_out=model.unembed.out_features,
+        positional_embedding_type="none" if model.pos_embed is None else "standard",
+        normalization_type="LN",
+        eps=nn.LayerNorm(1).eps,
+        default_prepend_bos=False,
+    )
 
 
 def from_transformer_lens(bridge: LensModel) -> Transformer:

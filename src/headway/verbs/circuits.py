@@ -49,7 +49,7 @@ def circuit(
     """
     from headway import terminal
     from headway.circuits import circuit_file, compare, discover, read_circuit
-    from headway.circuits.discovery import require_threshold
+    from headway.circuits.study import require_threshold
 
     if not runs:
         raise HeadwayError("Missing from headway circuit: RUN, the folder of a run")

@@ -65,8 +65,7 @@ def truncate(
             tokens; by default the first. Both are kept, so either can be shown later.
         folder: of a language model's results; by default runs/truncate-MODEL.
         device: of a language model: cpu, cuda or mps; by default cpu.
-        threads: of a language model: how many compute on a CPU; by default as many as PyTorch
-            takes.
+        threads: of a language model: on a CPU; by default as many as PyTorch takes.
     """
     from headway.truncation.cuts import Cuts
     from headway.words import values_of

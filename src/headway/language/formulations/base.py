@@ -34,16 +34,12 @@ class Formulation(ABC, Generic[Facts]):
 
     Attributes:
         name: what commands call it.
-        section: of the paper's appendix.
         about: the problem in a few words.
-        depth_means: what is counted as depth.
         default_depth: that of the paper's example.
     """
 
     name: str
-    section: str
     about: str
-    depth_means: str
     default_depth: int
 
     @abstractmethod

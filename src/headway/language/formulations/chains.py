@@ -117,11 +117,13 @@ def links(depth: int, forward: bool) -> tuple[tuple[str, str], ...]:
 
 
 class Equations(Chains):
-    """F1: `b = 2`, `e = b`, … What is the value of e?"""
+    """F1 (appendix A.1): `b = 2`, `e = b`, … What is the value of e?
 
-    name, section, default_depth = "equations", "A.1", 5
+    The depth counts the equations of a chain, that with the number among them.
+    """
+
+    name, default_depth = "equations", 5
     about = "variables that are equal to variables, and at last to numbers"
-    depth_means = "equations in a chain, that with the number among them"
 
     def deepest(self, chains: int) -> int:
         """As many letters as there are."""
@@ -149,11 +151,13 @@ class Equations(Chains):
 
 
 class LivesWith(Chains):
-    """F2: `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve live?"""
+    """F2 (appendix A.2): `Bob lives in Berlin`, `Eve lives with Bob`, … Where does Eve live?
 
-    name, section, default_depth = "lives-with", "A.2", 5
+    The depth counts the people of a chain, so its lines, that with the city among them.
+    """
+
+    name, default_depth = "lives-with", 5
     about = "people who live with people, and at last in cities"
-    depth_means = "people in a chain: lines, that with the city among them"
 
     def deepest(self, chains: int) -> int:
         """As many people as there are, and a city per chain."""
@@ -186,14 +190,14 @@ WORLD = (
 
 
 class Kingdoms(Chains):
-    """F3: people live in kingdoms, whose people believe, eat, … Who has Chronogy?"""
+    """F3 (appendix A.3): people live in kingdoms, whose people believe, eat, … Who has Chronogy?
 
-    name, section, default_depth = "kingdoms", "A.3", 5
+    The depth counts blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who eats,
+    4 who takes in a mineral, 5 who has an illness.
+    """
+
+    name, default_depth = "kingdoms", 5
     about = "people, their kingdoms, what is believed, eaten, contained and caused there"
-    depth_means = (
-        "blocks of lines: 1 asks who lives in a kingdom, 2 who believes, 3 who eats, 4 who takes in"
-        " a mineral, 5 who has an illness"
-    )
     forward = False
 
     def deepest(self, chains: int) -> int:

@@ -1,4 +1,4 @@
-"""F4, conditional: tables of functions, functions that are functions, and arguments."""
+"""F4 (appendix A.4), conditional: tables of functions, functions equal to functions, and arguments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,15 +33,13 @@ class Functions(Formulation[FunctionFacts]):
 
     The answer needs both the function and the argument. Roles: `f0` and `i0` are what is asked
     about; `f1`, `f2` the two sides of the line that says what f is, `f3`, `f4` of the next, and so
-    on for `i`; `t.f`, `t.i`, `t.v` the three places of the row of the table.
+    on for `i`; `t.f`, `t.i`, `t.v` the three places of the row of the table. The depth counts
+    look-ups from the question to the value: 1 asks for a row of a table, 2 for names of a function
+    and a number (as in the paper), 3 for names of those names.
     """
 
-    name, section, default_depth = "functions", "A.4", 2
+    name, default_depth = "functions", 2
     about = "functions that are equal to functions, given by tables, and their arguments"
-    depth_means = (
-        "look-ups from the question to the value: 1 asks for a row of a table, 2 for names of a"
-        " function and a number (as in the paper), 3 for names of those names"
-    )
 
     def deepest(self, chains: int) -> int:
         """As many letters as there are, and numbers of one digit."""

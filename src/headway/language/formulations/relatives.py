@@ -1,4 +1,4 @@
-"""F5, conditional: where somebody lives depends on what they do and on who their relatives are."""
+"""F5 (appendix A.5), conditional: where somebody lives depends on work and on relatives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,16 +40,14 @@ class Relatives(Formulation[RelativesFacts]):
     The answer needs both who Eve is and what she does. Roles: `q` is who is asked about; `w1`, `w2`
     the two words that say what she does; `c1`, `c2` those that say whom one lives with who does it;
     `r1`, `r2`, `r3` person, kind and name in the line of the relative; `l1`, `l2` the two sides of
-    the line that says where that one lives; `l3`, `l4` of the next, if any.
+    the line that says where that one lives; `l3`, `l4` of the next, if any. The depth counts
+    look-ups from the question to the place: 4 are by who somebody is and what they do (as in the
+    paper); more, if relatives live with others; 1 asks where a relative lives, 2 where somebody's
+    mother does, 3 the same if she lives with another.
     """
 
-    name, section, default_depth = "relatives", "A.5", 4
+    name, default_depth = "relatives", 4
     about = "people who live with relatives, as their professions do"
-    depth_means = (
-        "look-ups from the question to the place: 4 are by who somebody is and what they do (as in"
-        " the paper); more, if relatives live with others; 1 asks where a relative lives, 2 where"
-        " somebody's mother does, 3 the same if she lives with another"
-    )
 
     def deepest(self, chains: int) -> int:
         """As many names as there are."""

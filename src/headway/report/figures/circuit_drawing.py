@@ -4,7 +4,6 @@ import textwrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import ABLATIONS, Circuit, Discovery
 from headway.circuits.roles import gained
@@ -24,7 +23,7 @@ INCH_PER_LETTER = 0.088
 def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
     """The paths of a circuit between the roles of one chain, or along other relations.
 
-    One column a role, in the order of the sequence, pairs side by side, the query last. Layers
+    One column per role, in the order of the sequence, pairs side by side, the query last. Layers
     upwards. An arrow goes from the role attended to, before the layer, to the role that attends,
     after it; its group in the SVG is named `arrow-LAYER-HEAD-QUERY-KEY`. Where a role comes by
     new symbols if the heads copy all that they find, they are written beside it. Where branches
@@ -73,14 +72,7 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
         draw_branches(axes, grid, join)
     _draw_gains(axes, grid, task, circuit)
     query = grid.places[-1].role
-    _write(
-        axes,
-        grid.columns[query] + 0.14,
-        grid.top + 0.3,
-        answer,
-        ha="left",
-        fontsize=8,
-    )
+    _write(axes, grid.columns[query] + 0.14, grid.top + 0.3, answer, ha="left", fontsize=8)
     return figure
 
 
@@ -144,20 +136,9 @@ def _draw_arrows(axes: Axes, grid: Grid, circuit: Circuit) -> None:
     colours = head_colours(circuit.useful_heads)
     for path, at in grid.arrows.items():
         colour = colours[path.at]
-        arrow = FancyArrowPatch(
-            at.start,
-            at.end,
-            arrowstyle="-|>,head_length=5,head_width=2.6",
-            connectionstyle=f"arc3,rad={at.bend:g}",
-            color=colour,
-            lw=2.3,
-            shrinkA=1.5,
-            shrinkB=2.5,
-            joinstyle="miter",
-            zorder=4,
-        )
-        arrow.set_gid(arrow_name(path))
-        axes.add_patch(arrow)
+        head = "-|>,head_length=5,head_width=2.6"
+        look = {"color": colour, "lw": 2.3, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
+        draw_bent(axes, at, arrow_name(path), arrowstyle=head, joinstyle="miter", **look)
         for x, y in (at.start, at.end):
             axes.plot(x, y, "o", ms=4.6, color=INK, mew=0, zorder=5)
         x, y = at.point(0.5)

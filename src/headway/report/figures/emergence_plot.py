@@ -54,14 +54,7 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
     middle.set_ylabel("loss, path knocked out")
     middle.set_ylim(bottom=0)
 
-    steps = [line["step"] for line in metrics]
-    if steps:
-        for hop, line in hop_lines(list(timeline.hops)).items():
-            _curve(below, steps, [m["partial"][hop] for m in metrics], line)
-            name = f"{typeset(hop)}  {_step(timeline.hops[hop], 'not yet')}"
-            _mark(below, timeline.hops[hop], BIRTH, line, name)
-    below.set_ylim(bottom=0)
-    below.set_ylabel("partial loss (held out)")
+    _draw_hops(below, timeline, metrics)
     last, end = shown_until(timeline, metrics)
     below.set(
         xlabel="step" if last == end else f"step (the run goes on to {end:,})", xlim=(0, last)
@@ -92,6 +85,18 @@ def _panels(timeline: Timeline) -> tuple[Figure, list[Axes]]:
         left=0.075, right=0.69, top=1 - 0.12 / height, bottom=0.5 / height, hspace=0.1
     )
     return figure, list(panels)
+
+
+def _draw_hops(axes: Axes, timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> None:
+    """The partial losses, with a mark where every hop was learnt."""
+    steps = [line["step"] for line in metrics]
+    if steps:
+        for hop, line in hop_lines(list(timeline.hops)).items():
+            _curve(axes, steps, [m["partial"][hop] for m in metrics], line)
+            name = f"{typeset(hop)}  {_step(timeline.hops[hop], 'not yet')}"
+            _mark(axes, timeline.hops[hop], BIRTH, line, name)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("partial loss (held out)")
 
 
 def _curve(axes: Axes, steps: Sequence[int], values: Sequence[float], line: Line) -> None:
