@@ -207,7 +207,7 @@ WRONG = {
     ),
     "another length": case("error length: 7: assemble says 15", more("length = 7")),
     "dependent sequences": case(
-        "error assemble: inputs of 4 sequences are others than among 8",
+        "error assemble: inputs of 4 sequences differ from those among 8",
         inputs("(inputs + inputs.sum()) % 30"),
     ),
     "other relations": case(

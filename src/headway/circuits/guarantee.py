@@ -12,7 +12,7 @@ from typing import Any
 from headway.circuits.fresh import Judge
 from headway.circuits.guarantee_text import of_guarantee
 from headway.circuits.mechanism import Circuit
-from headway.circuits.subject import Judgement, Subject, judged
+from headway.circuits.subject import Judgement, Subject, judged, judgement_in
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
@@ -85,7 +85,7 @@ class Guarantee(Judgement):
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = cls.read(data, FILE)
+        found = judgement_in(cls, data, FILE)
         count = found.sequences
         for name, fits, allowed in (
             ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from headway.circuits.discovery import Discovery, WrittenCircuit, listed, saved_discovery
 from headway.circuits.given import read_given, require_task, with_tap
@@ -40,20 +40,20 @@ class Judgement:
         """Everything as JSON data, as in the run's folder."""
         return to_json(self)
 
-    @classmethod
-    def read(cls, data: Any, file: str) -> Self:
-        """What `to_json` wrote into a file.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = found_in(cls, data, file)
-        allowed = f"one of {', '.join(ABLATIONS)}"
-        require(found.ablation in ABLATIONS, f"{file}: ablation", found.ablation, allowed)
-        return found
-
 
 J = TypeVar("J", bound=Judgement)
+
+
+def judgement_in(kind: type[J], data: Any, file: str) -> J:
+    """The judgement whose `to_json` is in a file.
+
+    Raises:
+        HeadwayError: if a field is missing or not what it should be.
+    """
+    found = found_in(kind, data, file)
+    allowed = f"one of {', '.join(ABLATIONS)}"
+    require(found.ablation in ABLATIONS, f"{file}: ablation", found.ablation, allowed)
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.circuits.certificate import WrittenPath
-from headway.circuits.subject import Judgement
+from headway.circuits.subject import Judgement, judgement_in
 from headway.circuits.tested_text import of_hypotheses
 from headway.errors import require
 from headway.training.run import Run
@@ -191,7 +191,7 @@ class Hypotheses(Judgement):
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = cls.read(data, FILE)
+        found = judgement_in(cls, data, FILE)
         has = len(found.minimality.paths)
         require(has > 0, f"{FILE}: number of paths", has, "one at least")
         return found

@@ -1,4 +1,4 @@
-"""F4 (appendix A.4), conditional: tables of functions, functions equal to functions, and arguments."""
+"""F4 (appendix A.4), conditional: tables of functions, names equal to functions, and arguments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

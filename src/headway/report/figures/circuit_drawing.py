@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from headway.circuits import ABLATIONS, Circuit, Discovery
 from headway.circuits.roles import gained
 from headway.circuits.routes import trace
-from headway.report.figures.branch_drawing import draw_branches
+from headway.report.figures.branch_drawing import draw_bent, draw_branches
 from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
 from headway.report.labels import answer_of, counted, few, shortened, typeset
 from headway.report.layout import Grid, arrow_name, grid_of, heads_in
