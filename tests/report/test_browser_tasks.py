@@ -2,9 +2,9 @@
 
 import pytest
 from browser import printed
+from every_task import TASKS, taken_apart
 from pages import written
 from test_browser import faults, use_everything
-from test_every_task import TASKS, taken_apart
 
 from headway.circuits import saved_timeline
 from headway.report.page.html import path_key

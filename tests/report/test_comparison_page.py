@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path as FilePath
 
 import pytest
-from test_page import Page
+from pages import Page
 
 from headway import cli
 from headway.circuits import Discovery, Path, Timeline, compare

@@ -11,75 +11,27 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from every_task import TASKS, taken_apart
+from pages import Page, page_data, report, words_of
 from serving import serving
-from test_page import Page, page_data
-from tiny_runs import ANY_LOSS, path_names, tiny_config
 from torch import nn
 
-from headway.circuits import (
-    Circuit,
-    Paths,
-    discover,
-    emergence,
-    saved_discovery,
-    saved_timeline,
-)
+from headway.circuits import saved_discovery, saved_timeline
 from headway.circuits.roles import position_labels
-from headway.report import Findings, write_report
+from headway.report import Findings
 from headway.report.cells import cell
 from headway.report.comparison import write_comparison
 from headway.report.figures import save_figures
 from headway.report.labels import typeset
 from headway.report.page.html import path_key
 from headway.report.sweep import write_sweep
-from headway.tasks import (
-    Associations,
-    Batch,
-    Bigrams,
-    Composition,
-    Conditional,
-    Edges,
-    Hops,
-    Labelled,
-    Recall,
-    Retrieval,
-    Task,
-    previous_token,
-    task_in,
-)
+from headway.tasks import Edges, Hops, Labelled
 from headway.tasks.registry import KINDS
 from headway.theory import retrieval_flow
-from headway.training import Recorder, Run, train
+from headway.training import Recorder, Run
 
-OUTSIDE = Path(__file__).parents[1] / "outside"
-TASKS = {
-    "retrieval": lambda: Retrieval(depth=1, n_chains=2),
-    "conditional": lambda: Conditional(n_chains=2),
-    "labelled": lambda: Labelled(depth=1, n_chains=2),
-    "hops": lambda: Hops(asked=(1, 2), n_places=9),
-    "composition": lambda: Composition(asked=(1, 2), n_symbols=3),
-    "bigrams": lambda: Bigrams(length=16, n_tokens=8, n_triggers=2),
-    "recall": lambda: Recall(length=5),
-    "associations": lambda: Associations(n_items=6),
-    "assignments": lambda: task_in(str(OUTSIDE / "assignments.py"))(),
-    "reassigned": lambda: task_in(str(OUTSIDE / "reassigned.py"))(),
-    "sums": lambda: task_in(str(OUTSIDE / "sums.py"))(),
-}
 WITH_FLOW, LOSSES = {"retrieval", "conditional"}, ("MSE", "cross-entropy")
 VECTORS = {"retrieval", "conditional", "labelled", "reassigned"}
-
-
-def taken_apart(task: Task, folder: Path) -> Run:
-    """A run that learnt nothing, with a circuit of two paths that was given, and its dates."""
-    run = train(tiny_config(task, causal=False), folder)
-    if task.length == 1:
-        return run
-    first, *_, last = path_names(task)
-    circuit = Circuit({(0, 0): Paths(frozenset({first})), (1, 0): Paths(frozenset({last, first}))})
-    found = discover(run, circuit=circuit, threshold=ANY_LOSS, sequences=8)
-    run.write("circuit.json", found.to_json())
-    emergence(run, found, sequences=4)
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -97,18 +49,8 @@ def one(request, folder, tmp_path) -> Run:
     return Run.open(shutil.copytree(folder / request.param, tmp_path / request.param))
 
 
-def text_of(run: Run) -> str:
-    return write_report(run).read_text(encoding="utf-8")
-
-
-def words_of(text: str) -> str:
-    page = Page(text)
-    assert not page.open
-    return " ".join("".join(page.words).split())
-
-
 def test_every_task_has_a_page(one):
-    text, name = text_of(one), one.folder.name
+    text, name = report(one), one.folder.name
     words = words_of(text)
     assert ("A sequence has one position" in words) == (name == "associations")
     known = "The flow minimum of this task is not known" not in words
@@ -125,7 +67,7 @@ def test_every_task_has_a_page(one):
 
 
 def test_every_path_is_an_arrow_and_its_cells_are_framed(one):
-    text = text_of(one)
+    text = report(one)
     data, batch, task = page_data(text), Findings.of(one).example, one.task
     assert data["steps"] == one.checkpoint_steps()
     if task.length == 1:
@@ -157,7 +99,7 @@ def led(edges: Edges) -> set[tuple[int, int]]:
 
 
 def test_the_sequence_is_shown_as_the_model_reads_it(one):
-    text = text_of(one)
+    text = report(one)
     strip = re.findall('<p class="sequence">(.*?)</p>', text)[0]
     chips = [re.sub("<[^>]*>", "", chip) for chip in re.findall("chip.*?>(.*?)</span>", strip)]
     batch = Findings.of(one).example
@@ -219,75 +161,6 @@ def test_circuits_are_compared_by_kind_and_relations(folder, tmp_path):
 
 
 @dataclass(frozen=True)
-class Hostile(Task, registered=False):
-    """<script>alert(`doc</script>`)</script> & $x_1$."""
-
-    kind = "hostile"
-    size: int = 3
-    named: bool = True
-
-    vocabulary = 5
-    label = "<b>'\"&"
-    title = "<script>alert('title')</script>"
-
-    @property
-    def roles(self):
-        return ("<b>\"q'&s2", "</svg>$k$", "x" * 60) if self.named else ()
-
-    @property
-    def hops(self):
-        return ("</script><i>$1_1", "<hop&2")
-
-    def relations(self, batch):
-        if self.named:
-            return super().relations(batch)
-        names = ('"><script>alert(1)</script>', "it's ←←$a_b", "a & b " * 30)
-        return {name: previous_token(batch.inputs, "path") for name in names}
-
-    def reference_losses(self):
-        return {"<u>$guess$</u>": dict.fromkeys(self.hops, 1.0)}
-
-    def draw(self, count, generator):
-        return (torch.randint(5, (count, 4), generator=generator),)
-
-    def assemble(self, draws):
-        (tokens,) = draws
-        where = torch.arange(1, 4).expand(len(tokens), 3)[:, :, None]
-        asked = tokens[:, -1:, None].expand(-1, 1, 2)
-        return Batch(tokens, asked, where) if self.named else Batch(tokens, asked)
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS, "hostile", Hostile)
-    run = taken_apart(Hostile(named=named), tmp_path / "run")
-    other = Run.open(shutil.copytree(run.folder, tmp_path / "<i>other"))
-    saved = save_figures(run)
-    for figure in saved.values():
-        ElementTree.fromstring(figure.read_bytes())
-    comparison = write_comparison([run, other], tmp_path / "c.html").read_text()
-    with serving(tmp_path) as site:
-        pages = [text_of(run), comparison, site.page(), site.page("/run/run/")]
-    pages.append(write_sweep(tmp_path, tmp_path / "s.html").read_text())
-    pages += [cell(run), cell(saved_discovery(run)), cell(saved_timeline(run))]
-    pages.append(cell(saved_discovery(run).circuit))
-    keys = {path_key(path) for path in saved_discovery(run).circuit.paths}
-    for text in pages:
-        page = Page(text)
-        assert not page.open
-        for evil in ("<script>alert", "</svg>$k$", "<b>'", "<hop", "<i>$", "<u>", "<i>other"):
-            assert evil not in text, evil
-    drawn = {
-        html.unescape(key) for key in re.findall('<g class="arrow.*?data-path="(.*?)"', pages[0])
-    }
-    assert drawn == keys
-    assert {path["key"] for path in page_data(pages[0])["paths"]} == keys
-    words = words_of(pages[0])
-    assert "alert(doc</script>)</script> & $x1$." in words
-    assert "predicting <u>$guess$</u>, 1" in words
-
-
-@dataclass(frozen=True)
 class Followed(Labelled, registered=False):
     """A chain of one's own, of which is known how information must flow."""
 
@@ -304,7 +177,7 @@ class Followed(Labelled, registered=False):
 def test_a_flow_of_ones_own_is_followed(tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "followed", Followed)
     run = taken_apart(Followed(depth=2, n_chains=2), tmp_path / "run")
-    words = words_of(text_of(run))
+    words = words_of(report(run))
     assert "For D = 2 that is 2." in words
     assert "symbols at the query, along the circuit" in words
     assert "arrows carry" in words
@@ -314,7 +187,7 @@ def test_a_flow_of_ones_own_is_followed(tmp_path, monkeypatch):
 def test_of_a_long_sequence_the_end_is_shown(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("headway.report.findings.MOST_POSITIONS", 4)
     run = Run.open(shutil.copytree(folder / "hops", tmp_path / "run"))
-    text = text_of(run)
+    text = report(run)
     data, batch = page_data(text), Findings.of(run).example
     length, example = run.task.length, data["example"]
     assert "the last 4 of its 10 positions" in words_of(text)
@@ -350,7 +223,7 @@ def test_a_recorded_run_has_a_page(tmp_path, can_build):
         for step in range(3):
             recorder.save(step, 1.0)
     run = Run.open(tmp_path / "run")
-    text = text_of(run)
+    text = report(run)
     words = words_of(text)
     assert "1 layer × 2 heads" in words
     assert "trained by a loop that is not headway's" in words

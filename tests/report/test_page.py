@@ -1,68 +1,23 @@
-import base64
-import gzip
+"""What the page of a run says."""
+
 import html
-import json
 import re
 import shlex
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path as FilePath
 
-import numpy as np
 import pytest
+from pages import Page, report
 
 from headway.circuits import Path
-from headway.circuits.roles import role_attention
 from headway.errors import HeadwayError
-from headway.models import attention_patterns
 from headway.report import write_report
-from headway.report.findings import Findings
-from headway.report.history import hundredths, thinned
-from headway.report.page.html import command, named, path_key
+from headway.report.page.html import command, named
 from headway.tasks import Conditional
 from headway.training import Run
 from headway.training.files import write_json
 
 MEASURED = ("attention", "loss", "free", "uniform")
-VOID = {"meta", "link", "input", "br"}
-
-
-class Page(HTMLParser):
-    """Checks that tags match, and gathers ids, resources and words."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.ids, self.resources, self.words = [], [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-        self._note(attrs)
-
-    def handle_startendtag(self, tag, attrs):
-        self._note(attrs)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "script"):
-            self.words.append(data)
-
-    def _note(self, attrs):
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value)
-            if name in ("src", "href", "xlink:href", "srcset", "action"):
-                self.resources.append(value)
-
-
-def report(run):
-    path = write_report(run)
-    assert path == run.folder / "report.html"
-    return path.read_text(encoding="utf-8")
 
 
 def copy(run, tmp_path):
@@ -109,80 +64,6 @@ def test_the_numbers_are_those_of_the_folder(run):
     ]
     for value in expected:
         assert f'value="{value!r}"' in text
-
-
-def page_data(text):
-    found = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
-    assert found
-    return json.loads(found[1])
-
-
-def test_the_slider_holds_every_checkpoint(run):
-    data = page_data(report(run))
-    assert data["steps"] == run.checkpoint_steps()
-    lines = {line["step"]: line for line in run.metrics()}
-    for step, evaluated in zip(data["steps"], data["evaluations"], strict=True):
-        last = max((at for at in lines if at <= step), default=None)
-        expected = None if last is None else {key: lines[last][key] for key in evaluated}
-        assert evaluated == expected
-    timeline = run.read("emergence.json")
-    assert len(data["paths"]) == len(timeline["paths"]) > 0
-    for path, dated in zip(data["paths"], timeline["paths"], strict=True):
-        assert path["key"] == path_key(Path.parse(dated["path"]))
-        assert path["attention"] == dated["attention"]
-        assert path["without"] == dated["loss_without"]
-        assert path["model"] == timeline["loss"]
-
-
-def test_the_maps_are_the_attention_of_the_checkpoints(run):
-    data, findings = page_data(report(run)), Findings.of(run)
-    batch, task = findings.sequences, run.task
-    n, length, heads = len(task.roles), task.length, len(data["heads"])
-    between = np.frombuffer(base64.b64decode(data["betweenRoles"]), np.uint8)
-    between = between.reshape(len(data["steps"]), heads, n, n)
-    example = gzip.decompress(base64.b64decode(data["example"]["packed"]))
-    example = np.frombuffer(example, np.uint8).reshape(-1, heads, length, length)
-    assert data["example"]["kept"] == list(range(len(data["steps"])))
-    for i, step in enumerate(data["steps"]):
-        patterns = attention_patterns(run.model(step), batch.inputs)
-        expected = hundredths(role_attention(patterns, task, batch)).flatten(0, 1)
-        assert (between[i] == expected.numpy()).all()
-        assert (example[i] == hundredths(patterns[0]).flatten(0, 1).numpy()).all()
-    for position, (role, chain) in enumerate(data["example"]["owners"]):
-        name = data["roles"][role]
-        assert batch.roles[0, task.roles.index(name), chain] == position
-
-
-def test_of_one_sequence_fewer_checkpoints_are_kept_if_there_are_many(run, monkeypatch):
-    monkeypatch.setattr("headway.report.history.MOST_ON_EXAMPLE", 1)
-    text = report(run)
-    data = page_data(text)
-    last = len(data["steps"]) - 1
-    assert data["example"]["kept"] == [0, last]
-    assert f"2 of {last + 1} checkpoints are" in text
-
-
-def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
-    monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
-    circuit = run.read("circuit.json")
-    circuit["heads"]["L0.H0"] = "uniform"
-    run.write("circuit.json", circuit)
-    with pytest.raises(HeadwayError, match="dates another circuit"):
-        report(run)
-    timeline = run.read("emergence.json")
-    timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
-    run.write("emergence.json", timeline)
-    text = report(run)
-    assert [head["layer"] for head in page_data(text)["heads"]] == [1]
-    assert "1 head without a path are left out" in text
-
-
-def test_paths_can_be_switched_off_at_the_certificates_losses(run):
-    data = page_data(report(run))
-    necessity = run.read("circuit.json")["certificate"]["necessity"]
-    assert [(p["cut"], p["cutFree"]) for p in data["paths"]] == [
-        (n["loss"], n["free"]) for n in necessity
-    ]
 
 
 def test_heads_without_a_path_come_with_what_they_cost(run):
@@ -392,11 +273,6 @@ def test_a_folder_that_takes_no_files_is_one_clear_line(run):
 
 def test_names_get_subscripts():
     assert named("s2←s10 <x_1>") == "s<sub>2</sub>←s<sub>10</sub> &lt;x<sub>1</sub>&gt;"
-
-
-def test_checkpoints_are_thinned_evenly():
-    assert thinned([0, 1, 2], 5) == [0, 1, 2]
-    assert thinned(list(range(101)), 5) == [0, 25, 50, 75, 100]
 
 
 def test_what_the_query_holds_along_the_circuit(run):

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from pages import Page
 from test_comparison_page import table
-from test_page import Page
 
 from headway import cli
 from headway.errors import HeadwayError

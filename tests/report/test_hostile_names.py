@@ -1,0 +1,92 @@
+"""Names may be anything: no page and no figure takes them for its own markup."""
+
+import html
+import re
+import shutil
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from every_task import taken_apart
+from pages import Page, page_data, report, words_of
+from serving import serving
+
+from headway.circuits import saved_discovery, saved_timeline
+from headway.report.cells import cell
+from headway.report.comparison import write_comparison
+from headway.report.figures import save_figures
+from headway.report.page.html import path_key
+from headway.report.sweep import write_sweep
+from headway.tasks import Batch, Task, previous_token
+from headway.tasks.registry import KINDS
+from headway.training import Run
+
+
+@dataclass(frozen=True)
+class Hostile(Task, registered=False):
+    """<script>alert(`doc</script>`)</script> & $x_1$."""
+
+    kind = "hostile"
+    size: int = 3
+    named: bool = True
+
+    vocabulary = 5
+    label = "<b>'\"&"
+    title = "<script>alert('title')</script>"
+
+    @property
+    def roles(self):
+        return ("<b>\"q'&s2", "</svg>$k$", "x" * 60) if self.named else ()
+
+    @property
+    def hops(self):
+        return ("</script><i>$1_1", "<hop&2")
+
+    def relations(self, batch):
+        if self.named:
+            return super().relations(batch)
+        names = ('"><script>alert(1)</script>', "it's ←←$a_b", "a & b " * 30)
+        return {name: previous_token(batch.inputs, "path") for name in names}
+
+    def reference_losses(self):
+        return {"<u>$guess$</u>": dict.fromkeys(self.hops, 1.0)}
+
+    def draw(self, count, generator):
+        return (torch.randint(5, (count, 4), generator=generator),)
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        where = torch.arange(1, 4).expand(len(tokens), 3)[:, :, None]
+        asked = tokens[:, -1:, None].expand(-1, 1, 2)
+        return Batch(tokens, asked, where) if self.named else Batch(tokens, asked)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, "hostile", Hostile)
+    run = taken_apart(Hostile(named=named), tmp_path / "run")
+    other = Run.open(shutil.copytree(run.folder, tmp_path / "<i>other"))
+    saved = save_figures(run)
+    for figure in saved.values():
+        ElementTree.fromstring(figure.read_bytes())
+    comparison = write_comparison([run, other], tmp_path / "c.html").read_text()
+    with serving(tmp_path) as site:
+        pages = [report(run), comparison, site.page(), site.page("/run/run/")]
+    pages.append(write_sweep(tmp_path, tmp_path / "s.html").read_text())
+    pages += [cell(run), cell(saved_discovery(run)), cell(saved_timeline(run))]
+    pages.append(cell(saved_discovery(run).circuit))
+    keys = {path_key(path) for path in saved_discovery(run).circuit.paths}
+    for text in pages:
+        page = Page(text)
+        assert not page.open
+        for evil in ("<script>alert", "</svg>$k$", "<b>'", "<hop", "<i>$", "<u>", "<i>other"):
+            assert evil not in text, evil
+    drawn = {
+        html.unescape(key) for key in re.findall('<g class="arrow.*?data-path="(.*?)"', pages[0])
+    }
+    assert drawn == keys
+    assert {path["key"] for path in page_data(pages[0])["paths"]} == keys
+    words = words_of(pages[0])
+    assert "alert(doc</script>)</script> & $x1$." in words
+    assert "predicting <u>$guess$</u>, 1" in words
