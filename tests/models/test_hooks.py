@@ -1,12 +1,12 @@
 import pytest
+import random_models
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_models import D_TARGET, LENGTH, N_READ
 
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig
-
-D_INPUT, D_TARGET, LENGTH, N_READ, VOCABULARY = 6, 5, 7, 3, 11
+from headway.models import TransformerConfig
 
 quick = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**31)
@@ -27,22 +27,12 @@ two = TransformerConfig(n_layers=2, d_model=8, n_heads=2, d_mlp=10)
 
 
 def build(config=two, tokens=False, seed=0):
-    """A double-precision model in which no weight, bias or norm is left at a plain 0 or 1."""
-    vocabulary = VOCABULARY if tokens else None
-    sizes = (1 if tokens else D_INPUT, D_TARGET, LENGTH, N_READ, seed, vocabulary)
-    model = Transformer(config, *sizes).double()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight += 0.3 * torch.randn(weight.shape, generator=generator, dtype=torch.float64)
-    return model
+    return random_models.build(config, seed, tokens).double()
 
 
 def draw(tokens=False, seed=0, batch=2):
-    generator = torch.Generator().manual_seed(seed)
-    if tokens:
-        return torch.randint(VOCABULARY, (batch, LENGTH), generator=generator)
-    return torch.randn(batch, LENGTH, D_INPUT, generator=generator, dtype=torch.float64)
+    inputs = random_models.random_inputs(seed, batch, tokens)
+    return inputs if tokens else inputs.double()
 
 
 def normalised(x):
