@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 FIELD = re.compile(r"[^\W\d][\w.\- ]*=")
 """How a word begins that gives a field a value."""
 Switch = FlagConversionOff[bool]
-"""Something that is said to be True or False."""
+"""An option that takes True or False."""
 Flag = FlagCreatePairsOff[bool]
-"""Something that is so if it is named."""
+"""An option that is true if it is named."""
 ARGUMENT = type(tyro.conf.arg())
 Fields = Annotated[
     Positional[tuple[str, ...]], tyro.conf.arg(metavar="FIELD=VALUE …", help_behavior_hint="")
 ]
-"""A recipe or a file, and FIELD=VALUE as often as one likes; options may stand among them."""
+"""A recipe or a file, and any number of FIELD=VALUE; options may stand among them."""
 Words = Annotated[
     tuple[tuple[str, ...], ...],
     UseAppendAction,
@@ -238,7 +238,7 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
 
     Args:
         folder: of the run.
-        changed_task: whether that does not matter; None means that it is to be told only.
+        changed_task: whether that does not matter; None only reports it.
 
     Raises:
         HeadwayError: if there is no run, or its task has changed and that matters.

@@ -58,7 +58,7 @@ def base_of(source: str) -> Base:
         source: a recipe's name, or a file's path; with `:NAME` behind it for one task of several.
 
     Raises:
-        HeadwayError: if there is no such recipe or file, or it has neither.
+        HeadwayError: if there is no such recipe or file, or the file has neither.
     """
     if not is_file(source):
         if is_there(Path(source) / "config.json"):

@@ -98,7 +98,7 @@ class Carried(NamedTuple):
 
     Attributes:
         field: its whole name.
-        value: it has.
+        value: its new value.
         was: its value before.
         cause: the field that was to change.
         asked: how, such as `task.depth = 4`.
@@ -215,7 +215,7 @@ def _remedy(config: RunConfig, changes: Mapping[str, Any], complaint: str) -> st
 
 
 def told(carried: Sequence[Carried]) -> list[str]:
-    """What was carried along, a line a cause; the fields alone where it differs from run to run."""
+    """What was carried along, a line per cause; only the fields where values differ by run."""
     lines = []
     for cause in dict.fromkeys(one.cause for one in carried):
         ones = list(dict.fromkeys(one for one in carried if one.cause == cause))

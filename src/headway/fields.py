@@ -80,7 +80,7 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
     Args:
         cls: the dataclass.
         data: as JSON holds it.
-        where: it is from, as the complaint says it.
+        where: where it is from, for the error.
 
     Raises:
         HeadwayError: if a field is missing or not what it should be; the first is told.
@@ -140,7 +140,7 @@ def require_fields(cls: type, data: Any, section: str = "") -> None:
     """Checks that JSON data is an object with every field of a dataclass and no other.
 
     Raises:
-        HeadwayError: if it is not; the field is told.
+        HeadwayError: if it is not; it names the field.
     """
     require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
     hints = hints_of(cls)

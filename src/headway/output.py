@@ -17,13 +17,13 @@ def plain(text: str) -> str:
 
 
 class Screen:
-    """A standard stream. What a name or a message holds of control characters is shown as escapes.
+    """A standard stream. Control characters in names and messages are shown as escapes.
 
     When the stream takes nothing more, work goes on, and `lost` tells why.
 
     Args:
         stream: to write to.
-        drawing: whether what moves the cursor is meant to.
+        drawing: whether the cursor may be moved.
     """
 
     def __init__(self, stream: TextIO, drawing: bool = False):

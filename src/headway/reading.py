@@ -74,10 +74,10 @@ def parsed(content: bytes, where: object) -> Any:
 
     Args:
         content: the JSON.
-        where: it is from, as the complaint says it.
+        where: where it is from, for the error.
 
     Raises:
-        HeadwayError: if it is none.
+        HeadwayError: if it is not valid.
     """
     from pydantic_core import from_json
 

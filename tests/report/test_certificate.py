@@ -97,8 +97,8 @@ def test_at_the_threshold_is_not_below_it(found):
 
 
 def test_an_interval_across_the_threshold_is_told(found):
-    assert "could turn the verdict" not in words(found, "faithful")
-    assert "could turn the verdict" in words(certified(found, interval=(0.02, 0.06)), "faithful")
+    assert "could change the verdict" not in words(found, "faithful")
+    assert "could change the verdict" in words(certified(found, interval=(0.02, 0.06)), "faithful")
 
 
 def test_one_hop_above_the_threshold_is_told_though_the_mean_is_below(found):

@@ -15,8 +15,8 @@ class TransformerConfig:
         n_layers: attention layers (each with an MLP unless `d_mlp` is 0).
         d_model: width of the residual stream.
         n_heads: attention heads in a layer.
-        d_head: width of a head; None means d_model / n_heads.
-        d_mlp: width of the MLPs; 0 means attention only, None means 4 · d_model.
+        d_head: width of a head; by default d_model / n_heads.
+        d_mlp: width of the MLPs; 0 for attention only; by default 4 · d_model.
         act_fn: the MLPs' activation.
         causal: whether a position sees only itself and what comes before it.
         norm: LayerNorms before all that reads the residual stream (`pre`), or `none`.
@@ -33,7 +33,7 @@ class TransformerConfig:
             width: the embeddings of tokens and places, and what W_OV makes of them below the last
             layer (so d_model must be at least twice their number).
         silent_above: layers above the first so many write nothing at first: their W_O and the
-            W_out of their MLPs start at zero. None means that all write.
+            W_out of their MLPs start at zero. By default all write.
         init_scale: a factor on all weights within the blocks.
         embed_scale: a factor on the embeddings of tokens by number. As drawn, a block writes
             vectors about √d_model times as long as these.

@@ -122,7 +122,7 @@ class Hooked(nn.Module):
 
         Args:
             inputs: of the model.
-            names: what is kept: one name, several, or a function of the full name; None keeps all.
+            names: what is kept: one name, several, or a function of the full name; by default all.
 
         Raises:
             HeadwayError: if nothing has a name; the line gives the nearest there are.

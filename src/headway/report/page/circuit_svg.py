@@ -41,7 +41,8 @@ def circuit_svg(
         circuit: a mechanism for every head.
         task: that it was found on, or its cast.
         discovery: what is known of the circuit: the attention along its paths, and of the heads
-            without a path the evidence that they do nothing. None draws all paths at full strength.
+            without a path the evidence that they do nothing. Without it, all paths are drawn at
+            full strength.
         pressable: whether the arrows are buttons; if not, there is no script to press them for.
         bare: whether to leave out what is written beside the layers and positions, so that the
             drawing can be read when it is small.
