@@ -95,6 +95,8 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
 def plainly_told(bound: Callable[..., Any], function: Callable[..., Any]) -> None:
     """Has the help of a function's options say types as people write them, and no empty default.
 
+    Lines of the docstring are joined, as the help breaks them by itself.
+
     Args:
         bound: the function that the parser sees; gets the parameters.
         function: that is asked for.
@@ -105,6 +107,7 @@ def plainly_told(bound: Callable[..., Any], function: Callable[..., Any]) -> Non
         one.replace(annotation=_told(hints[name], one.default))
         for name, one in signature.parameters.items()
     ]
+    bound.__doc__ = re.sub(r"\n {8,}", " ", inspect.getdoc(function) or "")
     del bound.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
     bound.__annotations__ = {one.name: one.annotation for one in told}
     bound.__signature__ = signature.replace(parameters=told)  # pyright: ignore[reportFunctionMemberAccess]
