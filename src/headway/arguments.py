@@ -183,7 +183,7 @@ def options_and_words(
 def config_asked_for(words: Sequence[str]) -> "RunConfig":
     """The config that words ask for: a recipe or a file, and changes to it.
 
-    What changes carried along is told on standard error.
+    Fields that changed along are reported on standard error.
 
     Raises:
         HeadwayError: if there is no such recipe, or the changes do not fit.

@@ -3,7 +3,7 @@
     made, carried = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
 
 A field that a recipe takes as an argument is passed to it, so that what the recipe makes of it
-follows. Fewer steps than the cool-down shorten the cool-down. What followed is told.
+follows. Fewer steps than the cool-down shorten the cool-down. What followed is reported.
 """
 
 import dataclasses

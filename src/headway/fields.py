@@ -83,7 +83,7 @@ def found_in(cls: type[T], data: Any, where: str) -> T:
         where: where it is from, for the error.
 
     Raises:
-        HeadwayError: if a field is missing or not what it should be; the first is told.
+        HeadwayError: for the first field that is missing or not what it should be.
     """
     from pydantic import ValidationError
     from pydantic_core import to_json

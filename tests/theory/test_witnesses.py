@@ -101,7 +101,7 @@ def test_what_cannot_be_reached_is_refused():
     flow = retrieval_flow(2)
     cut = replace(flow, starts=tuple(start - {"x_1"} for start in flow.starts))
     assert cut.minimum_layers(causal=False) is None
-    with pytest.raises(HeadwayError, match=r"goal = 'x_2' .*can come to hold"):
+    with pytest.raises(HeadwayError, match=r"goal = 'x_2' .*can reach the query"):
         witness(cut)
 
 

@@ -61,7 +61,7 @@ def contest(
         budget: passes that a method may make on a model.
         first: so many models of every family alone.
         workers: processes, each on one core.
-        watch: told of every new row.
+        watch: called with every new row.
 
     Returns:
         All rows that were asked for, new and old.

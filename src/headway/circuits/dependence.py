@@ -170,7 +170,7 @@ def dependence(
         clamped: the run of each path that was clamped.
         circuit: its paths.
         sequences: held-out sequences to average the attention over, as `emergence` takes them.
-        watch: told of progress.
+        watch: called with the progress.
 
     Raises:
         HeadwayError: if a checkpoint cannot be read.

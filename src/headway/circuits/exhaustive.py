@@ -27,10 +27,10 @@ Losses = Callable[[list[dict[Head, Mechanism]], float], list[float]]
 """The loss of every candidate, or infinity if it is not below the limit."""
 
 Watch = Callable[[int, int, int], None]
-"""Told the number of paths, how many sets were judged so far, and how many minimal ones found."""
+"""Called with a number of paths, how many sets were judged and how many minimal ones found."""
 
 AT_ONCE = 1024
-"""Sets that are judged before progress is told."""
+"""Sets that are judged between two reports of progress."""
 
 NOTHING = Paths(frozenset())
 

@@ -146,7 +146,7 @@ def every_circuit(
             before a size that would take more.
         workers: threads, each on one core; by default as many as the machine has cores.
         seed: of the sequences; by default the run's, or 0.
-        watch: told of progress.
+        watch: called with the progress (see `exhaustive`).
 
     Raises:
         HeadwayError: if no circuit was discovered, or an argument is out of range.

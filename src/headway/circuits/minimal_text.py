@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from headway.circuits.minimal import MinimalCircuits
 
 SHOWN = 10
-"""The most circuits that are told of one by one."""
+"""The most circuits that are listed one by one."""
 
 
 def of_minimal_circuits(found: "MinimalCircuits") -> str:

@@ -49,7 +49,7 @@ def places(task: Task | Cast) -> list[Place]:
 def places_of(standing: Mapping[str, Sequence[str]]) -> list[Place]:
     """The places of roles, from what each starts with.
 
-    Symbols and groups are told only if every role starts with one symbol, and perhaps the one code
+    Symbols and groups are given only if every role starts with one symbol, and perhaps the one code
     of its group.
     """
     found = []

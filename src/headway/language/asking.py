@@ -96,7 +96,7 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
         asked: what is asked.
         model: the model that is asked.
         folder: new, or of the same asking before.
-        watch: told of every question.
+        watch: called after every question.
 
     Returns:
         A line per question, in their order; see `line_of`.

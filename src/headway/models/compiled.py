@@ -1,7 +1,7 @@
 """Transformers that solve the retrieval problem by construction, in as few layers as can be.
 
-The stream holds registers R_0, R_1, …: a second token of a pair (x_{k-1}, x_k) comes to hold
-R_i = x_{k-1+i}. The query counts as one with k = 0.
+The stream holds registers R_0, R_1, …: a second token of a pair (x_{k-1}, x_k) gathers R_i =
+x_{k-1+i}. The query counts as one with k = 0.
 
 Layer 0 joins the pairs. Its head attends to the previous position, by the position code, and
 copies the token there into R_0. Its MLP does what attention alone cannot. Symbols are raw Gaussian

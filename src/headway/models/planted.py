@@ -220,7 +220,7 @@ class _Draw:
             holding[hop.target] = kept | fed
 
     def _told_askers(self, head: Head) -> set[str]:
-        """All roles that come by the mark of a told head, meant to or not."""
+        """All roles that get the mark of a told head, meant to or not."""
         teller, marked = self.told[head]
         wire = self.wiring.wires[teller]
         itself = {marked} if wire.selfish and marked not in wire.keys else set[str]()

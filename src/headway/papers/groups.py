@@ -114,7 +114,7 @@ def take_apart(
         group: of runs.
         scale: of them.
         folder: of all groups.
-        watch: told of every run what is done with it.
+        watch: called with every run and what is done with it.
     """
     if not group.taken_apart:
         return

@@ -44,8 +44,8 @@ def depend(
             that the learning rate is the same at every step (`schedule`).
         engine: that trains; by default worker processes on this machine.
         retry_failed: whether trainings that have failed are tried again.
-        training: told how the trainings go on.
-        measuring: told how many checkpoints are measured, of how many.
+        training: called with every event of the trainings.
+        measuring: called with how many checkpoints are measured, and of how many.
 
     Raises:
         HeadwayError: if the run cannot be compared with clamped ones, no circuit was discovered, a

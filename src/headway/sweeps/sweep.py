@@ -49,7 +49,7 @@ def sweep(
         folder: of the sweep; by default the one that the plan comes from, or one in `runs/`.
         engine: that carries the runs out; by default worker processes on this machine.
         retry_failed: whether runs that have failed are tried again.
-        watch: told of every event, to show progress.
+        watch: called with every event, to show progress.
         stack: the most runs that are trained at once in one stack, of those that can be
             (see `require_one_shape`).
         track: the tracker that evaluations are forwarded to: `trackio`, `mlflow` or `wandb`.

@@ -19,7 +19,7 @@ EVERY = 0.25
 """Seconds between two reports of a run's progress."""
 
 Tell = Callable[[Event], None]
-"""Told of everything that happens to the runs."""
+"""Called with everything that happens to the runs."""
 
 
 class StopTrainingError(Exception):
@@ -34,7 +34,7 @@ def carry_out_told(told: Sequence[dict[str, Any]], tell: Tell) -> None:
 
     Args:
         told: the jobs of a stack, each as `Job.to_json` gives it.
-        tell: told of every event.
+        tell: called with every event.
     """
     jobs = list[Job]()
     for data in told:
@@ -55,8 +55,8 @@ def carry_out(stack: Stack, tell: Tell) -> None:
 
     Args:
         stack: the runs.
-        tell: told of every start, now and then of the progress, and once of how each run ended:
-            `done`, `failed` or `elsewhere`.
+        tell: called at every start, now and then with the progress, and once with how each run
+            ended: `done`, `failed` or `elsewhere`.
 
     Raises:
         StopTrainingError: if `tell` does.

@@ -49,7 +49,7 @@ class Flow:
     Attributes:
         roles: every position's role, in the order of the sequence; the query stands last.
         starts: for every role, the names of the pieces it starts with.
-        goal: the piece that the query must come to hold.
+        goal: the piece that must reach the query.
         related: further pairs (role that attends, role attended to) that a head can follow
             whatever they share, such as a position and the one before it.
         singled: groups of roles that others can attend to only if they share all of some pieces

@@ -51,7 +51,7 @@ def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-
 def _furthest(
     low: Int[np.ndarray, " role"], high: Int[np.ndarray, " role"], causal: bool
 ) -> Int[np.ndarray, " role"]:
-    """The greatest piece that every role comes to hold: of those it sees, whose least is in reach.
+    """The greatest piece that every role then holds: of the roles it sees whose least is in reach.
 
     Those that lie wholly below it hold nothing greater than it does, so nothing need be asked
     about their other end.

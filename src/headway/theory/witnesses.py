@@ -23,7 +23,7 @@ enough."""
 
 @dataclass(frozen=True)
 class Witness:
-    """A circuit under which the query comes to hold the goal.
+    """A circuit that brings the goal to the query.
 
     Attributes:
         flow: the problem.
@@ -61,7 +61,7 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
         HeadwayError: if no circuit with so many layers can answer.
     """
     least = flow.minimum_layers(causal)
-    require(least is not None, "goal", flow.goal, "something that the query can come to hold")
+    require(least is not None, "goal", flow.goal, "a piece that can reach the query")
     assert least is not None
     layers = least if layers is None else layers
     require(layers >= least, "layers", layers, f"at least {least}, as information flows no faster")

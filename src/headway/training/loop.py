@@ -38,7 +38,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     Args:
         config: what decides the run.
         folder: of the run; must not exist. By default a new one in `runs/`, named after the config.
-        watch: told of every step, to show progress.
+        watch: called after every step, to show progress.
 
     Returns:
         The finished run.
@@ -63,7 +63,7 @@ def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = 
 
     Args:
         folder: of the run.
-        watch: told of every step, to show progress.
+        watch: called after every step, to show progress.
         changed_task: whether to go on although the file of the run's task has changed.
 
     Raises:

@@ -34,7 +34,7 @@ class Session:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """What is told of an attempt that was given up."""
+    """The record of an attempt that was given up."""
 
     step: NotNegative
     partial: dict[str, float]

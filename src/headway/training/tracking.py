@@ -43,7 +43,7 @@ class Tracking:
 
     Args:
         name: of the tracker.
-        tell: is told in one line, once, that the tracker failed.
+        tell: called once with a line if the tracker fails.
 
     Raises:
         HeadwayError: if there is no such tracker, or its package is not installed.
@@ -128,8 +128,8 @@ def tracking(name: str | None, watch: Watch, tell: Callable[[str], None]) -> Ite
 
     Args:
         name: of the tracker, if any.
-        watch: told of every step, too.
-        tell: is told in one line, once, if the tracker fails.
+        watch: called after every step, too.
+        tell: called once with a line if the tracker fails.
 
     Yields:
         What tells both.
@@ -167,7 +167,7 @@ def tracker_of(run: Run, tell: Callable[[str], None]) -> str | None:
 
     Args:
         run: the run.
-        tell: is told in one line that the tracker is not installed.
+        tell: called with a line if the tracker is not installed.
     """
     known = tracked(run)
     if known is None:

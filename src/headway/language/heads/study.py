@@ -120,7 +120,7 @@ def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_
         study: what it asks for.
         model: whose heads.
         folder: new, or of the same study before.
-        watch: told of every question.
+        watch: called after every question.
 
     Raises:
         HeadwayError: if there are not enough heads, the attention of the model cannot be seen, a

@@ -82,9 +82,9 @@ def one_step(
         before: logits that are there with W = 0, as of a residual stream; by default zero.
     """
     told = torch.zeros(len(keys), len(values), dtype=keys.dtype) if before is None else before
-    surprise = -told.softmax(-1)
-    surprise[torch.arange(len(keys)), classes] += 1
-    return rate * values.T @ surprise.T @ (keys * frequencies[:, None])
+    descent = -told.softmax(-1)
+    descent[torch.arange(len(keys)), classes] += 1
+    return rate * values.T @ descent.T @ (keys * frequencies[:, None])
 
 
 def one_step_logits(classes: Classes, n_classes: int, rate: float) -> Float[Tensor, "item class"]:

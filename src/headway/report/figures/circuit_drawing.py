@@ -25,11 +25,11 @@ def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
 
     One column per role, in the order of the sequence, pairs side by side, the query last. Layers
     upwards. An arrow goes from the role attended to, before the layer, to the role that attends,
-    after it; its group in the SVG is named `arrow-LAYER-HEAD-QUERY-KEY`. Where a role comes by
-    new symbols if the heads copy all that they find, they are written beside it. Where branches
-    join on the way to the answer, each lies on a band with its symbol on it, and the path at which
-    they meet names them all. Where paths do not join roles, arrows lead from what is attended to to
-    what attends, and bear the names of relations.
+    after it; its group in the SVG is named `arrow-LAYER-HEAD-QUERY-KEY`. Symbols that a role gains
+    if the heads copy all that they find are written beside it. Branches that join on the way to the
+    answer each lie on a band with its symbol, and the path at which they meet names them all. Where
+    paths do not join roles, arrows lead from the position attended to, to the one that attends, and
+    bear the names of relations.
 
     Args:
         discovery: a circuit and its evidence.

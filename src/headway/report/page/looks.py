@@ -10,7 +10,7 @@ from headway.circuits.routes import trace
 from headway.tasks import Task
 
 COLOURS = 7
-"""Classes `c0` … `c6` of page.css; `c0`, dark grey, is for what nobody asks for."""
+"""Classes `c0` … `c6` of page.css; `c0`, dark grey, is for what is not asked for."""
 
 NOTHING = "nothing"
 """The class, light grey, of paths that bring nothing new."""

@@ -40,7 +40,7 @@ def train_stacked(
     Args:
         configs: what decides each run. They must agree in what `require_one_shape` demands.
         folders: of the runs; must not exist.
-        watch: told of every step of every run.
+        watch: called after every step of every run.
 
     Returns:
         The runs, done or failed, in the order of the configs.
@@ -78,8 +78,8 @@ def resume_stacked(
 
     Args:
         folders: of the runs.
-        watch: told of every step of every run.
-        ended: told of every run that ends here, while others may go on.
+        watch: called after every step of every run.
+        ended: called with every run that ends here, while others may go on.
         changed_task: whether to go on although the file of the runs' task has changed.
 
     Returns:
