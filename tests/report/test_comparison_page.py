@@ -216,7 +216,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
         (["a", "./a"], "a is named twice"),
         (["a", "nowhere"], "nowhere: there is no run folder here"),
         (["a", "."], ". is no run but holds some: report it by itself"),
-        (["a", "b", "--out", "no/page.html"], "in a folder that there is"),
+        (["a", "b", "--out", "no/page.html"], "in a folder that exists"),
         (["a", "b", "--out", "page.txt"], "one that ends in .html"),
         (["a", "--out", "page.html"], "--out is for several runs or a folder of runs"),
     ],

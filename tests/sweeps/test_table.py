@@ -139,7 +139,7 @@ def test_all_formats_hold_the_same(runs, tmp_path):
 def test_a_table_that_cannot_be_written_is_one_clear_line(runs, tmp_path, monkeypatch):
     with pytest.raises(HeadwayError, match=r"ends in \.csv, \.json or \.parquet"):
         write_table(tmp_path / "t.xls", [])
-    with pytest.raises(HeadwayError, match="in a folder that there is"):
+    with pytest.raises(HeadwayError, match="in a folder that exists"):
         write_table(tmp_path / "no" / "t.csv", [])
     imported = builtins.__import__
 

@@ -101,7 +101,7 @@ def require_format(file: Path) -> None:
         HeadwayError: if its ending is unknown, or what that needs is not installed.
     """
     require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {either(FORMATS)}")
-    require(is_folder(file.parent), "table", str(file), "in a folder that there is")
+    require(is_folder(file.parent), "table", str(file), "in a folder that exists")
     if file.suffix == ".parquet":
         _pyarrow()
 

@@ -66,4 +66,4 @@ def require_file(path: Path, endings: Sequence[str]) -> None:
         HeadwayError: if its name ends otherwise, or its folder is not there.
     """
     require(path.suffix in endings, "file", str(path), f"one that ends in {' or '.join(endings)}")
-    require(is_folder(path.parent), "file", str(path), "in a folder that there is")
+    require(is_folder(path.parent), "file", str(path), "in a folder that exists")

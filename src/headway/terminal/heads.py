@@ -29,7 +29,7 @@ def print_heads(found: Mapping[str, Any]) -> None:
     told_on = found["n"] - found["ranked_on"]
     out.print(
         f"{found['model']}, {found['formulation']} D={found['depth']}, {found['layers']} ×"
-        f" {found['heads']} heads: ranked on {found['ranked_on']} questions, told on {told_on}"
+        f" {found['heads']} heads: ranked on {found['ranked_on']} questions, measured on {told_on}"
     )
     out.print()
     out.print(_ranking(found["ranking"][:SHOWN]))
