@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from browser import faults
 from pages import written
 
 from headway.training import Run
@@ -194,16 +194,5 @@ def test_the_page_is_accessible(visit, learnt, scheme, widths):
     seen.page.locator(".switch").first.click()  # what it costs, and a ghost
     seen.page.get_by_role("button", name="one sequence").click()
     for width in widths:
-        seen.page.set_viewport_size({"width": width, "height": 844})
-        seen.settle()
+        seen.look(width, scheme)
         assert not faults(seen), width
-
-
-def faults(seen):
-    """What keeps some from reading or using the page."""
-    sizes = {"rules": {"target-size": {"enabled": True}}}
-    return [
-        (fault["id"], node["target"], node["failureSummary"])
-        for fault in Axe().run(seen.page, options=sizes).response["violations"]
-        for node in fault["nodes"]
-    ]
