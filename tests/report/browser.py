@@ -93,6 +93,13 @@ class Visit:
             assert time.monotonic() < end, f"{expression} is not true after {seconds:g} s"
             time.sleep(0.02)
 
+    def wait_for(self, read: Callable[[], object], expected: object, seconds: float = 20.0) -> None:
+        """Waits until what is read is what is expected."""
+        end = time.monotonic() + seconds
+        while (found := read()) != expected and time.monotonic() < end:
+            time.sleep(0.02)
+        assert found == expected
+
     def settle(self) -> None:
         """Waits until what was asked of the page is drawn."""
         self.page.evaluate(SETTLED)

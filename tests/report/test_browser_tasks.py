@@ -52,7 +52,7 @@ def test_a_path_lights_up_where_it_leads(visit, page):
         seen.page.get_by_role("button", name="one sequence").click()
     else:
         assert not seen.page.locator("[data-choice]").count()
-    seen.settle()
+    seen.wait_until("maps.onExample")
     data = seen.page.evaluate("headway.page.data")
     for path in data["paths"]:
         key = path["key"]
