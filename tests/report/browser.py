@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -35,11 +36,11 @@ LIT = """() => ({
   })),
 })"""
 
-LISTEN = """() => {
-  headway.read = [];
-  headway.listening ??= document.addEventListener('pointermove', () =>
-    headway.read.push(document.querySelector('#readout').textContent)) ?? true;
-}"""
+READ = """(points) => points.map(([clientX, clientY]) => {
+  const at = document.elementFromPoint(clientX, clientY);
+  at.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY, bubbles: true}));
+  return document.querySelector('#readout').textContent;
+})"""
 
 
 @contextmanager
@@ -92,9 +93,22 @@ class Visit:
             assert time.monotonic() < end, f"{expression} is not true after {seconds:g} s"
             time.sleep(0.02)
 
+    def wait_for(self, read: Callable[[], object], expected: object, seconds: float = 20.0) -> None:
+        """Waits until what is read is what is expected."""
+        end = time.monotonic() + seconds
+        while (found := read()) != expected and time.monotonic() < end:
+            time.sleep(0.02)
+        assert found == expected
+
     def settle(self) -> None:
         """Waits until what was asked of the page is drawn."""
         self.page.evaluate(SETTLED)
+
+    def look(self, width: int, scheme: Literal["light", "dark"]) -> None:
+        """Makes the window so wide, and its system so light."""
+        self.page.set_viewport_size({"width": width, "height": 844})
+        self.page.emulate_media(color_scheme=scheme)
+        self.settle()
 
     def go_to(self, index: int) -> dict[str, Any]:
         """Moves the slider to a checkpoint; what the page shows then."""
@@ -148,10 +162,7 @@ class Visit:
         )
         place = self._pixels(map_number)
         cells = [(row, column) for row in range(edge, down) for column in range(edge, across)]
-        self.page.evaluate(LISTEN)
-        for row, column in cells:
-            self.page.mouse.move(*place(row, column))
-        read = self.page.evaluate("() => headway.read")
+        read = self.page.evaluate(READ, [place(row, column) for row, column in cells])
         return {(r - edge, c - edge): text for (r, c), text in zip(cells, read, strict=True)}
 
     def _pixels(self, map_number: int) -> Callable[[int, int], tuple[float, float]]:
@@ -168,6 +179,17 @@ class Visit:
             )
         )
         return lambda row, column: (left + width * (column + 0.5), top + height * (row + 0.5))
+
+
+def faults(seen: Visit) -> list[tuple[str, list[str], str]]:
+    """What keeps some from reading or using the page: rule, element and what is wrong with it."""
+    rules = {"target-size": {"enabled": True}}
+    options = {"rules": rules, "resultTypes": ["violations"]}  # the others take as long again
+    return [
+        (fault["id"], node["target"], node["failureSummary"])
+        for fault in Axe().run(seen.page, options=options).response["violations"]
+        for node in fault["nodes"]
+    ]
 
 
 def printed(value: float | None) -> str:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 import zlib
 
-STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)
+STREAM = re.compile(rb"stream\n(.*?)\nendstream", re.DOTALL)  # whose last byte may be \r
 
 
 def pdf_text(data: bytes) -> str:

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from browser import faults
 from pages import written
 
 from headway.training import Run
@@ -148,9 +148,20 @@ def test_nothing_is_wider_than_the_window_and_all_controls_can_be_reached(visit,
         }).map((it) => it.outerHTML.slice(0, 120))"""
     )
     assert hidden == []
+    assert seen.page.evaluate(OVERLAPPING) == []
     seen.page.evaluate("scrollTo({top: 1e9, behavior: 'instant'})")
     bar, end = (seen.page.locator(name).bounding_box() for name in ("#time", "footer"))
     assert end["y"] + end["height"] <= bar["y"]  # the bar hides nothing at the end
+
+
+OVERLAPPING = """() => {
+  const controls = all('button, input, a, summary').filter((it) => it.checkVisibility()
+    && !it.closest('#time, #theme, aside')); // what stays in sight hides what it stands over
+  const boxes = controls.map((it) => [it, it.getBoundingClientRect()]);
+  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([other, b]) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+    .map(([other]) => [one.outerHTML.slice(0, 80), other.outerHTML.slice(0, 80)]));
+}"""
 
 
 def test_on_paper_there_are_no_controls(visit, learnt):
@@ -183,16 +194,5 @@ def test_the_page_is_accessible(visit, learnt, scheme, widths):
     seen.page.locator(".switch").first.click()  # what it costs, and a ghost
     seen.page.get_by_role("button", name="one sequence").click()
     for width in widths:
-        seen.page.set_viewport_size({"width": width, "height": 844})
-        seen.settle()
+        seen.look(width, scheme)
         assert not faults(seen), width
-
-
-def faults(seen):
-    """What keeps some from reading or using the page."""
-    sizes = {"rules": {"target-size": {"enabled": True}}}
-    return [
-        (fault["id"], node["target"], node["failureSummary"])
-        for fault in Axe().run(seen.page, options=sizes).response["violations"]
-        for node in fault["nodes"]
-    ]

@@ -143,6 +143,7 @@ def test_every_table_has_its_button_and_all_of_its_rows(visit, learnt):
     assert tables.count() >= 12
     for table in tables.all():
         table.locator("button.keep").click()
+        table.locator("button.keep", has_text="copied").wait_for()
         rows = rows_of(seen.page.evaluate("navigator.clipboard.readText()"))
         assert len(rows) == table.locator("tbody tr").count()
         exact = table.locator("tbody data").evaluate_all("them => them.map(it => it.value)")

@@ -138,6 +138,20 @@ def test_what_is_read_follows_time_while_the_pointer_rests(visit, learnt):
         assert reading(seen.words("#readout"))[3] == pytest.approx(exact, abs=HUNDREDTHS)
 
 
+def test_a_cell_pointed_at_too_soon_is_read_when_the_attention_is_unpacked(visit, learnt):
+    seen = visit(learnt)
+    seen.page.evaluate(
+        """() => {
+          document.querySelector('[data-value="example"]').click();
+          const canvas = document.querySelector('#maps canvas');
+          const {left, top, width, height} = canvas.getBoundingClientRect();
+          const middle = {clientX: left + width / 2, clientY: top + height / 2};
+          canvas.dispatchEvent(new PointerEvent('pointermove', {...middle, bubbles: true}));
+        }"""
+    )
+    seen.page.locator("#readout", has_text=" attends to ").wait_for()
+
+
 def test_the_pixels_are_as_dark_as_the_attention(visit, learnt):
     seen, run = visit(learnt), learnt.run
     patterns, _ = attended(run, run.checkpoint_steps()[-1])
@@ -170,7 +184,7 @@ def test_frames_stand_on_the_cells_of_their_paths(visit, learnt):
     seen = visit(learnt)
     assert frames(seen) == [(0, "0.0.s2←s1", 1), (1, "1.0.s0←s2", 1)]
     seen.page.get_by_role("button", name="one sequence").click()
-    seen.settle()
+    seen.wait_until("maps.onExample")
     chains = learnt.run.config.task.n_chains
     for order in ("role", "position"):
         seen.page.get_by_role("button", name=order, exact=True).click()

@@ -34,18 +34,19 @@ def test_the_address_keeps_section_step_and_path(visit, learnt):
     seen.page.reload()  # as somebody who opens the link
     seen.wait_until("Math.abs(document.querySelector('#births').getBoundingClientRect().top) < 40")
     seen.wait_until("location.hash.startsWith('#births&')")
-    assert state(seen) == {"parts": whole, "step": steps[3], "path": FIRST, "cut": [FIRST]}
+    opened = {"parts": whole, "step": steps[3], "path": FIRST, "cut": [FIRST]}
+    seen.wait_for(lambda: state(seen), opened)
     seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()
     seen.wait_until("location.hash.endsWith('path=0.0.s2-s1')")
     seen.page.go_back()
-    assert (state(seen)["path"], state(seen)["cut"]) == (FIRST, [FIRST])
+    seen.wait_for(lambda: (state(seen)["path"], state(seen)["cut"]), (FIRST, [FIRST]))
     seen.page.go_forward()
-    assert (state(seen)["path"], state(seen)["cut"]) == (PAIR, [])
+    seen.wait_for(lambda: (state(seen)["path"], state(seen)["cut"]), (PAIR, []))
     for nonsense in ("step=9e9&path=%E0%A4%A&nowhere&cut=1", "path=7.7.s9-s9&cut", "%&&=&time"):
         seen.page.evaluate("(hash) => { location.hash = hash; }", nonsense)
-        assert (state(seen)["step"], state(seen)["path"]) == (steps[-1], None)
+        seen.wait_for(lambda: (state(seen)["step"], state(seen)["path"]), (steps[-1], None))
     seen.page.evaluate("(hash) => { location.hash = hash; }", f"step={steps[4] + 1}")
-    assert state(seen)["step"] == steps[4]  # the checkpoint that is nearest
+    seen.wait_for(lambda: state(seen)["step"], steps[4])  # the checkpoint that is nearest
 
 
 def state(seen):

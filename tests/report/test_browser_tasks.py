@@ -1,10 +1,10 @@
 """In a browser: pages of tasks whose paths are no chain's, or whose flow nobody knows."""
 
 import pytest
-from browser import printed
+from browser import faults, printed
 from every_task import TASKS, taken_apart
 from pages import written
-from test_browser import faults, use_everything
+from test_browser import use_everything
 
 from headway.circuits import saved_timeline
 from headway.report.page.html import path_key
@@ -16,13 +16,14 @@ def page(request, tmp_path_factory):
     return written(taken_apart(TASKS[request.param](), folder / request.param), folder)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_it_can_be_read_and_used(visit, page, width, scheme):
-    seen = visit(page, viewport={"width": width, "height": 844}, color_scheme=scheme)
+def test_it_can_be_read_and_used(visit, page):
+    seen = visit(page)
     seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
-    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert not faults(seen)
-    use_everything(seen)
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        seen.look(width, scheme)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not faults(seen)
+        use_everything(seen)
 
 
 def test_the_circuit_follows_the_slider(visit, page):
@@ -51,7 +52,7 @@ def test_a_path_lights_up_where_it_leads(visit, page):
         seen.page.get_by_role("button", name="one sequence").click()
     else:
         assert not seen.page.locator("[data-choice]").count()
-    seen.settle()
+    seen.wait_until("maps.onExample")
     data = seen.page.evaluate("headway.page.data")
     for path in data["paths"]:
         key = path["key"]

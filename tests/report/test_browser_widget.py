@@ -74,8 +74,18 @@ def test_the_frame_is_closed_off_fits_and_can_be_taken_away(notebook):
     seen, frame = notebook
     box = seen.page.locator("iframe")
     assert box.get_attribute("sandbox") == "allow-scripts"
-    assert frame.evaluate("document.documentElement.dataset.theme") == "dark"
     assert not frame.evaluate("document.documentElement.scrollHeight > innerHeight")
     assert not frame.locator("#theme, .keep, footer").filter(visible=True).count()
     seen.page.evaluate("remove()")
     assert seen.page.evaluate("[...heard.values()].flat().length") == 0
+
+
+def test_the_theme_is_that_of_the_notebook_also_when_it_changes(notebook):
+    seen, frame = notebook
+    frame.locator("html[data-theme=dark]").wait_for()
+    seen.page.evaluate("document.body.dataset.jpThemeLight = true")
+    frame.locator("html[data-theme=light]").wait_for()
+    seen.page.evaluate("document.body.removeAttribute('data-jp-theme-light')")
+    seen.page.evaluate("document.body.classList.add('dark')")  # as marimo says it
+    frame.locator("html[data-theme=dark]").wait_for()
+    assert not seen.page.evaluate("model.saved")

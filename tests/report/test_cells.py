@@ -260,6 +260,11 @@ def test_a_part_of_the_style_sheet_that_is_gone_is_missed():
         scoped_style(("The ",))
 
 
+def test_a_part_of_the_style_sheet_goes_on_after_a_remark():
+    sheet = scoped_style(("The circuit",))
+    assert all(rule in sheet for rule in (".arrow .shaft {", ".arrow .tip {", "#switched {"))
+
+
 def test_everything_that_can_be_shown_is_a_kind_of_its_own(finished):
     run, found, circuit, timeline = everything(finished)
     assert isinstance(found, Discovery)

@@ -17,7 +17,8 @@ def scoped_style(parts: Sequence[str]) -> str:
     The rules are nested, and stand above any that the other page has for plain elements.
 
     Args:
-        parts: the comments under which the rules stand in page.css, or their first words.
+        parts: the comments under which the rules stand in page.css, or their first words. These
+            comments begin a line.
 
     Raises:
         ValueError: if page.css has no such part.
@@ -29,12 +30,12 @@ def scoped_style(parts: Sequence[str]) -> str:
         if len(at) != 1:
             raise ValueError(f"page.css has {len(at)} parts called {part}")
         chosen.append(rules[at[0]].replace(":root {", "& {"))
-    chosen.append(re.sub(r"/\*.*?\*/", "", asset("notebook.css"), flags=re.DOTALL))
-    inner = re.sub(r"\s*\n\s*", "\n", "".join(chosen)).strip()
+    sheet = re.sub(r"/\*.*?\*/", "", "".join([*chosen, asset("notebook.css")]), flags=re.DOTALL)
+    inner = re.sub(r"\s*\n\s*", "\n", sheet).strip()
     # An id that nobody has outdoes every rule of the other page that is made of classes.
     return f".{CLASS}:not(#_) {{\n{inner}\n}}"
 
 
 def _parts(sheet: str) -> tuple[list[str], list[str]]:
-    _, *pieces = re.split(r"/\*\s*(.*?)\s*\*/", sheet, flags=re.DOTALL)
+    _, *pieces = re.split(r"^/\*\s*(.*?)\s*\*/", sheet, flags=re.DOTALL | re.MULTILINE)
     return pieces[::2], pieces[1::2]

@@ -34,8 +34,8 @@ charts.show = () => {
     }
   }
   for (const [output, value] of charts.outputs) {
-    const exact = value();
-    output.textContent = number(exact);
+    const exact = value(), text = number(exact);
+    if (output.textContent !== text) output.textContent = text;
     output.dataset.exact = exact ?? "";
   }
 };

@@ -230,6 +230,7 @@ maps.tell = (map, event) => {
 
 // The words of the cell that was pointed at last, which time changes wherever the pointer is now.
 maps.read = (map, cell) => {
+  if (page.view === "example" && !maps.onExample) return; // it will be read when it is unpacked
   const share = maps.reader(map)(cell.row.at, cell.column.at) / 100;
   byId("readout").replaceChildren(`${map.name}: `, named(cell.row.name), " attends to ",
     named(cell.column.name), ` with ${share.toFixed(2)}`, share < page.data.strong ? "" : maps.why(map, cell));

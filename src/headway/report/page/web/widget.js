@@ -1,9 +1,11 @@
 // In a notebook: shows a part of a run's page in a frame, where it stands as the widget does.
 const NAMES = ["step", "path", "cut"];
-const THEMES = {
-  dark: 'body[data-jp-theme-light="false"], body.vscode-dark, html[theme="dark"], html.dark',
-  light: 'body[data-jp-theme-light="true"], body.vscode-light, html[theme="light"], html.light',
+const THEMES = { // as Jupyter, VS Code, marimo and Colab say it, of all the page
+  dark: '[data-jp-theme-light="false"], .vscode-dark, .dark, [theme="dark"]',
+  light: '[data-jp-theme-light="true"], .vscode-light, .light, [theme="light"]',
 };
+const ROOTS = [document.documentElement, document.body];
+const themeNow = () => Object.keys(THEMES).find((name) => ROOTS.some((it) => it.matches(THEMES[name])));
 
 function render({ model, el }) {
   const frame = document.createElement("iframe");
@@ -13,10 +15,11 @@ function render({ model, el }) {
   frame.srcdoc = model.get("_page");
 
   let hearing = false; // what the frame says need not be said to it
+  let theme;
   const tell = () => {
     if (hearing) return;
     const state = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
-    const theme = Object.keys(THEMES).find((name) => document.querySelector(THEMES[name]));
+    theme = themeNow();
     frame.contentWindow?.postMessage({ state: { ...state, theme } }, "*");
   };
   const hear = ({ source, data }) => {
@@ -29,10 +32,13 @@ function render({ model, el }) {
     hearing = false;
     model.save_changes();
   };
+  const themed = new MutationObserver(() => theme === themeNow() || tell());
+  for (const root of ROOTS) themed.observe(root, { attributes: true });
   window.addEventListener("message", hear);
   for (const name of NAMES) model.on(`change:${name}`, tell);
   el.append(frame);
   return () => {
+    themed.disconnect();
     window.removeEventListener("message", hear);
     for (const name of NAMES) model.off(`change:${name}`, tell);
   };
