@@ -10,6 +10,17 @@ from headway.papers.paper.curricula import WAYS
 from headway.papers.paper.ways import HALF, LABELS
 
 
+def of_all_seeds(*found):
+    """What was measured of each run, of several scales together."""
+    names = ("label", "layers", "jumps_cost", "passes_cost")
+    return {
+        f"algorithm_{name}": {
+            run: value for each in found for run, value in each[f"algorithm_{name}"].items()
+        }
+        for name in names
+    }
+
+
 def cells_and_labels(found):
     """A line a cell, in Markdown: labels, and the layers that the runs depend on."""
     lines = [

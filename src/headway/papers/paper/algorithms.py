@@ -129,9 +129,14 @@ def shares(count: Mapping[Label, int]) -> dict[str, Share]:
 
 def draw(runs: Runs) -> Drawn:
     """The block of depth, layers and mixture, and what is changed one at a time."""
+    return drawing(measured(runs))
+
+
+def drawing(found: Measures) -> Drawn:
+    """What `draw` draws, of measures that were kept."""
     from headway.report.figures.phases_plot import Phase, draw_phases
 
-    there = counts(measured(runs))
+    there = counts(found)
     changed = {cell._replace(change="") for cell in there if cell.change}
     block: dict[str, list[Phase]] = {}
     changes: dict[str, list[Phase]] = {}
