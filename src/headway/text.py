@@ -28,6 +28,11 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
     )
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things, the thing in its plural if need be."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
 def either(choices: Sequence[str]) -> str:
     """Several things to choose from: `.csv, .json or .parquet`."""
     return f"{', '.join(choices[:-1])} or {choices[-1]}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from headway.circuits import discover, emergence, every_circuit
 from headway.paths import Path as AttentionPath
 from headway.terminal import print_summary
-from headway.terminal.summary import said_of_every
+from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
 from headway.training import Run
 
 
@@ -32,9 +32,34 @@ def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
         assert all(f"L{layer}.H{head}" in said for layer, head in heads)
     assert "faithful, necessary, minimal, feasible" in said
     assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
-    assert "4 Minimum 2 heads in 2 layers: the flow minimum, and every path of" in said
+    assert "4 Minimum 2 layers and 2 paths, the fewest by information flow; no path" in said
     assert said_of_every(every) in said
     assert "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory" in said
+
+
+def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    found = discover(run, trials=False, sequences=32)
+    unknown = replace(found.certificate, minimum=None, infeasible=None)
+    told = replace(found, certificate=unknown)
+    assert said_of_verdicts(told) == "faithful, necessary, minimal, feasible unknown"
+    assert said_of_minimum(told, None) == (
+        "2 layers; 2 paths; the flow minimum of this task is not known; no path can be left out"
+    )
+    unfaithful = replace(found, threshold=0.0)
+    assert said_of_verdicts(unfaithful) == (
+        "NOT faithful, necessary unknown, minimal unknown, feasible"
+    )
+
+
+def test_layers_and_paths_beyond_the_fewest_are_told_apart(solved, tmp_path):
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    found = discover(run, trials=False, sequences=32)
+    more = replace(found, certificate=replace(found.certificate, minimum=1))
+    assert said_of_minimum(more, run.task.flow()) == (
+        "2 paths, the fewest by information flow; 2 layers, where 1 would do;"
+        " no path can be left out"
+    )
 
 
 def test_what_is_said_of_other_circuits_is_what_was_found(solved, tmp_path):

@@ -13,6 +13,7 @@ from headway.circuits import Circuit, Discovery, Timeline
 from headway.circuits.casting import cast_of
 from headway.circuits.emergence import hop_steps
 from headway.circuits.roles import Cast
+from headway.circuits.verdicts import held
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
 from headway.report.page.births import loss_group, path_group
@@ -70,15 +71,13 @@ def run_cell(run: Run) -> str:
 def discovery_cell(found: Discovery) -> str:
     """A circuit with the evidence for it: the verdict, the drawing, and every path's losses."""
     cast = cast_of(found)
-    names = ("faithful", "necessary", "minimal", "feasible")
-    held = {name: getattr(found, name) for name in names}
     html = filled(
         "cell/discovery.html",
         found=found,
         properties=[
             name if holds else tag("b", "not") + f" {name}"
-            for name, holds in held.items()
-            if holds is not None
+            for name, holds in held(found).items()
+            if name != "stable" and holds is not None
         ],
         drawing=_drawing(found.circuit, cast, found),
         looks=path_looks(cast, found.circuit.paths),

@@ -46,11 +46,6 @@ def layers_told(layers: Sequence[int]) -> str:
     return ",".join(map(str, layers)) or "–"
 
 
-def counted(number: int, thing: str) -> str:
-    """A number of things, the thing in its plural if need be."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
 def spread(places: Sequence[float], gap: float) -> list[float]:
     """Moves labels apart, as little as a sweep from below can, so that `gap` lies between any two.
 

@@ -5,8 +5,9 @@ from dataclasses import fields
 from typing import Any
 
 from headway.models import TransformerConfig
-from headway.report.labels import counted, shortened
+from headway.report.labels import shortened
 from headway.tasks import Task
+from headway.text import counted
 from headway.training import RunConfig
 from headway.training.modules import Module
 from headway.words import said, varied

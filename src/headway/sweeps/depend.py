@@ -12,6 +12,7 @@ from headway.sweeps.engine import Engine
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
+from headway.text import counted
 from headway.training import Run
 from headway.training.clamp import clampable
 from headway.training.config import Elsewhere
@@ -158,7 +159,7 @@ def require_comparable(run: Run) -> None:
     if given_up := outcome["given_up"]:
         count = len(given_up)
         raise HeadwayError(
-            f"{run.folder}: it gave {count} attempt{'s' if count > 1 else ''} up, so it did not"
+            f"{run.folder}: it gave {counted(count, 'attempt')} up, so it did not"
             f" learn from the weights of seed {config.seed}: train another seed, with"
             " training.patience=0"
         )

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 from headway.circuits import Discovery, MinimalCircuits, Timeline
 from headway.circuits.mechanism import name_of
 from headway.circuits.text import at_step, necessity_table, said_of_order
+from headway.circuits.verdicts import held
 from headway.terminal.base import console
-from headway.text import duration, wrapped
+from headway.text import counted, duration, wrapped
+from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
 from headway.training.text import said_of_attempts
 
@@ -31,43 +36,58 @@ def print_summary(
     task, model, curriculum = run.task, run.config.transformer, run.config.training.curriculum
     outcome, measure = run.read("outcome.json") or {}, task.targets.loss_name
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
-    heads, layers = found.circuit.useful_heads, found.circuit.useful_layers
     born = {history.path: history.born for history in timeline.paths}
+    learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
 
     out = console()
     out.rule(f"[bold]headway[/]  {task.title}", align="left")
-    out.print(
-        f"[bold]1 Trained[/]  {model.n_layers} layers × {model.n_heads} head,"
-        f" {model.size}, seed {run.config.seed}: solved in {outcome['step']} steps,"
-        f" {duration(outcome['seconds'])}"
-        f"\n{INDENT}validation {measure} [bold]{outcome['val_loss']:.4f}[/]  ({hops})"
-        f"\n{INDENT}curriculum {curriculum.kind}{said_of_attempts(outcome)}"
+    _part(
+        out,
+        "1 Trained",
+        f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
+        f" {run.config.seed}: solved in {outcome['step']} steps, {duration(outcome['seconds'])}",
+        f"validation {measure} {outcome['val_loss']:.4f}  ({hops})",
+        f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
     )
-    out.print(
-        f"[bold]2 Circuit[/]  all {model.n_layers * model.n_heads} heads replaced: {measure}"
-        f" [bold]{found.replaced_loss:.4f}[/] (threshold {found.threshold:g})"
+    _part(
+        out,
+        "2 Circuit",
+        f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
+        f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
+        *necessity_table(found, born),
+        *(f"{kind}: {named}" for kind, named in _idle(found).items()),
+        said_of_verdicts(found),
     )
-    lines = [INDENT + line for line in necessity_table(found, born)]
-    for kind, idle in found.circuit.idle_heads.items():
-        lines += wrapped(f"{kind}: {' '.join(map(name_of, idle))}", INDENT, INDENT + "  ")
-    verdicts = ("faithful", "necessary", "minimal", "feasible")
-    said = [f"{'' if getattr(found, v) else 'NOT '}{v}" for v in verdicts]
-    lines.append(f"{INDENT}{', '.join(said)}{said_of_trials(found)}")
-    out.print("\n".join(lines), markup=False)
-    learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
-    out.print(f"[bold]3 Emerged[/]  partial losses below 0.5 at step: {learnt}")
-    out.print(f"{INDENT}{said_of_order(timeline)}")
-    lines = wrapped(
-        f"{len(heads)} heads in {len(layers)} layers: {said_of_minimum(found)}",
-        "4 Minimum  ",
-        INDENT,
+    _part(
+        out,
+        "3 Emerged",
+        f"partial losses below 0.5 at step: {learnt}",
+        said_of_order(timeline),
     )
-    lines += wrapped(said_of_every(every), INDENT, INDENT)
-    out.print("[bold]4 Minimum[/]" + "\n".join(lines).removeprefix("4 Minimum"))
-    out.print(
-        f"[bold]5 Report[/]   {page}\n{INDENT}{duration(seconds)} in all, at most"
-        f" {memory:.2f} GB of memory"
-    )
+    _part(out, "4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
+    used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
+    _part(out, "5 Report", str(page), used)
+
+
+def _part(out: Console, title: str, *lines: str) -> None:
+    """A part of the summary: its title, and its lines beside that, broken where they are full."""
+    title = title.ljust(len(INDENT))
+    broken = [part for line in lines for part in wrapped(line, INDENT, INDENT)]
+    out.print(Text.assemble((title, "bold"), "\n".join(broken).removeprefix(INDENT)))
+
+
+def _idle(found: Discovery) -> dict[str, str]:
+    """The heads without paths, by what they do."""
+    idle = found.circuit.idle_heads
+    return {kind: " ".join(map(name_of, heads)) for kind, heads in idle.items()}
+
+
+def said_of_verdicts(found: Discovery) -> str:
+    """Which verdicts hold, which do not, and which cannot be said; how like other searches are."""
+    words = {True: "{}", False: "NOT {}", None: "{} unknown"}
+    verdicts = {name: holds for name, holds in held(found).items() if name != "stable"}
+    said = ", ".join(words[holds].format(name) for name, holds in verdicts.items())
+    return said + said_of_trials(found)
 
 
 def said_of_trials(found: Discovery) -> str:
@@ -76,17 +96,28 @@ def said_of_trials(found: Discovery) -> str:
     return f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
 
 
-def said_of_minimum(found: Discovery) -> str:
-    """Whether fewer layers are enough by information flow (section 5), and paths can be spared."""
-    if found.feasible is None:
-        return "the flow minimum of this task is not known"
-    minimum = found.certificate.minimum
-    if minimum is None:
-        return "no number is enough by information flow"
-    if len(found.circuit.useful_layers) > minimum:
-        return f"the flow minimum is {minimum} layers"
-    needed = "every path of it is needed" if found.necessary else "some paths of it can be spared"
-    return f"the flow minimum, and {needed}"
+def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
+    """Its layers and paths beside the fewest by information flow, and whether paths can be spared.
+
+    Args:
+        found: the circuit.
+        flow: of the task; None if nobody knows it.
+    """
+    minimum, depth = found.certificate.minimum, flow and chain_depth(flow)
+    layers, paths = len(found.circuit.useful_layers), len(found.circuit.paths)
+    least = {"layer": (layers, minimum), "path": (paths, fewest_paths(depth) if depth else None)}
+    fewest = [counted(own, thing) for thing, (own, few) in least.items() if own == few]
+    said = [" and ".join(fewest) + ", the fewest by information flow"] if fewest else []
+    for thing, (own, few) in least.items():
+        if own != few:
+            said.append(counted(own, thing) + (f", where {few} would do" if few else ""))
+    if flow is None:
+        said.append("the flow minimum of this task is not known")
+    elif minimum is None:
+        said.append("no number of layers is enough by information flow")
+    if found.necessary is not None:
+        said.append("no path can be left out" if found.necessary else "some can be left out")
+    return "; ".join(said)
 
 
 def said_of_every(every: MinimalCircuits) -> str:

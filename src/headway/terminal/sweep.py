@@ -15,7 +15,7 @@ from headway.sweeps.board import Standing
 from headway.sweeps.sweep import SweepWatch
 from headway.terminal.base import console
 from headway.terminal.runs import print_runs
-from headway.text import WIDTH, duration
+from headway.text import WIDTH, counted, duration
 
 BAR = 24
 MOST = 100
@@ -51,7 +51,7 @@ class SweepProgress:
             self.begun = True
             before = [f"{count} {state} before" for state, count in board.before.items()]
             print(
-                ", ".join([f"{len(board.runs)} run{'s' if len(board.runs) != 1 else ''}", *before]),
+                ", ".join([counted(len(board.runs), "run"), *before]),
                 flush=True,
             )
         if event is None or event.kind in ("started", "progressed"):

@@ -10,9 +10,10 @@ from headway.circuits.roles import gained
 from headway.circuits.routes import trace
 from headway.report.figures.branch_drawing import draw_bent, draw_branches
 from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
-from headway.report.labels import answer_of, counted, few, shortened, typeset
+from headway.report.labels import answer_of, few, shortened, typeset
 from headway.report.layout import Grid, arrow_name, grid_of, heads_in
 from headway.tasks import Task
+from headway.text import counted
 
 INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62
 INCH_PER_LETTER = 0.088

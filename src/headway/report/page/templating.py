@@ -14,8 +14,9 @@ from headway.circuits.emergence import BIRTH, MATTERS
 from headway.circuits.guarantee_text import percent
 from headway.circuits.tested_text import of_p
 from headway.report.findings import Findings
-from headway.report.labels import counted, rounded, signed
+from headway.report.labels import rounded, signed
 from headway.report.page import html
+from headway.text import counted
 
 
 class OneSpace(Extension):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from headway.circuits.least import Least
 from headway.report.history import thinned
-from headway.report.labels import counted
 from headway.report.server.catalogue import Entry
+from headway.text import counted
 from headway.training import Run
 from headway.training.config import Elsewhere
 from headway.training.files import clear_content_errors

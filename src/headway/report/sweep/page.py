@@ -5,7 +5,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from headway.report.labels import counted
 from headway.report.page.document import MANY_RUNS, document
 from headway.report.settings import common_parts
 from headway.report.sweep.axes import axes_of
@@ -16,6 +15,7 @@ from headway.report.sweep.entries import Gathered, gather
 from headway.report.sweep.fields import by_field
 from headway.report.sweep.numbers import COLUMNS, Came
 from headway.report.sweep.table import the_runs
+from headway.text import counted
 from headway.training.files import write_text
 
 FILE = "report.html"
