@@ -7,7 +7,11 @@ import linecache
 import re
 from pathlib import Path
 
+import pytest
 import torch
+
+import headway
+from headway.errors import HeadwayError
 
 PAGE = Path(__file__).parent.parent / "docs" / "everyday.md"
 
@@ -35,3 +39,8 @@ def test_the_page_does_what_it_says():
         assert printed.getvalue() == said, code
         ran += 1
     assert ran >= 7
+
+
+def test_a_recipes_name_is_not_its_config():
+    with pytest.raises(HeadwayError, match=r"config = 'fast' is not allowed.* a RunConfig"):
+        headway.train("fast")  # pyright: ignore[reportArgumentType]

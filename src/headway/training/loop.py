@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headway.errors import require
 from headway.training.config import RunConfig
 from headway.training.environment import describe_environment
 from headway.training.finding import free_folder
@@ -44,9 +45,10 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
         The finished run.
 
     Raises:
-        HeadwayError: if the folder exists, the disk does not take the files, or the loss stops
-            being a number; all checkpoints until then are kept.
+        HeadwayError: if the config is none, the folder exists, the disk does not take the files,
+            or the loss stops being a number; all checkpoints until then are kept.
     """
+    require(isinstance(config, RunConfig), "config", config, "a RunConfig, such as fast(depth=3)")
     require_device(config.device)
     place = Path(folder) if folder is not None else free_folder(config)
     require_memory(config, place)

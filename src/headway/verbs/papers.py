@@ -221,7 +221,8 @@ def claims(
     rows, known = paper.judged(there, scales, place)
     if not known:
         raise HeadwayError(
-            f"{place}: no results of {document} are there, at scale {', '.join(scales)}"
+            f"{place}: no results of {document} are there, at scale {', '.join(scales)};"
+            " --results names another folder, as FOLDER/results of headway reproduce"
         )
     own = document.endswith(".py")
     terminal.print_verdicts(rows, known, own)
