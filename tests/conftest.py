@@ -7,7 +7,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-import jaxtyping
+import array_checks
 import pytest
 from filelock import FileLock
 
@@ -28,8 +28,13 @@ in all tests that would take much of the time."""
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Checks arrays in a core room's tests, and in no others."""
-    room = item.path.relative_to(Path(__file__).parent).parts[0]
-    jaxtyping.config.update("jaxtyping_disable", room not in CORE)
+    array_checks.check(item.path.relative_to(Path(__file__).parent).parts[0] in CORE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Begins to count anew: what fixtures called does not count."""
+    pytest_runtest_setup(item)
 
 
 def pytest_collection_finish() -> None:

@@ -150,6 +150,6 @@ def test_the_rooms_whose_shapes_are_checked_are_there():
     found = re.search(r"--jaxtyping-packages=(\S+)", options["ini_options"]["addopts"])
     assert found is not None
     *checked, checker = found[1].split(",")
-    assert checker == "beartype.beartype"
+    assert checker == "array_checks.checked"
     assert all(find_spec(name) is not None for name in checked)
     assert {"headway.tasks", "headway.models", "headway.circuits", "headway.theory"} <= {*checked}
