@@ -22,7 +22,7 @@ configs = st.builds(
     d_mlp=st.sampled_from([None, 0, 5]),
     act_fn=st.sampled_from(["gelu", "relu"]),
     causal=st.booleans(),
-    init=st.sampled_from(["gpt2", "fan_in", "orthogonal"]),
+    init=st.sampled_from(["gpt2", "gpt2_blocks", "fan_in", "orthogonal"]),
 )
 
 
@@ -224,6 +224,19 @@ def test_layers_above_some_write_nothing_at_first(init, d_mlp):
             assert loud[name].any(), name
         else:
             assert torch.equal(weight, loud[name]), name
+
+
+def test_maps_around_gpt2_blocks_are_as_pytorch_draws_them():
+    config = TransformerConfig(n_layers=2, d_model=256, init="gpt2_blocks")
+    model = Transformer(config, 64, 128, LENGTH, 1, seed=3)
+    for own in (model.embed, model.unembed):
+        bound = own.in_features**-0.5
+        for weight in own.parameters():
+            assert 0.9 * bound < weight.abs().max() <= bound
+            assert abs(weight.std() * 3**0.5 / bound - 1) < 0.2
+    inside = Transformer(replace(config, init="gpt2"), 64, 128, LENGTH, 1, seed=3)
+    for mine, other in zip(model.blocks.parameters(), inside.blocks.parameters(), strict=True):
+        assert torch.equal(mine, other)
 
 
 @pytest.mark.parametrize("init", ["gpt2", "fan_in"])

@@ -24,7 +24,10 @@ class TransformerConfig:
         positions: of tokens by number: a vector for every place, `learned`, or `none`. (Where
             tokens are vectors, the task's position code stands beside them.)
         init: `gpt2` (Radford et al. 2019: N(0, 0.02²), what is added to the residual stream scaled
-            by 1/sqrt(2 · n_layers)), `fan_in` (N(0, 1/fan-in), nothing scaled, and of embeddings by
+            by 1/sqrt(2 · n_layers)), `gpt2_blocks` (the same, but the linear maps into and out of
+            the residual stream, which GPT-2 lacks where vectors are read and written, are drawn as
+            PyTorch does by default: uniform within ±1/sqrt(fan-in), biases too), `fan_in`
+            (N(0, 1/fan-in), nothing scaled, and of embeddings by
             number N(0, 1/d_model)), `orthogonal` (every map an orthogonal matrix, as large as with
             `fan_in`) or `associative`, for weights that are to learn as memories from nothing
             (Bietti et al. 2023, section 4): embeddings and read-out N(0, 1/d_model), W_Q the
@@ -49,7 +52,9 @@ class TransformerConfig:
     norm: Literal["pre", "none"] = "pre"
     attention: Literal["softmax", "linear"] = "softmax"
     positions: Literal["learned", "none"] = "learned"
-    init: Literal["gpt2", "fan_in", "orthogonal", "associative", "orthonormal"] = "gpt2"
+    init: Literal["gpt2", "gpt2_blocks", "fan_in", "orthogonal", "associative", "orthonormal"] = (
+        "gpt2"
+    )
     silent_above: NotNegative | None = None
     init_scale: Positive = 1.0
     embed_scale: Positive = 1.0

@@ -1,4 +1,4 @@
-"""Weights before training, drawn in one of five ways (see `TransformerConfig.init`)."""
+"""Weights before training, drawn in one of six ways (see `TransformerConfig.init`)."""
 
 import math
 
@@ -22,12 +22,15 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
             for one in weight.chunk(3 if name.endswith("attn.qkv.weight") else 1):
                 _orthogonal(one, generator)
         else:
-            std = 0.02 if config.init == "gpt2" else weight.shape[1] ** -0.5
-            if config.init == "gpt2" and name.endswith(("attn.out.weight", "mlp.down.weight")):
+            like_gpt2 = config.init in ("gpt2", "gpt2_blocks")
+            std = 0.02 if like_gpt2 else weight.shape[1] ** -0.5
+            if like_gpt2 and name.endswith(("attn.out.weight", "mlp.down.weight")):
                 std /= math.sqrt(2 * config.n_layers)
             weight.normal_(0.0, std, generator=generator)
         if inside and weight.ndim == 2 and config.init_scale != 1:
             weight.mul_(config.init_scale)
+    if config.init == "gpt2_blocks":
+        _around_blocks(model, generator)
     if config.init == "orthonormal":
         _orthonormal(model, config, generator)
     embed = model.get_submodule("embed")
@@ -38,6 +41,17 @@ def initialise(model: nn.Module, config: TransformerConfig, generator: torch.Gen
             layer, part = name.split(".", 1)
             if int(layer) >= config.silent_above and part in ("attn.out.weight", "mlp.down.weight"):
                 weight.zero_()
+
+
+def _around_blocks(model: nn.Module, generator: torch.Generator) -> None:
+    """Draws the linear maps into and out of the residual stream anew, as PyTorch draws them by
+    default: weights and biases uniform within ±1/sqrt(fan-in)."""
+    for name in ("embed", "unembed"):
+        linear = model.get_submodule(name)
+        if isinstance(linear, nn.Linear):
+            bound = linear.in_features**-0.5
+            for weight in linear.parameters():
+                weight.uniform_(-bound, bound, generator=generator)
 
 
 def _orthonormal(model: nn.Module, config: TransformerConfig, generator: torch.Generator) -> None:

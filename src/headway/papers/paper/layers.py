@@ -5,14 +5,13 @@ from itertools import pairwise
 
 from headway.changes import changed
 from headway.intervals import rank_correlation
-from headway.models import TransformerConfig
 from headway.papers.claims import Measures, claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway.papers.reading import final_loss, in_order
 from headway.papers.scales import crossed, roomy, smoke
-from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, TrainingConfig
+from headway.training import Run, RunConfig
 from headway.training.curriculum import FinalHop
+from headway.training.recipes import paper
 
 
 def with_curriculum(scale: str) -> Configs:
@@ -56,18 +55,18 @@ def without_curriculum(scale: str) -> Configs:
 
 def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
     """As printed: 8 heads, width 128, 10 000 steps of 512 from 2^20 sequences, Adam 1e-3."""
-    return RunConfig(
-        task=Retrieval(depth=depth),
-        model=TransformerConfig(n_layers=layers, d_model=128, n_heads=8),
-        training=TrainingConfig(
-            steps=10_000,
-            batch_size=512,
-            train_examples=2**20,
-            eval_every=50,
-            checkpoint_every=0,
-            save_every=500,
-        ),
-        seed=seed,
+    return changed(
+        paper(depth, seed),
+        {
+            "model.n_layers": layers,
+            "model.n_heads": 8,
+            "training.steps": 10_000,
+            "training.batch_size": 512,
+            "training.train_examples": 2**20,
+            "training.eval_every": 50,
+            "training.checkpoint_every": 0,
+            "training.save_every": 500,
+        },
     )
 
 

@@ -4,15 +4,15 @@ born."""
 from collections.abc import Mapping
 from itertools import pairwise
 
+from headway.changes import changed
 from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
 from headway.circuits.routes import trace
-from headway.models import TransformerConfig
 from headway.papers.claims import Measures
 from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import in_order, taken_apart
 from headway.papers.scales import roomy, smoke
-from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, TrainingConfig
+from headway.training import Run
+from headway.training.recipes import paper
 
 
 def transformer_d(scale: str) -> Configs:
@@ -23,9 +23,16 @@ def transformer_d(scale: str) -> Configs:
     """
     match scale:
         case "paper":
-            training = TrainingConfig(steps=6_400, batch_size=256, checkpoint_every=80)
-            model = TransformerConfig(n_layers=24, d_model=512, n_heads=1, d_head=16, d_mlp=0)
-            return {"D": RunConfig(Retrieval(depth=4), model, training)}
+            printed = {
+                "model.n_layers": 24,
+                "model.d_model": 512,
+                "model.d_head": 16,
+                "model.d_mlp": 0,
+                "training.steps": 6_400,
+                "training.batch_size": 256,
+                "training.checkpoint_every": 80,
+            }
+            return {"D": changed(paper(4), printed)}
         case "small":
             return {f"seed={seed}": roomy(4, seed) for seed in range(4)}
         case _:
