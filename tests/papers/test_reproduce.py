@@ -4,6 +4,7 @@ import pytest
 from known import GROUPS
 
 from headway import cli
+from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.papers import groups, reproduce, result_files
 from headway.papers.paper import FIGURES, layers
@@ -140,9 +141,11 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_seconds_of_a_step_are_measured():
+@pytest.mark.parametrize("steps", [1, 2, 400])
+def test_the_seconds_of_a_step_are_measured_however_few_a_run_has(steps):
     config = next(iter(GROUPS["abc"].plan("smoke").values()))
-    assert 0 < seconds_a_step(config) < 60
+    short = changed(config, {"training.steps": steps, "training.cooldown_steps": 0})
+    assert 0 < seconds_a_step(short) < 60
 
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):

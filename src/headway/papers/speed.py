@@ -23,16 +23,17 @@ class _EnoughError(Exception):
 def seconds_a_step(config: RunConfig) -> float:
     """Seconds of one core for a step of a run: the median of ten, of fewer if they take long.
 
-    The run is begun with one thread in a temporary folder, which is removed.
+    The run is begun with one thread in a temporary folder, which is removed. A run of one step is
+    timed with its beginning.
 
     Raises:
         HeadwayError: if the run cannot be begun.
     """
-    marks: list[float] = []
+    marks = [time.process_time()]
 
     def watch(*_: object) -> None:
         marks.append(time.process_time())
-        if len(marks) > 2 and (len(marks) > STEPS or marks[-1] - marks[0] > SECONDS):
+        if len(marks) > 3 and (len(marks) > STEPS + 1 or marks[-1] - marks[1] > SECONDS):
             raise _EnoughError
 
     most = config.training.steps
@@ -41,4 +42,5 @@ def seconds_a_step(config: RunConfig) -> float:
     )
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(_EnoughError):
         train(short, Path(folder) / "run", watch)
-    return statistics.median(after - before for before, after in pairwise(marks))
+    first, *others = (after - before for before, after in pairwise(marks))
+    return statistics.median(others or [first])
