@@ -1,6 +1,7 @@
 """The evidence for a circuit, as data. `evidence` and `likeness` measure it.
 
-It is measured on a sample and guarantees nothing about other sequences; `guarantee` does.
+It is measured on a sample and guarantees nothing about other sequences. What docs and pages call a
+certificate, a bound for all sequences, is in `guarantee`.
 """
 
 from dataclasses import dataclass
