@@ -24,6 +24,9 @@ ROOMS = {
     "circuits": "Circuits",
     "theory": "Theory",
     "sweeps": "Sweeps",
+    "report": "Pages",
+    "papers": "Experiments",
+    "language": "Language models",
 }
 
 
