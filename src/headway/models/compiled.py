@@ -13,7 +13,7 @@ Every later layer is a `Step`: own R_a is matched against R_0 of all second toke
 one found, a pairs deeper, R_f … R_{f+c-1} are copied to R_{a+f} … R_{a+f+c-1}.
 
 - `doubling` takes a = c = 1, 2, 4, …, f = 1: what a position has gathered doubles with every layer
-  (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the proven minimum (`headway.theory`).
+  (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the flow minimum (`headway.theory`).
 - `sequential` takes a = 1, 2, 3, …, f = c = 1: the query walks down its chain, one symbol a layer,
   D + 1 layers.
 - `passing` takes a = 1, f = 1, 2, 3, …, c = 1: every position reads the next pair in every layer,
