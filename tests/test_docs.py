@@ -122,6 +122,18 @@ def test_what_blocks_of_python_import_is_there():
     assert found > 40
 
 
+def test_the_architecture_names_files_that_there_are_and_every_room():
+    src = ROOT / "src/headway"
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", text))
+    for name in named:
+        places = [ROOT / name, src / name, *(room / name for room in src.iterdir())]
+        assert any(place.exists() for place in places), name
+    rooms = {f"{path.parent.name}/" for path in src.glob("*/__init__.py")}
+    modules = {path.name for path in src.glob("*.py")} - {"__init__.py", "__main__.py"}
+    assert rooms | modules <= named
+
+
 def test_the_pages_in_the_root_lead_to_files_and_headings_that_there_are():
     links = [
         (page, *link)
