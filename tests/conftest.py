@@ -7,10 +7,10 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-import array_checks
 import pytest
 from filelock import FileLock
 
+import array_checks
 from headway.models import TransformerConfig
 from headway.sweeps import LocalEngine
 from headway.tasks import KINDS, Retrieval

@@ -64,3 +64,20 @@ def test_a_word_of_the_tables_is_used_in_pages_or_docs():
     text = " ".join(" ".join(file.read_text().split()) for file in [*shown, *docs]).lower()
     assert len(words()) > 40
     assert not [word for word in words() if word.lower() not in text]
+
+
+def old_words() -> list[str]:
+    """The words that are said not to be used any more, but for arrows."""
+    section = PAGE.read_text().partition("## Words that are not used any more")[2]
+    rows = re.findall(r"^\| (\w[\w ]*) \|", section.partition("\n## ")[0], re.MULTILINE)
+    return [word for word in rows if word != "old"]
+
+
+def test_a_word_that_is_not_used_any_more_is_nowhere():
+    files = [*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/*.md") if page != PAGE)]
+    files += [path for path in ROOT.rglob("src/headway/**/*") if path.suffix in (".py", ".html")]
+    assert len(old_words()) >= 3
+    for file in files:
+        text = file.read_text().lower()
+        assert not [word for word in old_words() if word in text], file
+        assert not re.findall(r"\bs\d+→s\d", text), file

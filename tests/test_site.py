@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,10 @@ def test_the_reference_has_every_public_name_and_every_verb(site):
     text = (site / "reference/api.html").read_text()
     for name in headway.__all__:
         assert f'id="{headway.HOMES[name]}.{name}"' in text, name
+    rooms = {path.parent.name for path in (ROOT / "src/headway").glob("*/__init__.py")}
+    for room in rooms - {"terminal"}:  # which only the verbs use
+        for name in getattr(import_module(f"headway.{room}"), "__all__", ()):
+            assert f'id="headway.{room}.{name}"' in text, (room, name)
     verbs = (site / "reference/verbs.html").read_text()
     for verb in ("demo", "train", "circuit", "certify", "heads"):
         assert f'id="headway-{verb}"' in verbs

@@ -1,4 +1,4 @@
-"""Pages of the site that are made when it is built: the verbs' help, the API, the notebooks.
+"""Pages of the site that are made when it is built: the first, verbs, API and notebooks.
 
 mkdocs calls `on_files` before it reads the pages (`hooks` in mkdocs.yml).
 """
@@ -24,6 +24,9 @@ ROOMS = {
     "circuits": "Circuits",
     "theory": "Theory",
     "sweeps": "Sweeps",
+    "report": "Pages",
+    "papers": "Experiments",
+    "language": "Language models",
 }
 
 
@@ -50,7 +53,14 @@ def made(root: Path) -> dict[str, str]:
     """The made pages by their place in docs/."""
     notebooks = sorted((root / "docs/notebooks").glob("*.ipynb"))
     pages = {f"notebooks/{path.stem}.md": of_notebook(path) for path in notebooks}
-    return pages | {"reference/verbs.md": verbs(root), "reference/api.md": api(root)}
+    reference = {"reference/verbs.md": verbs(root), "reference/api.md": api(root)}
+    return pages | reference | {"index.md": first(root)}
+
+
+def first(root: Path) -> str:
+    """README.md, with links as they are from docs/; of links elsewhere only the text stays."""
+    text = (root / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    return re.sub(r"\[([^\]]*)\]\([A-Z]+\.md\)", r"\1", text)
 
 
 def verbs(root: Path) -> str:

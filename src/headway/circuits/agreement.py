@@ -1,4 +1,4 @@
-"""What the flow of information predicts of clamped training, and how often that is so.
+"""What the flow of information predicts of clamped training, and how often it comes true.
 
 The prediction was written down before any clamped run was looked at. Path P of a circuit is
 clamped. Information flows along the other paths (`theory.flow`); a path that does not find its key
@@ -182,7 +182,7 @@ def _kind(whole: "_Rest", rest: "_Rest", path: Path) -> Kind:
 
 
 def _needs(whole: "_Rest", rest: "_Rest", path: Path) -> Kind | None:
-    """How a path needs what the rest lacks; None if it does not."""
+    """In which way a path needs what the rest of the circuit lacks; None if it does not."""
     if path not in rest.paths:
         return "finds"
     return "carries" if whole.brought(path) - rest.offered(path) else None
@@ -225,7 +225,7 @@ class _Rest:
         return self.stages[min(layer, len(self.stages) - 1)]
 
     def offered(self, path: Path) -> frozenset[str]:
-        """What stands where a path looks."""
+        """What the position holds that a path reads."""
         return self._before(path.layer)[self.flow.ends(path)[1]]
 
     def brought(self, path: Path) -> frozenset[str]:

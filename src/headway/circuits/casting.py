@@ -1,4 +1,4 @@
-"""The cast of a circuit whose task is not at hand.
+"""The roles of a circuit as columns of a figure, where its task is not at hand.
 
 Findings about a circuit tell the roles and where they stand. A circuit by itself names only roles
 that have paths, in no order; as heads look back, a role that is looked at stands before.
@@ -20,9 +20,9 @@ def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
 
 
 def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:
-    """The roles that the paths join, each after all that it looks at where that is possible.
+    """The roles that the paths join, each after all that it reads, where that is possible.
 
-    Those that look are put last, those of a name that comes early in the alphabet after others.
+    Among roles that read others, one whose name comes early in the alphabet is put later.
     """
     looks = {path.relation.ends for path in paths}
     if None in looks:

@@ -1,6 +1,7 @@
 """The evidence for a circuit, as data. `evidence` and `likeness` measure it.
 
-It is measured on a sample and guarantees nothing about other sequences; `guarantee` does.
+It is measured on a sample and guarantees nothing about other sequences. What docs and pages call a
+certificate, a bound for all sequences, is in `guarantee`.
 """
 
 from dataclasses import dataclass
@@ -196,7 +197,7 @@ class Certificate:
         trials: the same search on other samples and at other thresholds.
         infeasible: paths between positions that share no piece at their layer, whatever the
             layers below did (section 5 of the paper); None if the task has no such theory.
-        minimum: the proven least number of layers; None if the task has no such theory.
+        minimum: the flow minimum, the least number of layers by that theory; None likewise.
         sequences: how many held-out sequences the losses are over.
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
         likeness: how like the model the circuit is.

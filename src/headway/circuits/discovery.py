@@ -76,14 +76,20 @@ class Discovery:
 
     @property
     def necessary(self) -> bool | None:
-        """Whether no single path can be dropped below the threshold; None if not faithful."""
+        """Whether cutting any one path takes the loss to the threshold; None if not faithful.
+
+        The loss is measured with the heads above replaced and with them free; the larger counts.
+        """
         if not self.faithful:
             return None
         return all(n.worst >= self.threshold for n in self.certificate.necessity)
 
     @property
     def minimal(self) -> bool | None:
-        """Whether neither one path nor two can be dropped below it; None if not faithful."""
+        """Whether it is necessary, and no two paths can be cut together; None if not faithful.
+
+        Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
+        """
         return self.necessary and not self.certificate.droppable
 
     @property

@@ -1,8 +1,8 @@
 """Emergence: when each path of a circuit was born (Musat 2024, section 9 and appendix D).
 
-A birth is seen twice: by where the head attends at every checkpoint, and by what it costs the model
-of that checkpoint to lose just this attention. A head may attend long before anything depends on
-it, and where another head does the same, nothing may ever depend on it.
+A birth is dated in two ways: by where the head attends at every checkpoint, and by how much the
+loss of that checkpoint's model rises without this attention. A head may attend long before the loss
+depends on it. If another head does the same, the loss may never depend on it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -28,7 +28,7 @@ def evidence_for(
     attention: Attention,
     threshold: float,
 ) -> Certificate:
-    """Measures a circuit; `trials` are left empty.
+    """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
@@ -62,7 +62,7 @@ def evidence_for(
 
 
 def bootstrap(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
-    """The interval in which the mean lies, resampling sequences; the same draws every time."""
+    """The 95 % bootstrap interval of the mean over sequences; the same draws every time."""
     generator = torch.Generator().manual_seed(0)
     count = len(losses)
     drawn = torch.randint(count, (RESAMPLES, count), generator=generator)

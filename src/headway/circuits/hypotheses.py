@@ -138,7 +138,7 @@ def require_enough(
 
 
 def _lopsided(better: int, count: int, epsilon: float) -> float:
-    """The chance of a count as far from half or farther, if one is better with 1/2 + epsilon."""
+    """The chance of a count at least as far from half, if the circuit wins with 1/2 + epsilon."""
     most = max(better, count - better)
     if 2 * most == count:
         return 1.0

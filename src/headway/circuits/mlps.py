@@ -2,9 +2,9 @@
 
 A circuit says what every head does and leaves the MLPs as they are. Here an MLP's output is
 replaced by what the intact model's MLP writes at the same position on average, or in another
-sequence (resample ablation; Chan et al. 2022). An MLP may serve what heads carry or what they look
-for. So, like a path, it is judged in two ways: with every head replaced by its mechanism, and with
-every head as it is.
+sequence (resample ablation; Chan et al. 2022). Heads may need an MLP for what they carry or to find
+where to attend. So, like a path, it is judged in two ways: with every head replaced by its
+mechanism, and with every head as it is.
 """
 
 from collections.abc import Iterable, Mapping

@@ -18,9 +18,9 @@ Relations = int
 class Reach:
     """Which relations bring something to positions that count, from the last layer down.
 
-    A relation is live in a layer if the stream of any of its queries after the layer can reach
-    where answers are read. Too many may be called live, never too few: two relations share a
-    position if they share it in any sequence.
+    A relation is live in a layer if what it brings to its queries there can reach the positions
+    where answers are read. Some may be called live that are not, but never the reverse: two
+    relations count as sharing a position if they share it in any sequence.
 
     Attributes:
         read: the relations that are live in the last layer.

@@ -1,4 +1,4 @@
-"""How a circuit gets its answer: what paths find their keys by, what they bring, where they meet.
+"""How a circuit gets its answer: by what its paths find their keys, and what they bring.
 
 As in `headway.theory`, every position starts with its symbol and the code of its pair or row, and
 a path copies all that stands where it looks. A path can find its key by what both positions hold
@@ -20,8 +20,8 @@ class Leg:
 
     Attributes:
         path: layer, head and relation.
-        together: whether the two positions stand in one pair, fact or row: then they have its code
-            in common from the start.
+        together: whether the two positions stand in one pair, fact or row, and so share its code
+            from the start.
         by: the symbols that both positions hold before the layer.
         codes: the codes of pairs and rows that both hold.
         brings: the symbols that are new to the position that attends.

@@ -6,11 +6,11 @@ has one. Here the guesses come from the attention along relations. Heads share w
 between the model's own loss and the threshold, so that the first cannot spend it all (`propose`);
 then all that is not needed is removed (`simplify`).
 
-One trap is built into replacing all heads at once. A head that joins the tokens of a pair serves
-the heads above it: it lets them find where to attend. Once their attention is replaced as well,
-they no longer look, and the head below seems useless (the paper sees it too: made uniform, its
-first layer costs only 0.05 to 0.10). So a mechanism must serve twice: with every head replaced,
-and with the useful heads of the layers above it attending freely.
+There is a trap in replacing all heads at once. A head that joins the tokens of a pair helps the
+heads above it to find where to attend. Once their attention is replaced as well, they need no help,
+and the head below seems useless (the paper sees it too: made uniform, its first layer costs only
+0.05 to 0.10). So a mechanism must keep the loss low in two ways: with every head replaced, and with
+the useful heads of the layers above it attending freely.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Which circuit is judged on which model: a run's own or another on a run, or one with a model."""
+"""Which circuit is judged on which model: a run's own, one in a file, or one given with a model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,13 +1,14 @@
-"""Which of five properties a circuit has, as far as that can be said."""
+"""The five verdicts on a circuit: which hold, which do not, and which cannot be given."""
 
 from headway.circuits.discovery import Discovery
 from headway.circuits.mechanism import Paths
 
 
 def held(discovery: Discovery) -> dict[str, bool | None]:
-    """Whether the circuit has each property; None if that cannot be said.
+    """Whether the circuit is faithful, necessary, minimal, stable and feasible; None if unknown.
 
-    What cannot be said of an unfaithful circuit, or of one without paths, is None.
+    Stable: the search finds this very circuit on every other sample at the same threshold. Of an
+    unfaithful circuit, or of one without paths, most of this is unknown.
     """
     found, heads = discovery.certificate, len(discovery.circuit.mechanisms)
     same = [t.jaccard == 1 for t in found.trials if t.threshold == discovery.threshold]
@@ -33,7 +34,7 @@ def kept_as_they_are(discovery: Discovery) -> int:
 
 
 def untestable(discovery: Discovery) -> str | None:
-    """Why dropping paths shows nothing; None if it shows something."""
+    """Why cutting paths would show nothing, in a sentence; None if it does show something."""
     if not discovery.circuit.paths:
         return "There is nothing to drop: the circuit has no path."
     if not discovery.faithful:

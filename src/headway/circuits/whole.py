@@ -1,4 +1,4 @@
-"""Whether a run's folder is whole: every file is read, and must agree with the others."""
+"""Whether a run's folder is complete: every file is read and compared with the others."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ from headway.training.trainer import restored
 
 
 def faults_of(folder: Path) -> list[str]:
-    """What is wrong with a run's folder, a line each; empty if it is whole. Changes nothing."""
+    """What is wrong with a run's folder, a line each; empty if nothing is. Changes nothing."""
     faults: list[str] = []
 
     def tried(look: Callable[[], Any]) -> Any:

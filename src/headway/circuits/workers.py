@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """Threads of one core each; if anything goes wrong, all that they do is given up at once.
+    """Threads of one core each. If one of them fails, the others are stopped at once.
 
     Args:
         count: of threads; by default as many as the machine has cores. On a GPU there is one.

@@ -35,8 +35,8 @@ class Match:
     """A term query · weight · key of a head's score, in nats.
 
     Attributes:
-        query: the register read at the position that asks.
-        key: the register read at the position that answers.
+        query: the register read at the position that attends.
+        key: the register read at the position attended to.
         weight: a matrix [query, key], or a number if both registers are of one width.
     """
 

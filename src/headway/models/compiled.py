@@ -6,14 +6,14 @@ x_{k-1+i}. The query counts as one with k = 0.
 Layer 0 joins the pairs. Its head attends to the previous position, by the position code, and
 copies the token there into R_0. Its MLP does what attention alone cannot. Symbols are raw Gaussian
 vectors of different lengths, so the largest q · k need not be at k = q; what is largest there is
--|q - k|²/2 = q · k - |k|²/2 (but for a constant), and that takes |R_0|². And only second tokens
-shall be found, so it marks all others.
+-|q - k|²/2 = q · k - |k|²/2 (but for a constant). So the MLP computes |R_0|². It also marks all
+positions but the second tokens, as only these are to be found.
 
 Every later layer is a `Step`: own R_a is matched against R_0 of all second tokens, and from the
 one found, a pairs deeper, R_f … R_{f+c-1} are copied to R_{a+f} … R_{a+f+c-1}.
 
 - `doubling` takes a = c = 1, 2, 4, …, f = 1: what a position has gathered doubles with every layer
-  (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the proven minimum (`headway.theory`).
+  (pointer doubling). It needs ⌊log₂ D⌋ + 2 layers, the flow minimum (`headway.theory`).
 - `sequential` takes a = 1, 2, 3, …, f = c = 1: the query walks down its chain, one symbol a layer,
   D + 1 layers.
 - `passing` takes a = 1, f = 1, 2, 3, …, c = 1: every position reads the next pair in every layer,

@@ -86,7 +86,7 @@ def _orthogonal(weight: Tensor, generator: torch.Generator) -> None:
 
 
 def _associative(name: str, weight: Tensor, n_layers: int, generator: torch.Generator) -> None:
-    """What is to learn is zero, what is to stay lets all of the stream through."""
+    """Sets weights that are to learn to zero, and others so that they pass the stream on whole."""
     if name.endswith("attn.qkv.weight"):
         query, key, value = weight.chunk(3)
         nn.init.eye_(query)

@@ -1,9 +1,10 @@
 """Attention caught while a module runs, whatever the module looks like.
 
-`scaled_dot_product_attention` is computed in the open: scores, softmax, tap, values. The result of
-a softmax over keys passes through the tap. To know such a softmax from that of a router or of an
-output, every product of activations that may be scores is followed until a softmax takes it.
-Scores that meet values without a softmax are attention of another kind, which is an error.
+A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap, values. The
+result of a softmax over keys passes through the tap. Routers and outputs have a softmax, too. To
+tell them apart, every product of activations that may be scores is followed until a softmax takes
+it. Scores that are multiplied with values without a softmax are another kind of attention, which is
+an error.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What the layers know: the residual stream read out before its time (the logit lens)."""
+"""The logit lens: the residual stream after every layer, read out as if it were the last."""
 
 import torch
 from jaxtyping import Float

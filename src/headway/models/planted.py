@@ -204,7 +204,7 @@ class _Draw:
         return head, self.wiring.path(teller, query, marked, [(marked, mark)])
 
     def _refuse_shortcuts(self) -> None:
-        """No asker may hold already what a hop brings, from the start or by some other path."""
+        """Refuses a hop to a position that already holds what it brings, by whatever path."""
         holding: dict[str, set[str]] = {}
         for hop in self.hops:
             known = holding.get(hop.source, set(self._holders(hop.symbol)))

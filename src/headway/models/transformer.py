@@ -50,7 +50,7 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "batch query d_model"]:
         """What the heads write to the residual stream.
 
-        With `n_read`, only the last so many positions ask; all positions still answer.
+        With `n_read`, only the last so many positions attend; all positions can be attended to.
         """
         batch, length, _ = x.shape
         q, k, v = self.qkv(x).view(batch, length, 3, self.n_heads, self.d_head).unbind(2)
@@ -78,21 +78,21 @@ class Attention(nn.Module):
     def queries(
         self, x: Float[Tensor, "*batch query d_model"]
     ) -> Float[Tensor, "*batch query head d_head"]:
-        """What every head asks, scaled so that its dot product with a key is the score."""
+        """The queries of every head, scaled so that the dot product with a key is the score."""
         asked, *_ = self._maps(0, 1, x)
         return asked * self.d_head**-0.5
 
     def keys_values(
         self, x: Float[Tensor, "*batch key d_model"]
     ) -> tuple[Float[Tensor, "*batch key head d_head"], Float[Tensor, "*batch key head d_head"]]:
-        """What every head answers to, and what it would carry."""
+        """The keys and the values of every head."""
         keys, values = self._maps(1, 3, x)
         return keys, values
 
     def moves(
         self,
     ) -> tuple[Float[Tensor, "head d_model d_model"], Float[Tensor, "head d_model"]]:
-        """What every head writes of what it reads where it looks: W_O W_V, and W_O b_V.
+        """The map from what a head reads to what it writes: W_O W_V, and the bias W_O b_V.
 
         The bias of the output map is not in it, as it is there whatever heads do.
         """
@@ -139,7 +139,7 @@ class Norm(nn.LayerNorm):
         self.hook_normalized = HookPoint()
 
     def forward(self, input: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        """In one go, unless someone looks."""
+        """In one operation, unless a hook looks."""
         if not is_watched(self.hook_normalized):
             return super().forward(input)
         normalized = F.layer_norm(input, self.normalized_shape, eps=self.eps)

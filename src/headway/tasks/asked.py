@@ -1,4 +1,4 @@
-"""A task of which only some hops are asked: what a model must answer, if not all that there is."""
+"""The view of a task that asks for some of its hops only, for curricula that leave out others."""
 
 # pyright does not see a property behind `attrgetter`.
 # pyright: reportIncompatibleMethodOverride=false
@@ -19,7 +19,7 @@ from headway.theory import Flow
 class Asked(Task, registered=False):
     """The sequences of another task, of whose hops only some are asked.
 
-    Whatever is said of the other task holds here too: its kind, its words, its roles, its flow.
+    Kind, names, roles, relations and flow are those of the other task.
 
     Attributes:
         task: the other.
@@ -30,7 +30,7 @@ class Asked(Task, registered=False):
     asked: tuple[int, ...]
 
     def __post_init__(self):
-        """Checks nothing: the curriculum that makes the view has done so."""
+        """Checks nothing, as the curriculum that makes the view has checked it."""
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         return self.task.draw(count, generator)
@@ -41,9 +41,10 @@ class Asked(Task, registered=False):
         return replace(batch, targets=batch.targets[:, :, self.asked])
 
     def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
-        """As the other, with the asked hops that this depth has, or else with its last hop.
+        """As the other, with those of the asked hops that this depth has.
 
-        So where only the last hop is asked, a shallower sequence asks for its own last.
+        If it has none of them, the last hop of this depth is asked. So a task that asks for its
+        last hop alone has shallower sequences that ask for their own last hop.
         """
         batch = self.task.shallower(draws, depth, *([earlier] if earlier else []))
         there = batch.targets.shape[2]
@@ -58,7 +59,7 @@ class Asked(Task, registered=False):
 
     @property
     def hop_order(self) -> list[tuple[str, str]]:
-        """The other's, with the neighbours of a hop that is not asked joined."""
+        """The other's. The hops before and after one that is not asked become a pair."""
         pairs = self.task.hop_order
         for left_out in set(self.task.hops) - set(self.hops):
             before = [first for first, then in pairs if then == left_out]

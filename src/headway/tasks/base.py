@@ -88,10 +88,10 @@ class Task(ABC):
         return ()
 
     def relations(self, batch: Batch) -> dict[str, Edges]:
-        """Every relation along which attention is measured, by name; some may be paths of circuits.
+        """All relations along which attention is measured, by name; circuits use some as paths.
 
-        Unless a task names others: from every role to every role of its chain, and to those of
-        other chains; and `previous token`. Without roles those of `general_relations`.
+        By default they lead from every role to every role of its chain and of other chains, and
+        there is `previous token`. A task without roles has those of `general_relations`.
         """
         if not self.roles:
             tokens = self.vocabulary is not None
@@ -133,18 +133,18 @@ class Task(ABC):
         return 1
 
     def shallower(self, draws: tuple[Tensor, ...], depth: int, earlier: int = 0) -> Batch:
-        """Lays out sequences of fewer hops, if there are any such.
+        """Lays out sequences of fewer hops, if the task has any.
 
         Args:
             draws: what `draw` drew.
             depth: from 1 to `n_depths`. Targets may have only as many hops.
-            earlier: how many places before the end they stand, by their position code; at most
-                `room(depth)`.
+            earlier: by how many places the position code is moved towards the start, as if the
+                sequences stood there; at most `room(depth)`.
         """
         return self.assemble(draws)
 
     def room(self, depth: int) -> int:
-        """By how many places a sequence of so many hops can stand before the end."""
+        """By how many places a sequence of so many hops can be moved towards the start."""
         return 0
 
     def sample(self, count: int, generator: torch.Generator) -> Batch:
@@ -179,7 +179,7 @@ class Task(ABC):
         return False
 
     def flow(self) -> Flow | None:
-        """How information must flow to an answer (section 5 of the paper); None if nobody knows."""
+        """How information must flow to an answer (section 5 of the paper); None if not known."""
         return None
 
     @property

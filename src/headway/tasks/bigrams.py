@@ -1,6 +1,7 @@
-"""In-context bigrams: text in which some characters are followed by what this sequence alone can
-tell (Bietti et al. 2023, arXiv 2306.00802, section 3), perhaps with noise (Chen, Bruna and Bietti
-2024, arXiv 2406.03068)."""
+"""In-context bigrams: text in which some characters, the triggers, are followed by an output that
+is drawn anew for every sequence (Bietti et al. 2023, arXiv 2306.00802, section 3), perhaps with
+noise (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
+"""
 
 import math
 import re
@@ -34,9 +35,9 @@ class Bigrams(Task):
         T h e   c a t w a s   a t w   h o m e
 
     and at its second t a model can know w from the first. The first token is drawn from the
-    unigrams; after a trigger comes its output, or with some probability the noise token; after all
-    others what the bigrams say. Outputs are no triggers, so a sequence can not be caught in a ring
-    of them. Targets are the tokens that come next, in columns:
+    unigrams. After a trigger comes its output, or with some probability the noise token; after all
+    other tokens the next is drawn from the bigrams. No output is a trigger, so that a sequence
+    cannot run in a circle of triggers. Targets are the tokens that come next, in columns:
 
     `in-context`: outputs of triggers that were followed by their output before in the sequence;
     `global`: all the rest, first outputs among them; `noise`: the noise token after a trigger
@@ -138,7 +139,7 @@ class Bigrams(Task):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The in-context outputs: what the global bigrams leave open, no circuit can know."""
+        """In-context outputs alone. Other tokens are random, so no circuit predicts them surely."""
         return ("in-context",)
 
     def frequent(self, device: torch.device | str = "cpu") -> Int[Tensor, " trigger"]:

@@ -29,8 +29,9 @@ class Composition(SeveralHops):
     is asked where hops lead from x at σ_i. Hops lead on, so a model must see both ways
     (`model.causal = false`).
 
-    Tokens are the symbols; every k has logits of its own, as a single answer would teach a model
-    to hide what it knows (docs/khop.md). Wang, Nichani et al. 2025, arXiv 2505.23683.
+    Tokens are the symbols. Every k has logits of its own. With a single answer, a model that does
+    not know the larger k yet learns to hide what it knows of the smaller ones (docs/khop.md). Wang,
+    Nichani et al. 2025, arXiv 2505.23683.
 
     Attributes:
         asked: the k that are asked, rising; a sequence has as many permutations as the largest.

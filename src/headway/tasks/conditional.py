@@ -66,7 +66,7 @@ class Conditional(Task):
 
     @property
     def hop_order(self) -> list[tuple[str, str]]:
-        """Both x and y are nearer to the query than z; between them there is no order."""
+        """x and y both come before z; neither comes before the other."""
         return [("x", "z"), ("y", "z")]
 
     @property

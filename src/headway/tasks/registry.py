@@ -42,7 +42,7 @@ def register(cls: type["Task"]) -> None:
 
 
 def _home(cls: type) -> tuple[str, str]:
-    """The file, or else the module, that a class is of, and its name there."""
+    """Where a class is defined: its file, or else its module, and its name there."""
     source = userfile.source_of(cls)
     return cls.__module__ if source is None else source.file, cls.__qualname__
 

@@ -79,7 +79,7 @@ class Retrieval(Task):
         )
 
     def flow(self) -> Flow | None:
-        """One chain; with a code for every token, tokens of a pair count as knowing each other."""
+        """One chain; tokens of a pair are taken to share a code, even if each has its own."""
         return retrieval_flow(self.depth, self.order, copies=self.copies)
 
     @property

@@ -40,17 +40,17 @@ class Targets(ABC):
 
     @abstractmethod
     def answers(self, predicted: Tensor, targets: Tensor) -> Num[Tensor, "sequence query hop _"]:
-        """What is answered at every query and hop, right or wrong; equal answers are equal."""
+        """The answer at every query and hop, right or wrong, as numbers that can be compared."""
 
     @abstractmethod
     def numbers(
         self, predicted: Tensor, targets: Tensor
     ) -> Float[Tensor, "sequence query hop number"]:
-        """The numbers that answers are read off, less any part that no answer depends on."""
+        """The predicted numbers, without what has no effect on answers (a mean of logits)."""
 
     @abstractmethod
     def choices(self, targets: Tensor) -> int:
-        """The most answers that any query has to choose among."""
+        """How many answers a query chooses among, at most."""
 
     def same(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Asked:
         """Whether two predictions give the same answer, right or wrong; only where it is asked."""

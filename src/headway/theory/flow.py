@@ -6,8 +6,9 @@ of its pair. In one layer, every position at once
 1. may attend only to positions (that it may see under the mask) with which it shares a piece, and
 2. takes over everything that such a position held before the layer.
 
-A query can be answered once it holds the piece it is asked for. No transformer under these two
-assumptions does with fewer layers; training may well need more.
+A query can be answered once it holds the piece it is asked for. The least number of layers after
+which it does is the flow minimum. No transformer that keeps these two assumptions has fewer;
+transformers that do not keep them may, and training may need more.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ Found = Bool[np.ndarray, "query key"]
 
 
 class Along(NamedTuple):
-    """How information flows along the paths of a circuit, and no others.
+    """How information flows if heads attend along the paths of a circuit and nowhere else.
 
     Attributes:
         stages: what every role holds before the first layer, and after each.
@@ -52,8 +53,8 @@ class Flow:
         goal: the piece that must reach the query.
         related: further pairs (role that attends, role attended to) that a head can follow
             whatever they share, such as a position and the one before it.
-        singled: groups of roles that others can attend to only if they share all of some pieces
-            with them, as it takes all of these to single the group out.
+        singled: groups of roles, each with pieces. A role outside a group can attend to one inside
+            only if the two share all of these pieces, such as x and y of a row of a table.
         codes_first: whether layer 0 finds by position codes alone, and later layers by symbols
             alone, as in `models.compiled`.
 
@@ -116,8 +117,8 @@ class Flow:
 
     @cached_property
     def guards(self) -> list[tuple[Found, Bool[np.ndarray, " piece"]]]:
-        """For every group of `singled`: who looks into it from outside, and the pieces that this
-        takes."""
+        """Of every group in `singled`: the pairs (query outside, key inside), and the pieces that
+        the two must share."""
         guards = []
         for group, needed in self.singled:
             inside = np.array([role in group for role in self.roles])

@@ -53,12 +53,13 @@ def retrieval_flow(
     Args:
         depth: D, retrieval steps.
         order: of the pairs in the sequence; see `pair_order`.
-        queries: positions at the end that hold x_0, each with a code of its own, `s0` the last of
-            them: room to think in.
+        queries: how many positions at the end hold x_0, each with a code of its own; the last is
+            `s0`. The others are room in which information can be gathered.
         related: further pairs of roles along which a head can attend; see `Flow`.
         codes_first: whether layer 0 can find by codes alone; see `Flow`.
         copies: if `independent`, s_{2k} and s_{2k+1} share nothing (k ≥ 1): x_k stands at the one,
-            and at the other y_k, which says nothing about it. A fixed rotation loses nothing.
+            and at the other y_k, which says nothing about it. `rotated` is as `same`, since a fixed
+            rotation can be undone.
 
     Raises:
         HeadwayError: if an argument is out of range.
@@ -103,9 +104,9 @@ def facts_flow(
             `name.symbol`, and where there is no name, after the fact itself.
         query: the symbol that is asked about.
         goal: the symbol that is the answer.
-        singled: whether a fact with several symbols that lead on (a row of a table with every
-            combination of them) must be singled out by all of them. Otherwise one of them is enough
-            to look there, and the minimum is a lower bound whatever a model does.
+        singled: whether a position must hold all symbols of a fact that lead on before it can
+            attend there, as in a table with a row for every combination of them. Otherwise one of
+            them is enough, which gives the smaller minimum.
 
     Raises:
         HeadwayError: if a fact has a symbol twice or is there twice, or the goal is in none.
@@ -151,7 +152,7 @@ def conditional_flow(order: Order = "deep-first", singled: bool = False) -> Flow
 
 
 def hop_flow(hops: int, gap: int = 1) -> Flow:
-    """k-hop: the latest earlier copy of the own symbol, what follows it, and so on, k times.
+    """The k-hop task: from a symbol to its latest earlier copy, to what follows that, k times.
 
     The pairs of a chain stand somewhere in one running text, so there are no codes of pairs:
     every position shares one piece with the position before it and one with that after it.

@@ -2,8 +2,8 @@
 
 The pieces stand on a line, p_0, x_0, p_1, x_1, …, p_D, x_D, and role s_i starts with two
 neighbours. It attends only to positions with which it shares a piece, so whatever it takes over
-overlaps with what it held, and that stays one stretch, whatever the mask and the order. Two
-numbers a role instead of a set: the least piece and the greatest.
+overlaps with what it held, and that stays one stretch, whatever the mask and the order. So two
+numbers a role, its least piece and its greatest, stand for the set of its pieces.
 
 Throughout, `depth` is D, retrieval steps; `causal` says whether a position sees only itself and
 what comes before it; `order` is that of the pairs (see `pair_order`). A depth below 1 or an order
@@ -51,10 +51,11 @@ def minimum_layers(depth: int, *, causal: bool = True, order: PairOrder = "deep-
 def _furthest(
     low: Int[np.ndarray, " role"], high: Int[np.ndarray, " role"], causal: bool
 ) -> Int[np.ndarray, " role"]:
-    """The greatest piece that every role then holds: of the roles it sees whose least is in reach.
+    """The greatest piece of every role after one more layer.
 
-    Those that lie wholly below it hold nothing greater than it does, so nothing need be asked
-    about their other end.
+    It is the greatest among the roles that it may see and whose least piece is not above its own
+    greatest. Of these, some lie wholly below it and share no piece with it. They hold nothing
+    greater than its own, so they change nothing and need not be told apart.
     """
     best = np.full(high.max() + 1, -1, dtype=high.dtype)
     if not causal:

@@ -1,9 +1,10 @@
 """A circuit with the fewest layers, and as few attention paths as can be found.
 
-It is traced back from the goal. A piece that a role holds after a layer was held before, or came
-along a path from a key that held it, found by a piece that both held. If branches shared no paths,
-their number would be a sum. The least such sum is found layer by layer; then the circuit is read
-off, and paths that it does not need are left out.
+It is traced back from the goal. A role that holds a piece after a layer held it before, or took it
+over along a path. That path takes a key that held the piece, and a piece that both shared, by which
+the key was found. If these branches shared no paths, the number of paths would be a sum. The least
+such sum is found layer by layer; then the circuit is read off, and paths that it does not need are
+left out.
 """
 
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ def witness(flow: Flow, causal: bool = True, layers: int | None = None) -> Witne
 
 
 class _Trace:
-    """The cheapest way to hold every piece anywhere, layer by layer, and how it came about."""
+    """The fewest paths by which each role can hold each piece, layer by layer."""
 
     def __init__(self, flow: Flow, causal: bool, layers: int):
         self.flow, self.layers = flow, layers
@@ -93,7 +94,7 @@ class _Trace:
             self.costs.append(np.minimum(before, after))
 
     def _finding(self, costs: Costs, layer: int) -> Float[np.ndarray, "query key"]:
-        """What it takes, before a layer, that a query and a key share what it takes to be found."""
+        """How many paths it takes until a query can find a key in a layer, for every such pair."""
         finders = self.flow.finders(layer)
         usable = np.where(finders, costs, np.inf)
         finding = np.stack([(usable + row).min(1) for row in usable])

@@ -1,4 +1,4 @@
-"""Curricula: which depth and which hops a training step asks for, and what a model answers at last.
+"""Curricula: which depth and which hops a step asks for, and which hops the model then answers.
 
     training.curriculum = implicit      all hops, or those that are named, at every step
     training.curriculum = final_hop     the last hop alone
@@ -178,8 +178,7 @@ class Scheduled(CurriculumBase):
 class PerLayer(CurriculumBase):
     """The model answers the last hop alone, but every hop is read out of a layer of its own.
 
-    The map that reads the last of D hops out of the last of L layers must find hop j at the query
-    after layer ⌈j · L / D⌉ already.
+    There is one read-out map. It must find hop j of D at the query after layer ⌈j · L / D⌉ of L.
     """
 
     kind: Literal["per_layer"] = field(default="per_layer", kw_only=True)

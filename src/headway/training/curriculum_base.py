@@ -62,7 +62,7 @@ class CurriculumBase:
         return None
 
     def earlier_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """By how many places sequences stand before the end (see `Task.shallower`)."""
+        """By how many places sequences are moved towards the start (see `Task.shallower`)."""
         return 0
 
     def first_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
@@ -70,7 +70,7 @@ class CurriculumBase:
         return None
 
     def judged_in(self, stage: int, task: Task) -> tuple[int, int]:
-        """By what a stage is judged: the depth of sequences, and how many of their first hops."""
+        """What a stage is evaluated on: the depth of sequences, and how many first hops."""
         return task.n_depths, task.n_depths
 
     def is_over(self, losses: Sequence[float]) -> bool:
@@ -78,7 +78,7 @@ class CurriculumBase:
         return False
 
     def through(self, model: Transformer, hops: int) -> Reader:
-        """What reads sequences that ask for so many hops: the model, or its first layers."""
+        """The part of the model that is trained on so many hops: all of it, or its first layers."""
         return model
 
     def hops_at(self, step: int, task: Task, seed: object) -> range | None:

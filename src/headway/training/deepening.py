@@ -23,9 +23,9 @@ from headway.training.seeds import seed_of
 class Deepening(CurriculumBase):
     """First a shallow problem in as few layers as it takes, then the whole one in all layers.
 
-    A shallow problem, of d hops, passes through the first ⌊log2 d⌋ + 2 layers only, and is read
-    out there: so few that facts must be jumped over instead of passed on one by one. A stage
-    begins as soon as all hops of the one before are learnt:
+    A shallow problem of d hops passes through the first ⌊log2 d⌋ + 2 layers only, and is read out
+    there. In so few layers a model must jump over facts; it cannot pass symbols on one by one. A
+    stage begins as soon as all hops of the one before are learnt:
 
     1. `near`: sequences of `start` hops, at the end of the positions;
     2. `anywhere`: the same anywhere, so that heads find by any position's code;
@@ -35,7 +35,7 @@ class Deepening(CurriculumBase):
     5. `whole`: the full depth alone.
 
     Layers that shallow problems do not pass through should write nothing at first
-    (`model.silent_above`), or what they start with is too much noise for those below.
+    (`model.silent_above`). Otherwise their random weights disturb what the layers below learnt.
 
     Attributes:
         start: hops of the shallow problem.

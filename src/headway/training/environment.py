@@ -14,7 +14,7 @@ import torch
 
 
 def describe_environment(device: str, threads: int, replicas: int = 1) -> dict[str, Any]:
-    """What one would need to know to get the same numbers again, as JSON data.
+    """Versions, machine and command, as JSON data: what it takes to get the same numbers again.
 
     Args:
         device: that computes; for a GPU that is here, its name is noted.

@@ -27,7 +27,7 @@ from headway.reading import opened, parsed, read_bytes
 
 @contextmanager
 def clear_io_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turns a failing disk (full, read-only, no permission) into one clear line."""
+    """Makes one clear line of what a failing disk raises (full, read-only, no permission)."""
     try:
         yield
     except OSError as error:

@@ -70,7 +70,7 @@ def predictions(
 def _asked(
     predicted: Float[Tensor, "batch position number"], targets: Targets, batch: Batch
 ) -> Float[Tensor, "batch query output"]:
-    """What is said at the queries of the hops that a batch has."""
+    """The predictions at the queries, of the hops that a batch asks for."""
     _, n_read, n_hops = batch.targets.shape[:3]
     return predicted[:, -n_read:, : targets.width(n_hops)]
 

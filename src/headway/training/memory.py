@@ -65,7 +65,7 @@ def require_bytes(needed: int, what: str, device: str = "cpu") -> None:
         device: whose memory it is.
 
     Raises:
-        HeadwayError: if there is not as much, with how to insist.
+        HeadwayError: if there is not as much; the line says how to go on all the same.
     """
     if needed > SMALL:
         _require(needed, available(device), what, f"on {device}")

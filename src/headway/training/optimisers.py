@@ -17,9 +17,9 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
 class Uncompiled(torch.optim.Optimizer):
-    """An optimiser that is not kept out of `torch.compile`, as nothing here is compiled.
+    """An optimiser that does not load PyTorch's compiler, as nothing here is compiled.
 
-    PyTorch's own loads the compiler on its first call: more than a second in every process.
+    PyTorch's own optimisers load it on their first call: more than a second in every process.
     """
 
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)

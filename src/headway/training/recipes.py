@@ -1,4 +1,4 @@
-"""Recipes: functions that return a whole config. They only pick; the core does."""
+"""Recipes: functions that return a whole config. They choose values and do nothing else."""
 
 import math
 from collections.abc import Callable
@@ -189,9 +189,9 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
 
     It is meant for small problems of a few hops, in tokens or in vectors. The model has two layers
     more than hops, and four heads a layer: with one head some tasks stay on a plateau for long.
-    Tokens are embedded by vectors nearly as long as what blocks write: embedded by vectors of
+    Embeddings of tokens are scaled up to nearly the length of what blocks write. With embeddings of
     length 1, as they are drawn, chains of assignments stayed on their plateau. The rates fall as
-    soon as the loss is small; an attempt that learns nothing for long is given up
+    soon as the loss is small. An attempt that learns nothing for long is given up
     (`TrainingConfig.patience`).
 
     Args:

@@ -1,4 +1,4 @@
-"""Trackers of experiments, each behind the same three words: a run is begun, told and ended.
+"""Trackers of experiments, all behind the same three calls: begin a run, log values, end it.
 
 Their packages are imported when a run is begun.
 """

@@ -1,4 +1,4 @@
-"""Which weights are trained, and when: in a model taken apart, some stay as they were drawn.
+"""Which weights are trained, and when. The others stay as they were drawn.
 
 Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
 `W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named

@@ -1,4 +1,4 @@
-"""Whether what is asked for can be found in a sequence, as far as that can be told by looking."""
+"""Whether answers can be found in their sequences, as far as a sample can show it."""
 
 from collections.abc import Iterator
 

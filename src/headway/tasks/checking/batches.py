@@ -20,7 +20,7 @@ from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
 
 
 def try_inputs(task: Task, batch: Batch, count: int) -> None:
-    """Holds inputs against the task's vocabulary, or its lack of one."""
+    """Checks inputs: tokens below the vocabulary, or vectors if the task has none."""
     inputs, vocabulary = batch.inputs, value_of(task, "vocabulary")
     told = f"inputs are {kind_of(inputs)}"
     must(isinstance(inputs, Tensor), "assemble", f"{told}: they must be a tensor")
@@ -39,7 +39,7 @@ def try_inputs(task: Task, batch: Batch, count: int) -> None:
 
 
 def try_targets(task: Task, batch: Batch, count: int) -> None:
-    """Holds targets against how they are judged, and the hops' names."""
+    """Checks targets: as `Task.targets` says, and one column for every name in `Task.hops`."""
     targets = batch.targets
     told = f"targets are {kind_of(targets)}"
     tokens, vectors = is_of(targets, torch.long, 3), is_of(targets, torch.float32, 4)
@@ -73,7 +73,7 @@ def try_targets(task: Task, batch: Batch, count: int) -> None:
 
 
 def try_roles(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
-    """Holds roles against their names, and against where queries stand."""
+    """Checks roles: one row for every name, and the queries at the last positions."""
     names, roles = value_of(task, "roles"), batch.roles
     length, n_read = batch.inputs.shape[1], batch.targets.shape[1]
     texts = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
@@ -100,12 +100,12 @@ def try_roles(task: Task, batch: Batch, count: int) -> Iterator[Finding]:
 
 
 def _is_name(role: str) -> bool:
-    """Whether relations can be called after a role."""
+    """Whether a role has a name that names of relations can contain."""
     return role.isprintable() and Relation.between(role, role).ends == (role, role) != ("", "")
 
 
 def try_edges(name: str, edges: Edges, length: int, count: int) -> None:
-    """Holds a relation against what a model of so many positions can attend along."""
+    """Checks that a model of so many positions can attend along a relation."""
     told = f"{name!r}:"
     fits = isinstance(name, str) and NAME.fullmatch(name) is not None and name.isprintable()
     must(fits, "relations", f"{told} its name must be a text of one line, without markup")

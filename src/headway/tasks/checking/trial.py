@@ -78,7 +78,7 @@ def _require_declared(cls: type[Task]) -> None:
 
 
 def _kept(task: Task) -> None:
-    """The task can be looked up, compared, written to a file and read again."""
+    """Tries to look the task up, to compare it, to write it to a file and to read it again."""
     cls = type(task)
     _require_declared(cls)
     for field in fields(task):
@@ -118,7 +118,7 @@ def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> B
 
 
 def _drawn(task: Task) -> Doubts:
-    """All that is random comes from the generator, and is in the draws."""
+    """Makes sure that all that is random comes from the generator and is in the draws."""
     with torch.random.fork_rng(devices=[]):
         draws, again, other = _draws(task, FEW), _draws(task, FEW), _draws(task, FEW, seed=1)
         what = "the same generator must draw the same: what is random is its"
@@ -136,7 +136,7 @@ def _drawn(task: Task) -> Doubts:
 
 
 def _laid_out(task: Task) -> Doubts:
-    """Inputs, targets and roles are of the right shape and kind, sequence by sequence."""
+    """Checks shapes and types of inputs, targets and roles, sequence by sequence."""
     draws = _draws(task, FEW)
     batch = _batch(task, draws)
     try_inputs(task, batch, FEW)
@@ -158,7 +158,7 @@ def _laid_out(task: Task) -> Doubts:
 
 
 def _related(task: Task) -> Doubts:
-    """Relations are tensors of positions, and a model can attend along them."""
+    """Checks that relations are tensors of positions along which a model can attend."""
     batch = _batch(task, _draws(task, FEW))
     relations = called(type(task), "relations", task.relations, batch)
     what = f"it returns {kind_of(relations)}: it must be a dict"
@@ -177,7 +177,7 @@ def _related(task: Task) -> Doubts:
 
 
 def _shallower(task: Task) -> None:
-    """Sequences of all depths can be laid out from the same draws."""
+    """Checks that sequences of all depths can be laid out from the same draws."""
     depths = value_of(task, "n_depths")
     what = f"{depths!r}: it must be a whole number of at least 1"
     must(type(depths) is int and depths >= 1, "n_depths", what)
@@ -198,7 +198,7 @@ def _shallower(task: Task) -> None:
 
 
 def _told(task: Task) -> Doubts:
-    """What pages tell about the task can be told."""
+    """Tries everything that pages and tables ask of a task, such as its label."""
     for name in ("kind", "label", "title", "reading"):
         value = value_of(task, name)
         must(isinstance(value, str), name, f"{kind_of(value)}: it must be a text")

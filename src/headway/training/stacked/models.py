@@ -1,7 +1,7 @@
 """Many models of one shape that learn at once, each as it would alone.
 
-One small model leaves a GPU idle. Its code knows nothing of replicas: `torch.vmap` runs it with
-all their weights, and what were products of matrices are products of stacks of matrices.
+One small model leaves a GPU idle. The model's code knows nothing of replicas: `torch.vmap` runs it
+with the weights of all, so that products of matrices become products of stacks of matrices.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from headway.training.stacked.optimisers import stacked_like
 class Stack:
     """Models that learn together: row by row the weights of each, all side by side in one tensor.
 
-    What is wrong in one row stays in it: no operation looks across rows, and the gradient of the
-    sum of the losses is each one's own.
+    An error in one row stays in it: no operation looks across rows, and the gradient of the sum of
+    the losses is, row by row, that of the row's own loss.
 
     Args:
         models: the models, and the optimisers of each.

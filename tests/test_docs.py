@@ -1,0 +1,162 @@
+"""README.md and docs/ name what there is: every command, option, field, import and file."""
+
+import ast
+import functools
+import inspect
+import re
+import shlex
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from headway.arguments import config_asked_for, parse, sources_in
+from headway.bases import base_of
+from headway.changes import hints_in
+from headway.cli import VERBS
+from headway.errors import HeadwayError
+from headway.words import named, texts_of, values_of
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+COMMAND = re.compile(r"(?:^|srun |\s)headway (--trust|[a-z]+)( [^\n|]*)?$", re.MULTILINE)
+
+
+def blocks(page, *languages):
+    """What stands in a page's blocks of code in one of some languages."""
+    block = rf"^```(?:{'|'.join(languages)})\n(.*?)^```"
+    found = re.findall(block, page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [dedent(text) for text in found]
+
+
+def shell_commands():
+    """The whole commands of all blocks of shell, each as its words."""
+    for page in PAGES:
+        for block in blocks(page, "sh", "bash"):
+            lines = [line.partition(" #")[0].rstrip() for line in block.split("\n")]
+            text = "\n".join(lines).replace("\\\n", " ")
+            yield from ((verb, *shlex.split(rest)) for verb, rest in COMMAND.findall(text))
+
+
+def named_in_text():
+    """The verbs and options of all that stands in code marks and begins with `headway`."""
+    for page in PAGES:
+        for text in re.findall(r"`headway ([a-z]+(?: [^`]*)?)`", page.read_text("utf-8")):
+            verb, *words = text.split()
+            options = [word for word in words if re.fullmatch("--[a-z-]+", word)]
+            yield (verb, *(option for option in options if option != "--help"))
+
+
+def parameters(verb):
+    function = getattr(import_module(f"headway.verbs.{VERBS[verb]}"), verb)
+    return function, inspect.signature(function).parameters
+
+
+def check_fields(verb, asked):
+    """That the fields which are given to a recipe are some of its own, with values that may be."""
+    words = asked.get("words", ())
+    if verb in ("train", "demo") and not any(".py" in word for word in words):
+        config_asked_for(words)
+    if verb == "sweep" and not re.search(r"\.py|/", asked.get("plan", "")):
+        hints = hints_in(base_of(asked.get("plan", "fast")))
+        for field, text in texts_of([one for group in asked["grid"] for one in group]).items():
+            assert values_of(field, text, hints[named(field, hints)])
+
+
+def check_command(verb, *words):
+    """That a verb takes some words, of which variables of the shell are 0. It is not called."""
+    function, _ = parameters(verb)
+    words = [word.replace("$SLURM_ARRAY_TASK_ID", "0") for word in words]
+    if "--help" in words:
+        base_of(sources_in(words)[0])
+        return
+    asked = list[dict]()
+    not_called = functools.wraps(function)(lambda **given: asked.append(given))
+    parse(not_called, f"headway {verb}", words)
+    check_fields(verb, asked[0])
+
+
+COMMANDS = sorted({shlex.join(words) for words in shell_commands()})
+MENTIONS = sorted({" ".join(words) for words in named_in_text()})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("theory", "--deep", "3"),
+        ("train", "--seed", "1"),
+        ("train", "fast", "n_head=2"),
+        ("sweep", "fast", "seed=0..7"),
+        ("sweep", "--grid", "sead=0..7"),
+    ],
+)
+def test_a_command_that_is_none_is_seen(words):
+    with pytest.raises(HeadwayError):
+        check_command(*words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_docs_is_one_that_there_is(command, capsys):
+    verb, *words = shlex.split(command)
+    if verb == "--trust":
+        verb, *words = words[1:]
+    check_command(verb, *words)
+
+
+@pytest.mark.parametrize("mention", MENTIONS)
+def test_a_verb_and_its_options_that_the_text_names_are_some_that_there_are(mention):
+    verb, *options = mention.split()
+    _, taken = parameters(verb)
+    assert {option[2:].replace("-", "_") for option in options} <= set(taken)
+
+
+def test_what_blocks_of_python_import_is_there():
+    found = 0
+    for page in PAGES:
+        for block in blocks(page, "python"):
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headway"):
+                    room = import_module(str(node.module))
+                    found += len([getattr(room, name.name) for name in node.names])
+    assert found > 40
+
+
+def test_the_architecture_names_files_that_there_are_and_every_room():
+    src = ROOT / "src/headway"
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", text))
+    for name in named:
+        places = [ROOT / name, src / name, *(room / name for room in src.iterdir())]
+        assert any(place.exists() for place in places), name
+    rooms = {f"{path.parent.name}/" for path in src.glob("*/__init__.py")}
+    modules = {path.name for path in src.glob("*.py")} - {"__init__.py", "__main__.py"}
+    assert rooms | modules <= named
+
+
+def test_the_pages_in_the_root_lead_to_files_and_headings_that_there_are():
+    links = [
+        (page, *link)
+        for page in ROOT.glob("*.md")
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#([^)]*))?\)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 40
+    for page, name, heading in links:
+        assert (ROOT / name).exists(), (page, name)
+        titles = re.findall(r"^#+ (.*)", (ROOT / name).read_text("utf-8"), re.M) if heading else []
+        slugs = [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles]
+        assert not heading or heading in slugs, (page, name, heading)
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    reached, left = (
+        set[Path](),
+        {ROOT / "docs" / name for name in re.findall(r"docs/([\w-]+\.md)", readme)},
+    )
+    while left:
+        page = left.pop()
+        reached.add(page)
+        names = re.findall(r"\]\(([\w-]+\.md)", page.read_text("utf-8"))
+        left |= {page.parent / name for name in names} - reached
+    assert reached == set(ROOT.glob("docs/*.md"))
