@@ -251,6 +251,7 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   page[button.dataset.choice] = button.dataset.value;
   maps.last = null;
+  byId("readout").textContent = "Point at a cell to read it.";
   maps.choose();
   maps.lay();
 });
