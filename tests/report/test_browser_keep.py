@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headway.report.labels import rounded
+from headway.text import rounded
 
 LABELS = {
     "circuit": ["layer0", "layer2", "s₀", "x₁", "uniform", "answer", "arrowscarry"],

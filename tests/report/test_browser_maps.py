@@ -231,7 +231,7 @@ def test_a_map_can_be_enlarged_and_then_names_its_positions(visit, learnt):
     seen = visit(learnt)
     seen.page.get_by_role("button", name="one sequence").click()
     box = seen.page.locator(".map").nth(1)
-    enlarge = box.get_by_role("button", name="layer 1: larger or smaller")
+    enlarge = box.get_by_role("button", name="L1.H0: larger or smaller")
     before = box.bounding_box()["width"]
     batch = held_out(learnt.run.task, 16, learnt.run.config.seed, "cpu", "emergence")
     labels = position_labels(learnt.run.task, batch)

@@ -211,7 +211,7 @@ def test_an_arrow_that_is_clicked_is_cut(visit, learnt):
     seen.page.mouse.click(*seen.on_arrow(PAIR))
     assert off(seen) == [PAIR]
     assert lost(seen) == [FIRST]
-    assert seen.words("#switched").startswith("Without layer 0 s2←s1")
+    assert seen.words("#switched").startswith("Without L0.H0 s2←s1")
     seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()  # a name lets it go
     assert (off(seen), lost(seen), seen.words("#switched")) == ([], [], whole)
     seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()

@@ -12,8 +12,8 @@ from headway.circuits import Discovery, Path, Timeline, compare
 from headway.errors import HeadwayError
 from headway.report.comparison import render_comparison, write_comparison
 from headway.report.comparison.members import links_from
-from headway.report.labels import rounded
 from headway.report.page.html import path_key
+from headway.text import rounded
 from headway.training import Run
 
 

@@ -196,11 +196,6 @@ class Findings:
         """How heads were replaced, in words; empty if they were not."""
         return "" if self.discovery is None else ABLATIONS[self.discovery.ablation]
 
-    @property
-    def several_heads(self) -> bool:
-        """Whether the model has more than one head in a layer."""
-        return self.run.config.model.n_heads > 1
-
     @functools.cached_property
     def strays(self) -> list[Stray]:
         """Strong attention, at the last step, that no path of the circuit stands for."""

@@ -11,7 +11,7 @@ from headway.circuits.roles import Cast
 from headway.report.findings import Findings
 from headway.report.labels import shortened, typeset
 from headway.report.page.charts import Curve, Group, Name, Panel, stacked
-from headway.report.page.html import joined, named, path_key, path_tag, tag, whole
+from headway.report.page.html import named, path_key, path_tag, tag, whole
 from headway.report.page.looks import DASHES, path_looks, symbol_colours
 from headway.report.page.templating import of_run
 from headway.report.span import shown_until
@@ -25,7 +25,7 @@ def births(findings: Findings) -> Markup:
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
     if timeline is not None:
-        paths = path_group(timeline, findings.task, findings.several_heads)
+        paths = path_group(timeline, findings.task)
         groups.append(replace(paths, head=()))
     drawing = stacked(groups, end, cut) if groups else None
     return of_run(findings, "run/births.html", drawing=drawing)
@@ -70,7 +70,7 @@ def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
     return Group([panel], ["loss", "learnt", "now"], names)
 
 
-def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Group:
+def path_group(timeline: Timeline, task: Task | Cast) -> Group:
     """The curves of every path: attention along it, and what the model loses without."""
     looks = path_looks(task, [h.path for h in timeline.paths])
     attention, cut, names = [], [], []
@@ -85,10 +85,8 @@ def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Gr
         if needed is not None:
             mark = (needed, without.at(needed), f"needed from step {needed:,.0f}")
         cut.append(replace(without, mark=mark))
-        where = f"L{history.path.layer}" + (f".{history.path.head}" if several_heads else "")
         cells = [whole(born), whole(needed) if needed is not None else "never"]
-        name = joined(where, " ", path_tag(history.path))
-        names.append(Name(name, cut[-1], cells, ["attention", "without"]))
+        names.append(Name(path_tag(history.path), cut[-1], cells, ["attention", "without"]))
     own = Curve(list(zip(timeline.steps, timeline.loss, strict=True)), "ink")
     names.append(Name(tag("b", "as it is"), own, ["", "", ""], ["model"]))
     top = max([*timeline.loss, *(x for h in timeline.paths for x in h.loss_without)])

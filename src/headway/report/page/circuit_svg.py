@@ -14,13 +14,13 @@ from markupsafe import Markup
 from headway.circuits import Circuit, Discovery, Head, Path
 from headway.circuits.roles import Cast
 from headway.circuits.routes import Join, trace
-from headway.report.labels import answer_of, few, rounded, shortened, typeset
+from headway.report.labels import answer_of, few, shortened, typeset
 from headway.report.layout import CHARACTER, Grid, grid_of, heads_in
 from headway.report.page.canvas import ABOVE, BELOW, Canvas, at_point, text
 from headway.report.page.html import joined, path_key, tag
 from headway.report.page.looks import Look, path_looks
 from headway.tasks import Task
-from headway.text import counted
+from headway.text import counted, rounded
 
 LEFT, RIGHT = 78, 40
 """Pixels, at least, left of the first column and right of the last."""

@@ -44,6 +44,11 @@ class Shown:
     entries: Sequence[Entry]
 
     @property
+    def key(self) -> tuple[Kind, Name]:
+        """What it is known by."""
+        return self.kind, self.name
+
+    @property
     def version(self) -> str:
         """A short text, which changes with the page."""
         if self.kind == "run":
@@ -80,7 +85,7 @@ class Pages:
         A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
         is then read again.
         """
-        made, why, key = True, "", (shown.kind, shown.name)
+        made, why, key = True, "", shown.key
         with self._lock:
             shown = self.find(*key) or shown  # it may have changed while we waited
             for _ in range(TRIES):
@@ -105,9 +110,8 @@ class Pages:
         self._lock.acquire(timeout=seconds)
 
     def _keep(self, shown: Shown, text: str) -> str:
-        key = shown.kind, shown.name
-        self._kept[key] = shown.version, text
-        self._kept.move_to_end(key)
+        self._kept[shown.key] = shown.version, text
+        self._kept.move_to_end(shown.key)
         if len(self._kept) > KEPT:
             (_, oldest), _ = self._kept.popitem(last=False)
             self._seen.pop(oldest, None)

@@ -16,7 +16,7 @@ maps.start = () => {
 };
 
 maps.make = (head, number) => {
-  const name = `layer ${head.layer}` + (page.data.severalHeads ? ` head ${head.head}` : "");
+  const name = `L${head.layer}.H${head.head}`;
   const canvas = made("canvas", { role: "img" });
   const frames = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   frames.setAttribute("preserveAspectRatio", "none");
