@@ -164,7 +164,7 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
             side = "still below" if n["loss"] < found["threshold"] else "not below"
             without = timeline["paths"][number]["loss_without"][at]
             assert words == (
-                f"Without layer {path[0]} {path[4:]}: loss {printed(n['loss'])} instead of"
+                f"Without L{path[0]}.H{path[2]} {path[4:]}: loss {printed(n['loss'])} instead of"
                 f" {printed(found['loss']['replaced'])}, {side} {found['threshold']:g}; with the"
                 f" useful heads above free, {printed(n['free'])}. Knocked out of the model at step"
                 f" {timeline['steps'][at]}: {printed(without)}"
