@@ -110,14 +110,16 @@ def test_what_shows_itself_is_named_as_it_is_defined():
 
 
 @pytest.mark.parametrize("verb", cli.VERBS)
-def test_every_verb_has_help(verb, capsys):
+def test_every_verb_has_help(verb, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:
         cli.main([verb, "--help"])
     assert stop.value.code == 0
     said = capsys.readouterr().out
     assert "usage: headway " + verb in said
-    for odd in ("{None}", "(default: None)", "(default: )", "(default: False)"):
+    for odd in ("{None}", "(default: None)", "(default: )", "(default: False)", "INT", "FLOAT"):
         assert odd not in said
+    assert max(map(len, said.splitlines())) <= 80
     if verb == "truncate":  # lines break where they are full, not where the docstring's do
         assert "run's, the upper third of a language model's." in said
 

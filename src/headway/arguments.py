@@ -29,6 +29,7 @@ from tyro.conf import (
 )
 
 from headway.errors import HeadwayError
+from headway.text import wrapped
 
 if TYPE_CHECKING:
     from headway.training import Run, RunConfig
@@ -40,6 +41,8 @@ Switch = FlagConversionOff[bool]
 Flag = FlagCreatePairsOff[bool]
 """An option that is true if it is named."""
 ARGUMENT = type(tyro.conf.arg())
+NAMES = {int: "N", float: "X", str: "TEXT"}
+"""What the help calls whole numbers, numbers and words."""
 Fields = Annotated[
     Positional[tuple[str, ...]], tyro.conf.arg(metavar="FIELD=VALUE …", help_behavior_hint="")
 ]
@@ -79,12 +82,13 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
         return functools.partial(function, *given, **named)
 
     plainly_told(bound, function)
-    complaint = io.StringIO()
+    told, complaint = io.StringIO(), io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(complaint):
             call = tyro.cli(bound, prog=program, args=[*args, *words], config=(AvoidSubcommands,))
     except SystemExit as stop:
         if not stop.code:
+            print(fitted(told.getvalue()))
             if sources := sources_in(words):
                 list_fields(sources[0])
             raise
@@ -113,20 +117,26 @@ def plainly_told(bound: Callable[..., Any], function: Callable[..., Any]) -> Non
     bound.__signature__ = signature.replace(parameters=told)  # pyright: ignore[reportFunctionMemberAccess]
 
 
+def fitted(told: str) -> str:
+    """The parser's help, with lines broken that it leaves wider than the terminal."""
+    lines = map(str.rstrip, told.strip().splitlines())
+    return "\n".join("\n".join(wrapped(x)) if x[:1].isalpha() else x for x in lines)
+
+
 def _told(hint: Any, default: Any) -> Any:
     """A parameter's type, with what the help says of it."""
     plain, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if any(isinstance(mark, ARGUMENT) for mark in marks):
         return hint
-    if default in (False, ()) or get_origin(plain) is tuple:
+    if default is False or default == () or get_origin(plain) is tuple:
         return Annotated[hint, tyro.conf.arg(help_behavior_hint="")]
     if default is not None:
-        return hint
+        return Annotated[hint, tyro.conf.arg(metavar=NAMES[plain])] if plain in NAMES else hint
     (kind,) = [part for part in get_args(plain) if part is not NoneType]
     if get_origin(kind) is Literal:
         word = "{" + ",".join(get_args(kind)) + "}"
     else:
-        word = {"int": "N", "float": "X", "str": "TEXT"}.get(kind.__name__, kind.__name__.upper())
+        word = NAMES.get(kind) or kind.__name__.upper()
     return Annotated[hint, tyro.conf.arg(metavar=word, help_behavior_hint="")]
 
 

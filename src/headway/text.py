@@ -2,7 +2,7 @@
 
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 WIDTH = 80
@@ -28,6 +28,11 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
     )
 
 
+def rounded(value: float) -> str:
+    """A measured number to three digits, zeros at the end included: 0.180, 3.20, 12.0."""
+    return f"{value:#.3g}".rstrip(".")
+
+
 def counted(number: int, thing: str) -> str:
     """A number of things, the thing in its plural if need be."""
     return f"{number} {thing}" + ("" if number == 1 else "s")
@@ -35,7 +40,13 @@ def counted(number: int, thing: str) -> str:
 
 def either(choices: Sequence[str]) -> str:
     """Several things to choose from: `.csv, .json or .parquet`."""
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return enumerated(choices, "or")
+
+
+def enumerated(things: Iterable[object], word: str = "and") -> str:
+    """At least one thing, as an enumeration."""
+    *first, last = map(str, things)
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str, gap: int = 3) -> list[str]:

@@ -62,15 +62,16 @@ def test_a_discovery_says_its_circuit_its_verdicts_and_its_paths(found, columns)
         "L0.H0    ●───▶",
     ]
     for verdict in (
-        "faithful yes loss 0.00",
-        "necessary yes cutting any of 2 paths",
+        "faithful yes With every head replaced the loss is",
+        "necessary yes Without any one of its 2 paths the loss is 0.05 or more",
         "minimal yes",
     ):
         assert verdict in text
     assert (
-        "feasible yes information can flow along every path 2 heads in 2 layers; the flow" in text
+        "feasible yes Along every path the two positions can hold a piece in common by then."
+        " 2 useful heads in 2 layers; flow minimum 2 layers" in text
     )
-    assert "stable 1.00 mean Jaccard index with the circuits of 4 more searches" in text
+    assert "stable yes On 2 other samples the same search finds this very circuit." in text
     assert "ablation one-hot paths; rows without a path are zero loss with other rows: uni" in text
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "without", "free", "above", "again"]
@@ -85,11 +86,11 @@ def test_what_speaks_against_a_circuit_names_its_paths(found, columns):
     known, best = found
     more = best.circuit.replacing((0, 0), Paths(frozenset({"s2←s1", "s0←s1"})))
     lines, text = said(discover(known.model, known.task, circuit=more, sequences=16), columns)
-    assert "necessary NO not missed: L0.H0 s0←s1" in text
+    assert "necessary NO The loss stays below 0.05 without L0.H0 s0←s1 (each alone)." in text
     assert "minimal NO" in text
     assert not any("again" in line for line in lines)
     far = replace(best, certificate=replace(best.certificate, infeasible=[Path.of(0, 0, "s0←s2")]))
-    assert "feasible NO not possible: L0.H0 s0←s2" in said(far, columns)[1]
+    assert "feasible NO Information cannot flow along L0.H0 s0←s2: " in said(far, columns)[1]
 
 
 def test_of_a_circuit_that_is_not_faithful_is_told_what_may_help(found, columns):
@@ -97,7 +98,7 @@ def test_of_a_circuit_that_is_not_faithful_is_told_what_may_help(found, columns)
     text = said(replace(best, threshold=0.0), columns)[1]
     assert "faithful NO" in text
     assert "what may help: to train longer, a higher --threshold, another --ablation" in text
-    assert "necessary ? cannot be said of a circuit that is not faithful" in text
+    assert "necessary ? Cannot be said: the whole circuit is not below the threshold" in text
     variants = {**best.certificate.variants, "mean": -1.0}
     other = replace(best, threshold=0.0, certificate=replace(best.certificate, variants=variants))
     text = said(other, columns)[1]
@@ -117,7 +118,7 @@ def test_paths_between_other_things_than_roles_are_named_not_drawn(found, column
         lines, text = said(other, columns)
         assert lines[:2] == ["L0.H0: previous token", "uniform: L1.H0"]
         assert "●" not in text
-        assert "feasible ? no theory of information flow for this task" in text
+        assert "feasible ? How information must flow in this task is not known." in text
 
 
 def test_a_wide_circuit_is_named_where_its_drawing_does_not_fit(found, columns):

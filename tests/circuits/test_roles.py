@@ -9,7 +9,6 @@ from headway.circuits.roles import (
     Cast,
     Place,
     block_starts,
-    gained,
     joins_roles,
     places,
     places_of,
@@ -77,27 +76,6 @@ def test_role_attention_agrees_with_attention_along_paths():
     for query, key in product(task.roles, repeat=2):
         along = attention_along(patterns, relations[Relation.between(query, key)])
         assert torch.allclose(table[:, :, index[query], index[key]], along, atol=1e-6)
-
-
-def test_what_the_heads_copy_is_followed():
-    followed = ("L0.H0 s2←s1", "L0.H0 s4←s3", "L1.H0 s0←s2", "L2.H0 s2←s4", "L3.H0 s0←s2")
-    assert gained(retrieval(2), paths(*followed)) == {
-        (0, "s2"): ("x_0",),
-        (0, "s4"): ("x_1",),
-        (1, "s0"): ("x_1",),
-        (2, "s2"): ("x_2",),
-        (3, "s0"): ("x_2",),
-    }
-
-
-def test_within_a_layer_all_heads_read_what_was_there_before():
-    followed = paths("L0.H0 s2←s3", "L0.H1 s3←s4")
-    assert gained(retrieval(2), followed) == {(0, "s3"): ("x_2",)}
-
-
-def test_what_is_along_no_roles_brings_nothing():
-    assert gained(retrieval(2), paths("L0.H0 previous token", "L1.H0 end←begin")) == {}
-    assert gained(Labelled(depth=2), paths("L0.H0 s2←s1")) == {}
 
 
 def test_without_a_flow_roles_have_no_symbols_and_stand_as_in_a_sequence():

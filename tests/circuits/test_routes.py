@@ -119,3 +119,24 @@ def test_hops_that_are_no_symbols_are_not_missed():
     assert not routes.missing
     assert not routes.idle
     assert routes.needs["x_2"] == tuple(CHAIN)
+
+
+def test_what_the_heads_copy_is_followed():
+    followed = ("L0.H0 s2←s1", "L0.H0 s4←s3", "L1.H0 s0←s2", "L2.H0 s2←s4", "L3.H0 s0←s2")
+    assert traced(Retrieval(depth=2, n_chains=2), map(Path.parse, followed)).gains() == {
+        (0, "s2"): ("x_0",),
+        (0, "s4"): ("x_1",),
+        (1, "s0"): ("x_1",),
+        (2, "s2"): ("x_2",),
+        (3, "s0"): ("x_2",),
+    }
+
+
+def test_within_a_layer_all_heads_read_what_was_there_before():
+    followed = [Path.of(0, 0, "s2←s3"), Path.of(0, 1, "s3←s4")]
+    assert traced(Retrieval(depth=2, n_chains=2), followed).gains() == {(0, "s3"): ("x_2",)}
+
+
+def test_two_heads_bring_one_role_both_symbols():
+    followed = [Path.of(0, 0, "s2←s4"), Path.of(0, 1, "s2←s1")]
+    assert traced(Retrieval(depth=2, n_chains=2), followed).gains() == {(0, "s2"): ("x_2", "x_0")}

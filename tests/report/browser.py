@@ -17,7 +17,7 @@ SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimat
 SHOWN = """() => ({
   step: document.querySelector('#now').textContent,
   losses: [...document.querySelectorAll('#losses span')].map((span) => span.textContent),
-  slider: +document.querySelector('#when').value,
+  slider: time.places.indexOf(+document.querySelector('#when').value),
   outputs: [...document.querySelectorAll('output[data-now]')].map((output) => [
     output.dataset.now,
     output.closest('[data-path]')?.dataset.path ?? output.closest('[data-hop]')?.dataset.hop ?? '',
@@ -112,7 +112,8 @@ class Visit:
 
     def go_to(self, index: int) -> dict[str, Any]:
         """Moves the slider to a checkpoint; what the page shows then."""
-        self.page.locator("#when").fill(str(index))
+        place = self.page.evaluate("(index) => time.places[index]", index)
+        self.page.locator("#when").fill(str(place))
         return self.shown()
 
     def shown(self) -> dict[str, Any]:

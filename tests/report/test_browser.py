@@ -85,9 +85,8 @@ def test_other_tasks_and_models_open_too(visit, other, tmp_path):
     heads = config.model.n_layers * config.model.n_heads
     titles = seen.page.locator(".map h3").all_text_contents()
     assert len(titles) == heads
-    assert all(("head 1" in title) == (i % 2 == 1) for i, title in enumerate(titles)) or (
-        config.model.n_heads == 1 and not any("head" in title for title in titles)
-    )
+    each = config.model.n_heads
+    assert all(f"L{i // each}.H{i % each} " in title for i, title in enumerate(titles))
     conditional = "Looking up what needs two facts at once"
     assert (seen.words("h1") == conditional) == (not hasattr(config.task, "depth"))
     assert ("no mask" in seen.words(".setting")) == (not config.model.causal)

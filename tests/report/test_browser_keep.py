@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headway.report.labels import rounded
+from headway.text import rounded
 
 LABELS = {
     "circuit": ["layer0", "layer2", "s₀", "x₁", "uniform", "answer", "arrowscarry"],
-    "birth": ["validation", "L0s2←s1", "L1s0←s2", "asitis", "born,0.5", "step"],
-    "attention": ["layer0", "layer1", "layer2", "s2←s1", "uniform", "s0"],
+    "birth": ["validation", "L0.H0s2←s1", "L1.H0s0←s2", "asitis", "born,0.5", "step"],
+    "attention": ["L0.H0", "L1.H0", "L2.H0", "s2←s1", "uniform", "s0"],
 }
 """Words of every figure, without spaces."""
 

@@ -57,7 +57,7 @@ def test_every_cell_between_roles_reads_the_mean_attention(visit, request, page,
             for j, (key, column) in enumerate(names):
                 exact = between_roles(patterns, batch, task, layer, 0, query, key)
                 head, at, to, weight = reading(read[i, j])
-                assert (head, at, to) == (f"layer {layer}", row, column)
+                assert (head, at, to) == (f"L{layer}.H0", row, column)
                 assert weight == pytest.approx(exact, abs=HUNDREDTHS)
                 rest -= exact
             _, _, to, weight = reading(read[i, len(names)])
@@ -82,7 +82,7 @@ def test_every_cell_of_one_sequence_reads_its_attention(visit, learnt, order):
         for i, (query, row, _) in enumerate(rows):
             for j, (key, column, _) in enumerate(rows):
                 head, at, to, weight = reading(read[i, j])
-                assert (head, at, to) == (f"layer {layer}", row, column)
+                assert (head, at, to) == (f"L{layer}.H0", row, column)
                 exact = patterns[0, layer, 0, query, key].item()
                 assert weight == pytest.approx(exact, abs=HUNDREDTHS)
 
@@ -114,7 +114,7 @@ def test_strong_attention_that_is_no_path_says_what_it_costs(visit, learnt):
         assert f"costs {stray['cost']}" in seen.point_at(
             stray["head"], stray["query"], stray["attended"]
         )
-        place = f"layer {stray['head']} {roles[stray['query']]}←{roles[stray['attended']]}"
+        place = f"L{stray['head']}.H0 {roles[stray['query']]}←{roles[stray['attended']]}"
         assert place in seen.words("#attention > .under")
     assert seen.page.locator(".stray").count() == len(strays)
     assert "costs" not in seen.point_at(*frame_of_first(seen))
@@ -231,7 +231,7 @@ def test_a_map_can_be_enlarged_and_then_names_its_positions(visit, learnt):
     seen = visit(learnt)
     seen.page.get_by_role("button", name="one sequence").click()
     box = seen.page.locator(".map").nth(1)
-    enlarge = box.get_by_role("button", name="layer 1: larger or smaller")
+    enlarge = box.get_by_role("button", name="L1.H0: larger or smaller")
     before = box.bounding_box()["width"]
     batch = held_out(learnt.run.task, 16, learnt.run.config.seed, "cpu", "emergence")
     labels = position_labels(learnt.run.task, batch)

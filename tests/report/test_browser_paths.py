@@ -164,7 +164,7 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
             side = "still below" if n["loss"] < found["threshold"] else "not below"
             without = timeline["paths"][number]["loss_without"][at]
             assert words == (
-                f"Without layer {path[0]} {path[4:]}: loss {printed(n['loss'])} instead of"
+                f"Without L{path[0]}.H{path[2]} {path[4:]}: loss {printed(n['loss'])} instead of"
                 f" {printed(found['loss']['replaced'])}, {side} {found['threshold']:g}; with the"
                 f" useful heads above free, {printed(n['free'])}. Knocked out of the model at step"
                 f" {timeline['steps'][at]}: {printed(without)}"
@@ -211,7 +211,7 @@ def test_an_arrow_that_is_clicked_is_cut(visit, learnt):
     seen.page.mouse.click(*seen.on_arrow(PAIR))
     assert off(seen) == [PAIR]
     assert lost(seen) == [FIRST]
-    assert seen.words("#switched").startswith("Without layer 0 s2←s1")
+    assert seen.words("#switched").startswith("Without L0.H0 s2←s1")
     seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()  # a name lets it go
     assert (off(seen), lost(seen), seen.words("#switched")) == ([], [], whole)
     seen.page.locator(f'.legend .path[data-path="{PAIR}"]').click()

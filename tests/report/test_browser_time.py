@@ -2,7 +2,6 @@
 
 import json
 import math
-from math import ceil, floor
 
 import pytest
 from browser import printed, spoken
@@ -66,16 +65,56 @@ def test_at_some_positions_the_page_shows_what_the_files_say(visit, request, pag
 
 def test_every_path_has_one_row_and_a_mark_on_the_slider(visit, learnt):
     seen, steps = visit(learnt), learnt.run.checkpoint_steps()
-    outputs = seen.shown()["outputs"]
+    outputs, places = seen.shown()["outputs"], seen.page.evaluate("time.places")
     keys = []
     for path in learnt.run.read("emergence.json")["paths"]:
         keys.append(path_key(Path.parse(path["path"])))
         assert sorted(kind for kind, at, _ in outputs if at == keys[-1]) == ["attention", "without"]
         share = float(seen.page.locator(f'#marks [data-path="{keys[-1]}"]').evaluate(AT))
-        low, high = (steps[round_(share * (len(steps) - 1))] for round_ in (floor, ceil))
+        place = share * places[-1]
+        low = steps[max(i for i, at in enumerate(places) if at <= place)]
+        high = steps[min(i for i, at in enumerate(places) if at >= place)]
         assert low <= path["born"] <= high
     rows = "them => them.map(it => it.dataset.path)"
     assert seen.page.locator(".paths .path").evaluate_all(rows) == keys
+
+
+def test_births_get_a_third_of_the_slider_and_of_playback(visit, learnt):
+    seen, steps = visit(learnt), learnt.run.checkpoint_steps()
+    born = [path["born"] for path in learnt.run.read("emergence.json")["paths"]]
+    before = max(i for i, step in enumerate(steps) if step < min(born))
+    after = min(i for i, step in enumerate(steps) if step > max(born))
+    places = seen.page.evaluate("time.places")
+    share = (places[after] - places[before]) / places[-1]
+    assert (after - before) / len(steps) < 0.2
+    assert 0.25 < share < 0.45
+    seen.page.locator("#when").focus()
+    for key, index in (("Home", 0), ("ArrowUp", 1), ("ArrowRight", 2), ("ArrowDown", 1)):
+        seen.page.keyboard.press(key)
+        assert seen.shown()["slider"] == index
+
+
+def test_curves_of_hops_bear_their_names_where_they_end(visit, two_hops):
+    seen = visit(two_hops)
+    for name, box in seen.page.locator(".curvename:visible").evaluate_all(
+        """them => them.map((it) => [it.textContent, [it.getBoundingClientRect().left,
+          it.closest('.plot').getBoundingClientRect().right]])"""
+    ):
+        assert name in ("x₁", "x₂")
+        assert box[0] >= box[1]
+    assert seen.page.locator(".curvename:visible").count() == 2
+
+
+def test_losses_stay_when_a_path_is_pointed_at(visit, two_hops):
+    seen = visit(two_hops)
+    seen.page.locator(".paths .path").first.hover()
+    seen.settle()
+    looks = seen.page.locator(".curve").evaluate_all(
+        "them => them.map(it => [it.dataset.path, getComputedStyle(it).opacity])"
+    )
+    lit = seen.lit()[".curve"]
+    assert lit
+    assert all((look == "1") == (path is None or path in lit) for path, look in looks)
 
 
 AT = "it => it.style.getPropertyValue('--at')"

@@ -19,9 +19,9 @@ from headway.circuits.casting import cast_of
 from headway.circuits.roles import Cast, Place, places
 from headway.models import TransformerConfig, compiled
 from headway.report.cells import cell
-from headway.report.labels import rounded
 from headway.report.page.scoped import scoped_style
 from headway.tasks import Conditional, Retrieval
+from headway.text import rounded
 from headway.training import FinalHop, Run, RunConfig, TrainingConfig, train
 
 ODD = "<i>&\"'</i>"

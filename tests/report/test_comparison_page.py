@@ -11,8 +11,9 @@ from headway import cli
 from headway.circuits import Discovery, Path, Timeline, compare
 from headway.errors import HeadwayError
 from headway.report.comparison import render_comparison, write_comparison
-from headway.report.labels import rounded
+from headway.report.comparison.members import links_from
 from headway.report.page.html import path_key
+from headway.text import rounded
 from headway.training import Run
 
 
@@ -183,7 +184,7 @@ def test_the_same_folders_give_the_same_bytes(pair, tmp_path):
     text, _ = page_of(pair)
     again, _ = page_of([Run.open(run.folder) for run in pair])
     assert text == again
-    shown = render_comparison(pair, tmp_path)
+    shown = render_comparison(pair, links_from(tmp_path))
     assert shown == text
 
 

@@ -32,7 +32,7 @@ def found(count, searched):
 
 
 def test_the_page_tells_of_every_circuit():
-    html = every_circuit(found(12, None), several_heads=False)
+    html = every_circuit(found(12, None))
     text = re.sub(r"<[^>]+>", " ", html)
     assert "12 minimal circuits among 13 candidate paths" in text
     assert "77 sets of paths, 64 sequences" in text
@@ -52,9 +52,9 @@ def test_minimal_circuits_of_the_flow_are_counted_where_nothing_stays_in_place()
 
 
 def test_the_page_tells_what_was_not_judged():
-    html = every_circuit(found(3, 2), several_heads=True)
+    html = every_circuit(found(3, 2))
     assert "NOT complete: larger sets than those of 2 paths" in html
-    html = every_circuit(found(0, 0), several_heads=True)
+    html = every_circuit(found(0, 0))
     assert "none has 0 paths or fewer" in html
     assert "<table" not in html
-    assert every_circuit(None, several_heads=False) == ""
+    assert every_circuit(None) == ""

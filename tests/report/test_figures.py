@@ -25,10 +25,11 @@ from headway.report.figures import (
     save_figures,
 )
 from headway.report.figures.style import head_colours, path_lines, svg_bytes
-from headway.report.labels import rounded, spread, typeset
+from headway.report.labels import spread, typeset
 from headway.report.layout import arrow_name, grid_of
 from headway.report.span import ending, shown_until
 from headway.tasks import Conditional
+from headway.text import rounded
 from headway.training import Run
 
 ALL = {"losses", "circuit", "emergence", "attention"}

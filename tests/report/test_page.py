@@ -14,6 +14,7 @@ from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.page.html import command, named
 from headway.tasks import Conditional
+from headway.text import rounded
 from headway.training import Run
 from headway.training.files import write_json
 
@@ -54,8 +55,6 @@ def test_the_numbers_are_those_of_the_folder(run):
         last["val_loss"],
         *circuit["certificate"]["intact"].values(),
         *circuit["certificate"]["replaced"].values(),
-        *circuit["certificate"]["interval"],
-        *circuit["certificate"]["intact_interval"],
         *circuit["certificate"]["variants"].values(),
         *(n[key] for n in circuit["certificate"]["necessity"] for key in MEASURED),
         *(path["needed"] for path in timeline["paths"] if path["needed"] is not None),
@@ -64,6 +63,9 @@ def test_the_numbers_are_those_of_the_folder(run):
     ]
     for value in expected:
         assert f'value="{value!r}"' in text
+    for interval in ("interval", "intact_interval"):
+        low, high = map(rounded, circuit["certificate"][interval])
+        assert f"({low} to {high})" in text
 
 
 def test_heads_without_a_path_come_with_what_they_cost(run):
@@ -113,7 +115,7 @@ def test_the_way_to_the_answer_is_told_from_the_paths(run):
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
     words = "".join(Page(report(run)).words)
-    assert "A chain. x1 reaches the query along layer 1 s0←s2, found by x0." in words
+    assert "A chain. x1 reaches the query along L1.H0 s0←s2, found by x0." in words
     circuit["heads"]["L0.H0"] = "uniform"
     circuit["certificate"]["necessity"] = necessity[1:]
     run.write("circuit.json", circuit)
@@ -151,10 +153,10 @@ def test_branches_are_told_from_the_paths(other, tmp_path):
     shutil.rmtree(run.folder / "checkpoints")
     words = "".join(Page(report(Run.open(run.folder))).words)
     assert (
-        "Two branches that join. x comes along layer 0 ax.x←ax.a, layer 1 a←ax.x; y comes along"
-        " layer 0 ay.y←ay.a, layer 2 a←ay.y. They meet at layer 3 a←xy.z, which is found by x and"
-        " y together and brings z. The place they meet at is made ready by layer 0 xy.z←xy.x,"
-        " layer 0 xy.z←xy.y."
+        "Two branches that join. x comes along L0.H0 ax.x←ax.a, L1.H0 a←ax.x; y comes along"
+        " L0.H0 ay.y←ay.a, L2.H0 a←ay.y. They meet at L3.H0 a←xy.z, which is found by x and"
+        " y together and brings z. The place they meet at is made ready by L0.H0 xy.z←xy.x,"
+        " L0.H0 xy.z←xy.y."
     ) in words
     assert "Bands: the branches of x and y" in words
 

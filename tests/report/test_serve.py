@@ -38,7 +38,9 @@ def site(folder):
 
 def row(page, name):
     """The row of a run in the list, as text."""
-    found = re.search(rf"<tr[^>]*><th scope=row><a[^>]*><bdi>{re.escape(name)}</bdi>.*?</tr>", page)
+    found = re.search(
+        rf"<tr[^>]*><th scope=row><input[^>]*><a[^>]*><bdi>{re.escape(name)}</bdi>.*?</tr>", page
+    )
     assert found, name
     return html.unescape(re.sub("<[^>]+>", " ", found[0]))
 
@@ -51,7 +53,7 @@ def test_runs_in_folders_of_sweeps_are_told_apart(folder, finished):
         assert "/run/paper/ic/seed%3D0/" in site.links()
         assert "<h1" in site.page("/run/paper/non-ic/seed%3D0/")
     for group in ("ic", "non-ic"):
-        assert f"<h2><bdi>paper/{group}</bdi>" in page
+        assert f'<h2><a href="/sweep/paper/{group}/"><bdi>paper/{group}</bdi>' in page
         assert f'data-words="paper/{group}/seed=0 ' in page
 
 
@@ -77,7 +79,7 @@ def test_the_list_shows_what_is_known_of_every_run(site, finished):
     assert "<polyline" in page
     assert "stopped" in row(page, "seed=10")
     assert "step 0 of 6" in row(page, "seed=10")
-    assert re.search(r"<h2><bdi>sweep</bdi> <small>2 runs · 1 done · 1 stopped</small>", page)
+    assert re.search(r"<bdi>sweep</bdi></a> <small>2 runs · 1 done · 1 stopped</small>", page)
     assert "3 runs · 2 done · 1 stopped" in page
     assert re.search(r'<time datetime="20\d\d-\d\d-\d\dT[\d:]{8}Z">', page)
 

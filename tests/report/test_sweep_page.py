@@ -18,11 +18,11 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.report import write_report
-from headway.report.labels import rounded
 from headway.report.sweep import write_sweep
 from headway.report.sweep.axes import axes_of
 from headway.report.sweep.entries import gather
 from headway.tasks import Conditional, Retrieval
+from headway.text import rounded
 from headway.training import Run, RunConfig, to_dict
 
 LOSSES = {(1, 1): (0.9, 0.8), (1, 2): (0.01, 0.02), (2, 1): (0.7, 0.6), (2, 2): (0.5, 0.04)}

@@ -35,3 +35,14 @@ def test_the_panel_says_when_the_rates_fall(tiny, scale, falls, capsys):
     assert "learnt" in lines[2]
     assert "learnt" not in lines[3]
     assert max(map(len, lines)) <= 80
+
+
+def test_a_file_is_told_why_fewer_steps_are_planned(tiny, capsys):
+    progress, run = Progress(None), SimpleNamespace(config=tiny)
+    for step, end in ((1, 90), (2, 90), (3, 40), (4, 40)):
+        progress(run, step, end, None)  # pyright: ignore[reportArgumentType]
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["the loss is low enough: rates fall from here, to end at step 40"]
+    progress(run, 1, 90, None)  # pyright: ignore[reportArgumentType]
+    progress(run, 2, 2, None)  # pyright: ignore[reportArgumentType]
+    assert capsys.readouterr().out == ""  # a new attempt; a run that stops early says so itself

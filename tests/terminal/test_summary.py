@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from headway.circuits import discover, emergence, every_circuit
+from headway.circuits import THRESHOLD, discover, emergence, every_circuit
 from headway.paths import Path as AttentionPath
 from headway.terminal import print_summary
 from headway.terminal.summary import said_of_every, said_of_minimum, said_of_verdicts
@@ -22,7 +22,9 @@ def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
     assert len(lines) <= 24
     assert lines[0].startswith("headway  Following a chain of 1 fact ─")
     said = " ".join(" ".join(lines).split())
-    assert "1 Trained 3 layers × 1 head, width 32, seed 1: solved in 500 steps" in said
+    first = next(line["step"] for line in run.metrics() if line["val_loss"] < THRESHOLD)
+    assert "1 Trained 3 layers × 1 head, width 32, seed 1: 500 steps" in said
+    assert f"; solved (below 0.05) from step {first} curriculum" in said
     assert f"validation MSE {run.outcome()['val_loss']:.4f}" in said
     assert "curriculum implicit 2 Circuit all 3 heads" in said
     assert f"2 Circuit all 3 heads replaced: MSE {found.replaced_loss:.4f} (thres" in said

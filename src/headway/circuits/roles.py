@@ -111,27 +111,6 @@ def role_attention(
     return along.mean((0, 3)).permute(2, 3, 0, 1)
 
 
-def gained(task: Task | Cast, paths: Sequence[Path]) -> dict[tuple[int, str], tuple[str, ...]]:
-    """The symbols that a role gets in a layer, if heads copy all that stands where they look.
-
-    Returns: by layer and role; roles that gain nothing in a layer are left out.
-    """
-    held = {place.role: {place.symbol} for place in places(task) if place.symbol}
-    order = symbol_order(task)
-    gains: dict[tuple[int, str], tuple[str, ...]] = {}
-    for layer in sorted({path.layer for path in paths}):
-        before = {role: set(symbols) for role, symbols in held.items()}
-        for path in paths:
-            query, key = path.relation.ends or ("", "")
-            if path.layer == layer and query in held and key in held:
-                held[query] |= before[key]
-        for role, symbols in held.items():
-            new = [symbol for symbol in order if symbol in symbols - before[role]]
-            if new:
-                gains[layer, role] = tuple(new)
-    return gains
-
-
 def symbol_order(task: Task | Cast) -> list[str]:
     """All symbols, those nearest to the query first."""
     found = (place.symbol for place in reversed(places(task)) if place.symbol)

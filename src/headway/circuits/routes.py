@@ -69,6 +69,15 @@ class Routes:
     joins: tuple[Join, ...]
     idle: tuple[Path, ...]
 
+    def gains(self) -> dict[tuple[int, str], tuple[str, ...]]:
+        """The symbols that are new to a role after a layer, by layer and role; none are empty."""
+        found: dict[tuple[int, str], dict[str, None]] = {}
+        for path, leg in self.legs.items():
+            if leg.brings:
+                new = found.setdefault((path.layer, _ends(path)[0]), {})
+                new |= dict.fromkeys(leg.brings)
+        return {place: tuple(symbols) for place, symbols in found.items()}
+
     def last_join(self) -> Join | None:
         """The join nearest to the answer."""
         return max(self.joins, key=lambda join: join.path) if self.joins else None

@@ -7,8 +7,9 @@ from headway.circuits.certificate import MLPs
 from headway.circuits.guarantee_text import said_of_likeness
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.patterns import ABLATIONS
+from headway.circuits.verdicts import held, reasons
 from headway.paths import Path
-from headway.text import aligned, sparkline, width, wrapped
+from headway.text import aligned, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
@@ -113,45 +114,11 @@ def what_next(found: "Discovery") -> list[str]:
 
 def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     """Every verdict: its name, the verdict, and lines on it."""
-    certificate, circuit = found.certificate, found.circuit
-    yield "faithful", verdict(found.faithful), [*_losses(found), *what_next(found)]
-    spare = [str(n.path) for n in certificate.necessity if n.worst < found.threshold]
-    least = min((n.worst for n in certificate.necessity), default=0.0)
-    said = (
-        f"cutting any of {len(circuit.paths)} paths: loss at least {least:.3f}"
-        " (the worse of the two below)"
-    )
-    if spare:
-        said = "not missed: " + "; ".join(spare)
-    if found.necessary is None:
-        said = "cannot be said of a circuit that is not faithful"
-    yield "necessary", verdict(found.necessary), [said]
-    pairs = [f"{pair.first} with {pair.second}" for pair in certificate.droppable]
-    said = f"none of {certificate.pairs} pairs of paths can be dropped together"
-    if pairs:
-        said = "can be dropped: " + "; ".join(pairs)
-    yield "minimal", verdict(found.minimal), [said]
-    if certificate.trials:
-        likeness = [trial.jaccard for trial in certificate.trials]
-        others = [t.threshold for t in certificate.trials if t.threshold != found.threshold]
-        yield (
-            "stable",
-            f"{sum(likeness) / len(likeness):.2f}",
-            [
-                f"mean Jaccard index with the circuits of {len(likeness)} more searches (least"
-                f" {min(likeness):.2f}): other samples, and thresholds "
-                + ", ".join(f"{threshold:.3g}" for threshold in others)
-            ],
-        )
-    said = "no theory of information flow for this task"
-    if certificate.infeasible:
-        said = "not possible: " + "; ".join(map(str, certificate.infeasible))
-    elif certificate.infeasible is not None:
-        said = "information can flow along every path"
-    used = f"{len(circuit.useful_heads)} heads in {len(circuit.useful_layers)} layers"
-    if certificate.minimum is not None:
-        used += f"; the flow minimum is {certificate.minimum}"
-    yield "feasible", verdict(found.feasible), [said, used]
+    certificate, holds = found.certificate, held(found)
+    for name, said in reasons(found).items():
+        by_hop = "  ".join(f"{hop} {rounded(loss)}" for hop, loss in certificate.replaced.items())
+        more = [f"Hop by hop: {by_hop}", *what_next(found)] if name == "faithful" else []
+        yield name, verdict(holds[name]), [*said, *more]
     rest = [
         f"{rows} {loss:.4f}"
         for rows, loss in certificate.variants.items()
@@ -162,19 +129,6 @@ def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     if certificate.mlps is not None:
         yield "MLPs", "", [said_of_mlps(certificate.mlps)]
     yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
-
-
-def _losses(found: "Discovery") -> list[str]:
-    """The losses of circuit and model, with their intervals."""
-    certificate, heads = found.certificate, len(found.circuit.mechanisms)
-    (low, high), (own_low, own_high) = certificate.interval, certificate.intact_interval
-    by_hop = "  ".join(f"{hop} {loss:.3f}" for hop, loss in certificate.replaced.items())
-    return [
-        f"loss {found.replaced_loss:.4f} ({low:.4f} to {high:.4f}) with all {heads} heads replaced",
-        f"{by_hop}; threshold {found.threshold:g}",
-        f"the model itself {found.intact_loss:.4f} ({own_low:.4f} to {own_high:.4f});"
-        f" {certificate.sequences} fresh sequences",
-    ]
 
 
 def said_of_mlps(mlps: MLPs) -> str:

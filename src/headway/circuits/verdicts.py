@@ -1,10 +1,16 @@
 """The five verdicts on a circuit: which hold, which do not, and which cannot be given."""
 
-from headway.circuits.discovery import Discovery
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from headway.circuits.mechanism import Paths
+from headway.text import counted, enumerated, rounded
+
+if TYPE_CHECKING:
+    from headway.circuits.discovery import Discovery
 
 
-def held(discovery: Discovery) -> dict[str, bool | None]:
+def held(discovery: "Discovery") -> dict[str, bool | None]:
     """Whether the circuit is faithful, necessary, minimal, stable and feasible; None if unknown.
 
     Stable: the search finds this very circuit on every other sample at the same threshold. Of an
@@ -26,14 +32,14 @@ def held(discovery: Discovery) -> dict[str, bool | None]:
     }
 
 
-def kept_as_they_are(discovery: Discovery) -> int:
+def kept_as_they_are(discovery: "Discovery") -> int:
     """How many heads without a path kept all of their own attention, so were not replaced."""
     mechanisms = discovery.circuit.mechanisms.values()
     kept = sum(isinstance(m, Paths) and not m.relations for m in mechanisms)
     return kept if discovery.ablation == "own" else 0
 
 
-def untestable(discovery: Discovery) -> str | None:
+def untestable(discovery: "Discovery") -> str | None:
     """Why cutting paths would show nothing, in a sentence; None if it does show something."""
     if not discovery.circuit.paths:
         return "There is nothing to drop: the circuit has no path."
@@ -43,3 +49,122 @@ def untestable(discovery: Discovery) -> str | None:
             " there is nothing to stay below."
         )
     return None
+
+
+def reasons(discovery: "Discovery") -> dict[str, list[str]]:
+    """Why the circuit has each property, or has not, or why that cannot be said, in sentences."""
+    cannot = untestable(discovery)
+    return {
+        "faithful": list(_faithful(discovery)),
+        "necessary": [cannot] if cannot else list(_necessary(discovery)),
+        "minimal": [cannot] if cannot else list(_minimal(discovery)),
+        "stable": list(_stable(discovery)),
+        "feasible": list(_feasible(discovery)),
+    }
+
+
+def _faithful(discovery: "Discovery") -> Iterator[str]:
+    found, at = discovery.certificate, discovery.threshold
+    (low, high), (own_low, own_high) = found.interval, found.intact_interval
+    replaced, intact = rounded(discovery.replaced_loss), rounded(discovery.intact_loss)
+    yield (
+        f"With every head replaced the loss is {replaced} ({rounded(low)} to {rounded(high)}),"
+        f" {'' if discovery.faithful else 'not '}below the threshold {at:g}; of the model as it is,"
+        f" {intact} ({rounded(own_low)} to {rounded(own_high)})."
+    )
+    if kept := kept_as_they_are(discovery):
+        yield (
+            f"But {counted(kept, 'head')} without a path, of {len(discovery.circuit.mechanisms)},"
+            " kept all of their own attention: these were not replaced."
+        )
+    if held(discovery)["faithful"] is not None and low < at <= high:
+        yield "The interval contains the threshold: other sequences could change the verdict."
+    above = [hop for hop, loss in found.replaced.items() if loss >= at]
+    if discovery.faithful and above:
+        yield f"That is the mean: alone, {enumerated(above)} lies above {at:g}."
+
+
+def _necessary(discovery: "Discovery") -> Iterator[str]:
+    necessity, at = discovery.certificate.necessity, discovery.threshold
+    if spare := [n.path for n in necessity if n.worst < at]:
+        yield f"The loss stays below {at:g} without {enumerated(spare, 'or')} (each alone)."
+        return
+    least, tried = min(necessity, key=lambda n: n.worst), len(necessity)
+    yield (
+        f"Without any one of its {counted(tried, 'path')} the loss is {at:g} or more, with every"
+        " head replaced or with the useful heads above it free, whichever is worse; the least,"
+        f" {rounded(least.worst)}, without {least.path}."
+    )
+    if helpers := [n.path for n in necessity if n.loss < at]:
+        yield (
+            "With every head replaced, as the paper tests it, that holds for"
+            f" {tried - len(helpers)} of {tried}; {enumerated(helpers)}"
+            f" {'is' if len(helpers) == 1 else 'are'} needed by the heads above only."
+        )
+
+
+def _minimal(discovery: "Discovery") -> Iterator[str]:
+    found = discovery.certificate
+    tried = counted(found.pairs, "pair")
+    if not discovery.necessary:
+        yield "A path can be dropped by itself."
+    if found.droppable:
+        pairs = (f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in found.droppable)
+        yield f"Of {tried} tried, droppable together: {'; '.join(pairs)}."
+    elif found.pairs:
+        yield f"No two paths can be dropped together ({tried} tried)."
+        if discovery.minimal:
+            yield "Three or more at once were not tried."
+    else:
+        yield "There is no pair of paths to try."
+
+
+def _stable(discovery: "Discovery") -> Iterator[str]:
+    trials, at = discovery.certificate.trials, discovery.threshold
+    same = [trial.jaccard for trial in trials if trial.threshold == at]
+    others = [jaccard for jaccard in same if jaccard < 1]
+    if not same:
+        yield "The search was not repeated on other sequences."
+    elif not others:
+        yield f"On {counted(len(same), 'other sample')} the same search finds this very circuit."
+    else:
+        likeness = enumerated(f"{jaccard:.2f}" for jaccard in others)
+        yield (
+            f"On {counted(len(others), 'other sample')} the same search finds another circuit:"
+            f" Jaccard {likeness}."
+        )
+        if len(others) < len(same):
+            yield f"On {len(same) - len(others)} it finds this one."
+    if moved := [f"{t.jaccard:.2f} at {t.threshold:.3g}" for t in trials if t.threshold != at]:
+        yield f"With another threshold: Jaccard {enumerated(moved)}."
+
+
+def _feasible(discovery: "Discovery") -> Iterator[str]:
+    found, circuit = discovery.certificate, discovery.circuit
+    heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
+    size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
+    if found.infeasible is None:
+        yield f"How information must flow in this task is not known. {size}."
+    elif found.minimum is None:
+        yield f"No number of layers can answer. {size}."
+    elif not circuit.paths:
+        yield "There is no path that could be impossible."
+    else:
+        if found.infeasible:
+            paths = enumerated(found.infeasible, "or")
+            yield (
+                f"Information cannot flow along {paths}: the two positions hold nothing in common"
+                " by then."
+            )
+        else:
+            yield "Along every path the two positions can hold a piece in common by then."
+        beyond = [(layers - found.minimum, "layer"), (heads - found.minimum, "head")]
+        yield (
+            f"{size}; flow minimum {counted(found.minimum, 'layer')}, with a head in each:"
+            f" {enumerated(_beyond(*one) for one in beyond)}."
+        )
+
+
+def _beyond(spare: int, thing: str) -> str:
+    side = "below" if spare < 0 else "above"
+    return f"{counted(abs(spare), thing) if spare else f'no {thing}'} {side} it"

@@ -97,9 +97,8 @@ def timeline_cell(timeline: Timeline) -> str:
     """When every path was born and every hop learnt, and the curves of both."""
     drawing = None
     if timeline.paths and timeline.steps:
-        several = any(history.path.head for history in timeline.paths)
         ends = [[h.attention[-1], h.loss_without[-1]] for h in timeline.paths]
-        group = path_group(timeline, cast_of(timeline), several)
+        group = path_group(timeline, cast_of(timeline))
         last, _ = shown_until(timeline, [])
         ended = _ended(group, [*ends, [timeline.loss[-1]]])
         drawing = stacked([ended], last, last, pressable=False)

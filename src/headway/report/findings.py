@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,7 @@ class Findings:
     @property
     def solved_at(self) -> dict[str, Any] | None:
         """The first evaluation at which the task counts as solved."""
-        return next((m for m in self.metrics if judged_loss(self.task, m) < THRESHOLD), None)
+        return solved_at(self.task, self.metrics)
 
     @property
     def solved(self) -> bool:
@@ -195,11 +195,6 @@ class Findings:
     def ablation(self) -> str:
         """How heads were replaced, in words; empty if they were not."""
         return "" if self.discovery is None else ABLATIONS[self.discovery.ablation]
-
-    @property
-    def several_heads(self) -> bool:
-        """Whether the model has more than one head in a layer."""
-        return self.run.config.model.n_heads > 1
 
     @functools.cached_property
     def strays(self) -> list[Stray]:
@@ -264,6 +259,11 @@ def heads_of(run: Run) -> list[Head]:
     count = model.n_layers * model.n_heads
     require(count <= MOST_OF_A_MODEL, what, count, f"at most {MOST_OF_A_MODEL}")
     return [(layer, h) for layer in range(model.n_layers) for h in range(model.n_heads)]
+
+
+def solved_at(task: Task, metrics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The first evaluation at which the task counts as solved."""
+    return next((line for line in metrics if judged_loss(task, line) < THRESHOLD), None)
 
 
 def judged_loss(task: Task, line: Mapping[str, Any]) -> float:

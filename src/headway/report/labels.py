@@ -29,11 +29,6 @@ def answer_of(hops: Sequence[str]) -> str:
     return "answer" if tuple(hops) in ((), ("answer",)) else f"answer {few(hops, ', ')}"
 
 
-def rounded(value: float) -> str:
-    """A measured number to three digits, zeros at the end included: 0.180, 3.20, 12.0."""
-    return f"{value:#.3g}".rstrip(".")
-
-
 def signed(value: float, digits: int = 3) -> str:
     """A difference with its sign."""
     return f"{value:+.{digits}f}".replace("-", "−")

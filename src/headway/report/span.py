@@ -6,24 +6,31 @@ from typing import Any
 
 from headway.circuits import Timeline
 
-QUIET = 0.5
-"""If all that is dated happened in less than this part of the steps, the rest is left out."""
+
+def worth_showing(latest: float, end: float) -> float:
+    """The last step to show: twice that of the latest event, or the end if that is not much later.
+
+    Args:
+        latest: the step of the last thing that happened.
+        end: the last step that there is.
+    """
+    if 4 * latest > end:
+        return end
+    size = 10 ** max(0, math.floor(math.log10(max(latest, 1))) - 1)
+    return max(1, min(end, size * math.ceil(2 * latest / size)))
 
 
-def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tuple[float, int]:
     """The last step that the figure shows, and the last that there is.
 
-    What follows twice the time of the last dated event is left out if it is much.
+    If a hop was never learnt, all is shown.
     """
     end = max([*timeline.steps, *(line["step"] for line in metrics), 1])
     dated = [step for h in timeline.paths for step in (h.born, h.needed)]
-    dated += timeline.hops.values()
-    latest = max((step for step in dated if step is not None), default=end)
-    undated = any(step is None for step in timeline.hops.values())
-    if undated or 2 * latest > QUIET * end:
+    latest = [step for step in [*dated, *timeline.hops.values()] if step is not None]
+    if None in timeline.hops.values() or not latest:
         return end, end
-    size = 10 ** max(0, math.floor(math.log10(max(latest, 1))) - 1)
-    return max(1, min(end, size * math.ceil(2 * latest / size))), end
+    return worth_showing(max(latest), end), end
 
 
 def ending(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> str:
@@ -31,4 +38,4 @@ def ending(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> str:
     last, end = shown_until(timeline, metrics)
     if last == end:
         return ""
-    return f" Steps {last:,} to {end:,}, in which nothing passes its mark, are left out."
+    return f" Steps {last:,.0f} to {end:,}, in which nothing passes its mark, are left out."

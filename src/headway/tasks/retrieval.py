@@ -72,7 +72,7 @@ class Retrieval(Task):
     @property
     def reading(self) -> str:
         return (
-            f"{self.n_chains} chains (letters, colours) of {self.depth + 1} symbols (numbers), cut"
+            f"{self.n_chains} chains (letters) of {self.depth + 1} symbols (numbers), cut"
             " into pairs, the pairs shuffled within their block. The last block asks: at each x_0"
             " the model must tell what follows in that chain. Symbols are random vectors drawn"
             " afresh for every sequence, so nothing can be known by heart."

@@ -30,15 +30,17 @@ class Progress:
         self.live, self.curves = live, dict[str, list[float]]()
         self.evaluations, self.metrics = 0, dict[str, Any]()
         self.first: tuple[int, float] | None = None
-        self.step, self.attempt, self.shown = 0, 1, 0.0
+        self.step, self.end, self.attempt, self.shown = 0, 0, 1, 0.0
 
     def __call__(self, run: Run, step: int, end: int, metrics: dict[str, Any] | None) -> None:
         """Takes note of a step (a `Watch`)."""
         now = time.perf_counter()
         if self.first is not None and step < self.step:
             self.attempt += 1
-            self.first, self.curves = None, {}
-        self.step = step
+            self.first, self.curves, self.end = None, {}, 0
+        if self.live is None and 0 < step < end < self.end:
+            print(f"the loss is low enough: rates fall from here, to end at step {end}", flush=True)
+        self.step, self.end = step, end
         self.first = self.first or (step, now)
         if metrics is not None:
             self.evaluations, self.metrics = self.evaluations + 1, metrics

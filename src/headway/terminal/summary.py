@@ -5,10 +5,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from headway.circuits import Discovery, MinimalCircuits, Timeline
+from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline
 from headway.circuits.mechanism import name_of
 from headway.circuits.text import at_step, necessity_table, said_of_order
 from headway.circuits.verdicts import held
+from headway.report.findings import solved_at
 from headway.terminal.base import console
 from headway.text import counted, duration, wrapped
 from headway.theory import Flow, chain_depth, fewest_paths
@@ -45,8 +46,8 @@ def print_summary(
         out,
         "1 Trained",
         f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
-        f" {run.config.seed}: solved in {outcome['step']} steps, {duration(outcome['seconds'])}",
-        f"validation {measure} {outcome['val_loss']:.4f}  ({hops})",
+        f" {run.config.seed}: {outcome['step']} steps, {duration(outcome['seconds'])}",
+        f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){said_of_solved(run)}",
         f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
     )
     _part(
@@ -67,6 +68,12 @@ def print_summary(
     _part(out, "4 Minimum", said_of_minimum(found, task.flow()), said_of_every(every))
     used = f"{duration(seconds)} in all, at most {memory:.2f} GB of memory"
     _part(out, "5 Report", str(page), used)
+
+
+def said_of_solved(run: Run) -> str:
+    """When the task was solved, in words."""
+    line = solved_at(run.task, run.metrics())
+    return f"; solved (below {THRESHOLD:g}) from step {line['step']}" if line else ""
 
 
 def _part(out: Console, title: str, *lines: str) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from rich.table import Table as Shown
 
-from headway.report.labels import layers_told, rounded, typeset
+from headway.report.labels import layers_told, typeset
 from headway.terminal.base import columns, console
+from headway.text import rounded
 from headway.truncation.cuts import Table
 from headway.truncation.effects import Effect
 from headway.truncation.runs import Losses, loss

@@ -2,9 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from headway.arguments import (
     Fields,
@@ -104,7 +104,7 @@ def runs(
 
 
 def sweep(
-    plan: Positional[str] = "fast",
+    plan: Annotated[Positional[str], arg(metavar="[PLAN]")] = "fast",
     grid: Words = (),
     folder: Path | None = None,
     workers: int | None = None,

@@ -10,7 +10,8 @@ from headway.report.labels import typeset
 from headway.report.page.charts import Curve, Panel, plot, swatch
 from headway.report.page.html import joined, path_key, tag
 from headway.report.page.looks import DASHES, path_looks
-from headway.report.page.strips import Mark, Strip, hop_marks, shown_until, strips
+from headway.report.page.strips import Mark, Strip, hop_marks, strips
+from headway.report.span import worth_showing
 
 RUN = "onerun"
 """The class of a run's curve: dashes tell runs apart, as colours stand for symbols."""
@@ -27,7 +28,7 @@ def births(members: Sequence[Member]) -> dict[str, Any]:
     rows = [_strip(member) for member in members]
     marked = [mark.step for row in rows for mark in row.marks]
     end = max(1, *(line["step"] for member in known for line in member.findings.metrics), *marked)
-    cut = shown_until(max(marked, default=end), end)
+    cut = worth_showing(max(marked, default=end), end)
     panel = _losses(known)
     below = joined(tag("h4", panel.title), plot(panel, end, cut))
     return {**data, "strips": strips(rows, end, cut, below=below)}

@@ -1,7 +1,7 @@
 """The runs that are compared, each with what its folder says, a number and a name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,9 @@ from headway.report.page.html import tag
 from headway.training import Run
 from headway.training.files import clear_content_errors
 from headway.training.seeds import generator_for
+
+Link = Callable[[Path], str | None]
+"""From a run's folder to the address of its page."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +42,20 @@ class Member:
     findings: Findings
 
     @classmethod
-    def of(cls, number: int, run: Run, base: Path, out: Path) -> "Member":
+    def of(cls, number: int, run: Run, base: Path, link: Link) -> "Member":
         """Reads a run's folder.
 
         Args:
             number: of the run.
             run: the run.
             base: the folder that holds all runs.
-            out: the folder that the comparison will lie in.
+            link: gives the address of a run's own page.
 
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
         name = run.folder.resolve().relative_to(base).as_posix()
-        link = link_to_page(run.folder, out)
-        return cls(number, name, link, run.status, Findings.of(run))
+        return cls(number, name, link(run.folder), run.status, Findings.of(run))
 
     @property
     def tag(self) -> Markup:
@@ -103,9 +105,11 @@ def families(members: Sequence[Member]) -> list[list[Member]]:
     return list(found.values())
 
 
-def link_to_page(folder: Path, out: Path) -> str | None:
-    """The address of a run's own page, as seen from another folder; None if there is no page."""
-    page = folder.resolve() / "report.html"
-    if not is_file(page):
-        return None
-    return quote(os.fsencode(os.path.relpath(page, out.resolve())))
+def links_from(out: Path) -> Link:
+    """Gives the address of a run's own page, as seen from a folder; None if there is no page."""
+
+    def link(folder: Path) -> str | None:
+        page = folder.resolve() / "report.html"
+        return quote(os.fsencode(os.path.relpath(page, out.resolve()))) if is_file(page) else None
+
+    return link

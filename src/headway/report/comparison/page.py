@@ -9,7 +9,7 @@ from markupsafe import Markup
 from headway.errors import HeadwayError
 from headway.report.comparison.births import births
 from headway.report.comparison.header import first_screen
-from headway.report.comparison.members import Member
+from headway.report.comparison.members import Link, Member, links_from
 from headway.report.comparison.runs import the_runs
 from headway.report.comparison.shared import shared
 from headway.report.page.circuit import legend
@@ -36,16 +36,17 @@ def write_comparison(runs: Sequence[Run], out: Path | None = None) -> Path:
             holds them all, a file of a run is corrupted, or the disk does not take the page.
     """
     page = out or _shared_folder([run.folder for run in runs]) / FILE
-    write_text(page, render_comparison(runs, page.parent))
+    write_text(page, render_comparison(runs, links_from(page.parent)))
     return page
 
 
-def render_comparison(runs: Sequence[Run], out: Path) -> str:
+def render_comparison(runs: Sequence[Run], link: Link, live: bool = False) -> str:
     """The page as text.
 
     Args:
         runs: at least two.
-        out: the folder that the page will lie in, from which it links to those of the runs.
+        link: gives the address of a run's own page.
+        live: whether the page is served, and to follow the runs as they change.
 
     Raises:
         HeadwayError: if a run is named twice, there are fewer than two, or a file of one is
@@ -58,7 +59,7 @@ def render_comparison(runs: Sequence[Run], out: Path) -> str:
     if len(runs) < 2:
         raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
     base = Path(os.path.commonpath([folder.parent for folder in folders]))
-    members = [Member.of(i, run, base, out) for i, run in enumerate(runs, start=1)]
+    members = [Member.of(i, run, base, link) for i, run in enumerate(runs, start=1)]
     screen = first_screen(members, base.name)
     return document(
         "comparison/page.html",
@@ -66,6 +67,7 @@ def render_comparison(runs: Sequence[Run], out: Path) -> str:
         name="comparison",
         scripts=MANY_RUNS,
         styles=("many.css",),
+        live=live,
         members=members,
         compared=shared(members),
         drawings=[(member, _small(member)) for member in members if member.findings.discovery],

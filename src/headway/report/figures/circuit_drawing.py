@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.circuits import ABLATIONS, Circuit, Discovery
-from headway.circuits.roles import gained
 from headway.circuits.routes import trace
 from headway.report.figures.branch_drawing import draw_bent, draw_branches
 from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
@@ -153,7 +152,8 @@ def _draw_arrows(axes: Axes, grid: Grid, circuit: Circuit) -> None:
 
 
 def _draw_gains(axes: Axes, grid: Grid, task: Task, circuit: Circuit) -> None:
-    for (layer, role), symbols in gained(task, circuit.paths).items():
+    routes = trace(task, circuit.paths)
+    for (layer, role), symbols in routes.gains().items() if routes else ():
         _write(
             axes,
             grid.columns[role] - 0.1,

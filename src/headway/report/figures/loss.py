@@ -9,7 +9,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from headway.circuits.emergence import BIRTH
 from headway.report.figures.style import BACKGROUND, FAINT, INK, hop_lines, styled
-from headway.report.labels import rounded, spread, typeset
+from headway.report.labels import spread, typeset
+from headway.text import rounded
 
 
 @styled

@@ -11,8 +11,8 @@ from headway.report.figures.emergence_plot import draw_emergence
 from headway.report.figures.loss import draw_losses
 from headway.report.figures.style import png_bytes, svg_bytes
 from headway.report.findings import Findings
-from headway.report.labels import rounded
 from headway.report.page.dependence_svg import dependence_svg
+from headway.text import rounded
 from headway.training import Run
 from headway.training.files import clear_io_errors, write_whole
 

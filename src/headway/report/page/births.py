@@ -9,8 +9,9 @@ from headway.circuits import THRESHOLD, Timeline
 from headway.circuits.emergence import BIRTH
 from headway.circuits.roles import Cast
 from headway.report.findings import Findings
+from headway.report.labels import shortened, typeset
 from headway.report.page.charts import Curve, Group, Name, Panel, stacked
-from headway.report.page.html import joined, named, path_key, path_tag, tag, whole
+from headway.report.page.html import named, path_key, path_tag, tag, whole
 from headway.report.page.looks import DASHES, path_looks, symbol_colours
 from headway.report.page.templating import of_run
 from headway.report.span import shown_until
@@ -24,7 +25,7 @@ def births(findings: Findings) -> Markup:
     end = max([1, *(line["step"] for line in metrics), *(timeline.steps if timeline else ())])
     cut = end if timeline is None else shown_until(timeline, metrics)[0]
     if timeline is not None:
-        paths = path_group(timeline, findings.task, findings.several_heads)
+        paths = path_group(timeline, findings.task)
         groups.append(replace(paths, head=()))
     drawing = stacked(groups, end, cut) if groups else None
     return of_run(findings, "run/births.html", drawing=drawing)
@@ -48,7 +49,8 @@ def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
             mark = None if step is None else (step, BIRTH, f"learnt at step {step:,.0f}")
             values = points([m["partial"][hop] for m in metrics])
             dashes = DASHES[i % len(DASHES)]
-            hops.append(Curve(values, colours[hop], dashes, {"hop": hop}, mark))
+            name = typeset(shortened(hop, 5))
+            hops.append(Curve(values, colours[hop], dashes, {"hop": hop}, mark, name))
             names.append(Name(named(hop), hops[-1], [whole(step)], ["partial"]))
     names.append(Name("training", training, [""], ["train_loss"]))
     curves = [training, *hops[::-1], validation]
@@ -68,7 +70,7 @@ def loss_group(findings: Findings, dated: Mapping[str, float | None]) -> Group:
     return Group([panel], ["loss", "learnt", "now"], names)
 
 
-def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Group:
+def path_group(timeline: Timeline, task: Task | Cast) -> Group:
     """The curves of every path: attention along it, and what the model loses without."""
     looks = path_looks(task, [h.path for h in timeline.paths])
     attention, cut, names = [], [], []
@@ -78,16 +80,13 @@ def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Gr
         mark = None if born is None else (born, BIRTH, f"born at step {born:,.0f}")
         points = list(zip(timeline.steps, history.attention, strict=True))
         attention.append(Curve(points, look.colour, look.dashes, key, mark))
-        mark = None
-        if needed is not None:
-            height = _between(timeline.steps, history.loss_without, needed)
-            mark = (needed, height, f"needed from step {needed:,.0f}")
         points = list(zip(timeline.steps, history.loss_without, strict=True))
-        cut.append(Curve(points, look.colour, look.dashes, key, mark))
-        where = f"L{history.path.layer}" + (f".{history.path.head}" if several_heads else "")
+        without, mark = Curve(points, look.colour, look.dashes, key), None
+        if needed is not None:
+            mark = (needed, without.at(needed), f"needed from step {needed:,.0f}")
+        cut.append(replace(without, mark=mark))
         cells = [whole(born), whole(needed) if needed is not None else "never"]
-        name = joined(where, " ", path_tag(history.path))
-        names.append(Name(name, cut[-1], cells, ["attention", "without"]))
+        names.append(Name(path_tag(history.path), cut[-1], cells, ["attention", "without"]))
     own = Curve(list(zip(timeline.steps, timeline.loss, strict=True)), "ink")
     names.append(Name(tag("b", "as it is"), own, ["", "", ""], ["model"]))
     top = max([*timeline.loss, *(x for h in timeline.paths for x in h.loss_without)])
@@ -105,13 +104,3 @@ def path_group(timeline: Timeline, task: Task | Cast, several_heads: bool) -> Gr
         ),
     ]
     return Group(panels, ["path", "born", "needed", "attention", "knocked out"], names)
-
-
-def _between(steps: list[int], values: list[float], at: float) -> float:
-    """The value at a step, on the straight line between those around it."""
-    for (a, low), (b, high) in zip(
-        zip(steps, values, strict=True), zip(steps[1:], values[1:], strict=True), strict=False
-    ):
-        if a <= at <= b:
-            return low + (high - low) * (at - a) / (b - a)
-    return values[-1]

@@ -7,11 +7,10 @@ from headway.circuits.evidence import INTERVAL
 from headway.circuits.guarantee_text import sentences
 from headway.circuits.tested_text import sentences as said_of_tests
 from headway.circuits.text import said_of_mlps
-from headway.circuits.verdicts import untestable
+from headway.circuits.verdicts import held, reasons, untestable
 from headway.report.findings import Findings
 from headway.report.page.every import every_circuit
 from headway.report.page.templating import of_run
-from headway.report.page.verdicts import verdicts
 
 
 def evidence_section(findings: Findings) -> Markup:
@@ -25,8 +24,13 @@ def evidence_section(findings: Findings) -> Markup:
 def certificate(findings: Findings) -> Markup:
     """The five verdicts on a run's circuit, and how they were measured."""
     assert findings.discovery is not None
-    found = verdicts(findings.discovery, findings.several_heads)
-    return of_run(findings, "run/certificate.html", verdicts=found, interval=INTERVAL)
+    return of_run(
+        findings,
+        "run/certificate.html",
+        held=held(findings.discovery),
+        reasons=reasons(findings.discovery),
+        interval=INTERVAL,
+    )
 
 
 def evidence(findings: Findings) -> Markup:
@@ -42,5 +46,5 @@ def evidence(findings: Findings) -> Markup:
         mlps_said=None if mlps is None else said_of_mlps(mlps),
         certified=[] if guarantee is None else sentences(guarantee),
         tests_said={} if tested is None else said_of_tests(tested),
-        every_circuit=every_circuit(findings.circuits, findings.several_heads),
+        every_circuit=every_circuit(findings.circuits),
     )

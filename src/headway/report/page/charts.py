@@ -8,6 +8,7 @@ page starts with the part in which things happen (`cut`), left in the box, and c
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -29,6 +30,7 @@ class Curve:
         dashes: `stroke-dasharray`; by default a full line.
         key: of the path or hop that it belongs to (`path` or `hop`).
         mark: a step and value to be marked, with the words that say what happened there.
+        name: written where it ends, if it is short and there are few.
     """
 
     points: Sequence[tuple[float, float]]
@@ -36,6 +38,14 @@ class Curve:
     dashes: str | None = None
     key: dict[str, str] = field(default_factory=dict)
     mark: tuple[float, float, str] | None = None
+    name: str = ""
+
+    def at(self, step: float) -> float:
+        """The value at a step, on the straight line between the points around it."""
+        for (a, low), (b, high) in pairwise(self.points):
+            if a <= step <= b:
+                return low + (high - low) * (step - a) / (b - a)
+        return self.points[-1][1]
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,8 @@ def stacked(groups: Sequence[Group], end: float, cut: float, pressable: bool = T
     curves = (curve for group in groups for panel in group.panels for curve in panel.curves)
     first = min((step for curve in curves for step, _ in curve.points if step > 0), default=end)
     html = joined(_group(group, end, cut, first, group is groups[-1]) for group in groups)
-    return charted(html, end, cut, first=first if pressable else None)
+    named = any(curve.name for group in groups for p in group.panels for curve in p.curves)
+    return charted(html, end, cut, "labelled" * named, first if pressable else None)
 
 
 def charted(
@@ -190,6 +201,8 @@ def plot(panel: Panel, end: float, cut: float, *more: object) -> Markup:
             step, value, told = curve.mark
             look = {"title": told, **data_attributes(curve.key)}
             words.append(_word(f"mark-at {curve.colour}", "", panel.down(value), step, **look))
+    for shown, last in _ranges(end, cut):
+        words += _names_at(panel, last, data_range=shown)
     cursor, height = tag("i", class_="cursor"), f"height:{panel.height}px"
     return tag("div", drawing, words, cursor, more, class_="plot", style=height)
 
@@ -207,11 +220,26 @@ def steps_axis(end: float, cut: float, first: float | None = None) -> Markup:
         for step in (d * 10**e for e in range(10) for d in (1, 2, 5))
         if first is not None and first <= step <= end
     ]
-    for shown, last in (("cut", cut), ("end", end)) if cut < end else (("cut", end),):
+    for shown, last in _ranges(end, cut):
         step = round_step(last / 6)
         numbers = [i * step for i in range(int(last / step) + 1)]
         ticks += [_word("xtick", f"{at:,.0f}", step=at, data_range=shown) for at in numbers]
     return tag("div", ticks, tag("span", "step", class_="axisname"), class_="steps")
+
+
+def _ranges(end: float, cut: float) -> list[tuple[str, float]]:
+    """What may be shown of the run, and the last step of that."""
+    return [("cut", cut), ("end", end)] if cut < end else [("cut", end)]
+
+
+def _names_at(panel: Panel, last: float, data_range: str) -> list[Markup]:
+    """The names of curves beside their ends, moved apart."""
+    curves = [curve for curve in panel.curves if curve.name]
+    heights = spread([-panel.down(curve.at(last)) for curve in curves], 1300 / panel.height)
+    return [
+        _word(f"curvename {curve.colour}", curve.name, -height, data_range=data_range)
+        for curve, height in zip(curves, heights, strict=True)
+    ]
 
 
 def _word(

@@ -8,13 +8,12 @@ from headway.circuits import Path
 from headway.circuits.roles import joins_roles
 from headway.circuits.routes import trace
 from headway.report.findings import Findings
-from headway.report.labels import rounded
 from headway.report.page.circuit_svg import circuit_svg
 from headway.report.page.html import named, tag
 from headway.report.page.looks import NOTHING, Look, path_looks
 from headway.report.page.paths import MOST_ROWS, path_table
 from headway.report.page.templating import of_run
-from headway.text import counted
+from headway.text import counted, rounded
 
 
 def circuit_figure(findings: Findings) -> Markup:

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from headway.circuits import Circuit, Discovery, Head, Path
-from headway.circuits.roles import Cast, gained
+from headway.circuits.roles import Cast
 from headway.circuits.routes import Join, trace
-from headway.report.labels import answer_of, few, rounded, shortened, typeset
+from headway.report.labels import answer_of, few, shortened, typeset
 from headway.report.layout import CHARACTER, Grid, grid_of, heads_in
 from headway.report.page.canvas import ABOVE, BELOW, Canvas, at_point, text
 from headway.report.page.html import joined, path_key, tag
 from headway.report.page.looks import Look, path_looks
 from headway.tasks import Task
-from headway.text import counted
+from headway.text import counted, rounded
 
 LEFT, RIGHT = 78, 40
 """Pixels, at least, left of the first column and right of the last."""
@@ -67,10 +67,9 @@ def circuit_svg(
         _columns(canvas),
         None if join is None else _branches(canvas, join),
         [
-            _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0), pressable)
+            _arrow(canvas, circuit, path, looks[path], attention.get(path, 1.0), pressable, bare)
             for path in circuit.paths
         ],
-        None if bare else _gains(canvas, task, circuit),
         None if join is None else _meeting(canvas, join),
         None if bare else _answer(canvas, task),
     ]
@@ -165,7 +164,13 @@ def alone_told(heads: Sequence[Head], discovery: Discovery | None) -> str:
 
 
 def _arrow(
-    canvas: Canvas, circuit: Circuit, path: Path, look: Look, attention: float, pressable: bool
+    canvas: Canvas,
+    circuit: Circuit,
+    path: Path,
+    look: Look,
+    attention: float,
+    pressable: bool,
+    bare: bool,
 ) -> Markup:
     arrow = canvas.grid.arrows[path]
     start, control, end = canvas.curve(path)
@@ -186,6 +191,7 @@ def _arrow(
         tag("path", class_="shaft", d=shaft),
         tag("path", class_="tip", d=tip + "Z"),
         _on_arrow(canvas, circuit, path, arrow.name, attention),
+        None if bare or not look.carries else _gain(canvas, path, look),
         class_=f"arrow {look.colour}",
         data_path=path_key(path),
         **(button if pressable else {}),
@@ -210,12 +216,12 @@ def _on_arrow(
     return joined(words, head)
 
 
-def _gains(canvas: Canvas, task: Task | Cast, circuit: Circuit) -> Markup:
-    parts = []
-    for (layer, role), symbols in gained(task, circuit.paths).items():
-        x, y = canvas.x(canvas.grid.columns[role]), canvas.y(canvas.grid.rows[layer + 1])
-        parts.append(text(x - 7, y - 7, "+" + few(symbols), class_="gain"))
-    return joined(parts)
+def _gain(canvas: Canvas, path: Path, look: Look) -> Markup:
+    """What the path brings, at its end; above what other paths bring there in the same layer."""
+    end = canvas.grid.arrows[path].end
+    here = [other for other, arrow in canvas.grid.arrows.items() if arrow.end == end]
+    x, y = canvas.point(end)
+    return text(x - 7, y - 7 - 12 * here.index(path), "+" + few(look.carries), class_="gain")
 
 
 def _branches(canvas: Canvas, join: Join) -> Markup:

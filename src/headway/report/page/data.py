@@ -11,11 +11,12 @@ import torch
 
 from headway.circuits.agreement import lost_without
 from headway.circuits.emergence import MATTERS
+from headway.circuits.mechanism import name_of
 from headway.circuits.roles import places, position_labels
 from headway.circuits.strays import STRONG
 from headway.report.findings import Findings
 from headway.report.history import History, thinned
-from headway.report.page.html import path_key, where
+from headway.report.page.html import path_key
 from headway.report.page.looks import path_looks, symbol_colours
 from headway.report.page.maps import cost
 from headway.tasks import Edges
@@ -96,7 +97,7 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
         between = query in standing and key in standing
         entry: dict[str, Any] = {
             "key": path_key(path),
-            "name": where(path.at, findings.several_heads),
+            "name": name_of(path.at),
             "relation": path.relation,
             "head": findings.followed_heads.index(path.at),
             "query": standing.index(query) if between else None,
@@ -156,7 +157,6 @@ def _attention(findings: Findings, seen: History) -> dict[str, Any]:
         owner |= {position: (number, chain) for chain, position in enumerate(row)}
     packed = gzip.compress(seen.example.numpy().tobytes(), 6, mtime=0)
     return {
-        "severalHeads": findings.several_heads,
         "roles": [place.role for place in standing],
         "symbols": [place.symbol for place in standing],
         "colours": [colours.get(place.symbol, "") for place in standing],

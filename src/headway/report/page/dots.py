@@ -7,10 +7,10 @@ from statistics import median
 
 from markupsafe import Markup
 
-from headway.report.labels import rounded
 from headway.report.page.charts import Panel, plot
 from headway.report.page.html import tag
 from headway.report.page.strips import lanes
+from headway.text import rounded
 
 
 @dataclass(frozen=True)

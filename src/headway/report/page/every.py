@@ -7,9 +7,9 @@ from headway.circuits.minimal_text import SHOWN, sentences
 from headway.report.page.templating import filled
 
 
-def every_circuit(found: MinimalCircuits | None, several_heads: bool) -> Markup:
+def every_circuit(found: MinimalCircuits | None) -> Markup:
     """Every minimal circuit: how many there are, what they share, and the smallest of them."""
     if found is None:
         return Markup("")
-    data = {"found": found, "several": several_heads, "sentences": sentences(found)}
+    data = {"found": found, "sentences": sentences(found)}
     return filled("run/every.html", **data, shown=SHOWN)

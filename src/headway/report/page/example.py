@@ -6,8 +6,8 @@ from headway.circuits.roles import block_starts, places, position_labels
 from headway.report.findings import Findings
 from headway.report.page.templating import of_run
 
-Chip = tuple[str, str, str | None]
-"""A position: its label, its look and its role, if it has one."""
+Chip = tuple[str, str | None, int]
+"""A position: its label, its role, if it has one, and its chain."""
 
 
 def the_task(findings: Findings) -> Markup:
@@ -23,6 +23,5 @@ def the_task(findings: Findings) -> Markup:
         if position in starts:
             blocks.append([])
         role, chain = plays.get(position, (None, 0))
-        look = "chip" if role is None else f"chip chain c{1 + chain % 6}"
-        blocks[-1].append((labels[position], look, role))
+        blocks[-1].append((labels[position], role, chain))
     return of_run(findings, "run/task.html", blocks=blocks)

@@ -7,8 +7,8 @@ from pathlib import Path as FilePath
 
 from markupsafe import Markup, escape
 
-from headway.circuits import Head, Path
-from headway.report.labels import rounded
+from headway.circuits import Path
+from headway.text import rounded
 
 VOID = ("input", "br", "meta")
 """Elements that have no end tag."""
@@ -93,18 +93,21 @@ def path_key(path: Path) -> str:
 
 
 def path_tag(path: Path) -> Markup:
-    """A path's relation; under the pointer, the path lights up wherever it is shown."""
+    """A path by its name; under the pointer, it lights up wherever it is shown."""
+    return tag("span", named(str(path)), class_="path", data_path=path_key(path))
+
+
+def relation_tag(path: Path) -> Markup:
+    """The same without the head, where that is named beside it."""
     return tag("span", named(path.relation), class_="path", data_path=path_key(path))
 
 
-def where(head: Head, several_heads: bool) -> str:
-    """Where a head stands: its layer, and its number if layers have several."""
-    return f"layer {head[0]}" + (f" head {head[1]}" if several_heads else "")
-
-
-def place_of(path: Path, several_heads: bool) -> Markup:
-    """A path with the layer (and head) that it belongs to."""
-    return joined(where(path.at, several_heads), " ", path_tag(path))
+def told(text: str, paths: Iterable[Path]) -> Markup:
+    """Plain text in which names have subscripts, and paths light up under the pointer."""
+    known = {str(path): path for path in paths}
+    longest = sorted(known, key=len, reverse=True)
+    pieces = re.split(f"({'|'.join(map(re.escape, longest))})", text) if known else [text]
+    return joined(path_tag(known[piece]) if piece in known else named(piece) for piece in pieces)
 
 
 def listed(parts: Iterable[str], word: str = "and") -> Markup:

@@ -1,6 +1,5 @@
 """Dot strips: a row per run over one axis of steps, with a mark where something happened."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -89,14 +88,6 @@ def hop_marks(task: Task, hops: Mapping[str, float | None], of: str = "") -> lis
         for hop, step in hops.items()
         if step is not None
     ]
-
-
-def shown_until(latest: float, end: float) -> float:
-    """The last step worth showing: well after the last mark, if much follows it."""
-    if 2 * latest > end:
-        return end
-    size = 10 ** max(0, math.floor(math.log10(max(latest, 1))) - 1)
-    return max(1, min(end, size * math.ceil(1.4 * latest / size)))
 
 
 def lanes(places: Sequence[float], gap: float) -> list[int]:

@@ -3,20 +3,20 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from jinja2.lexer import Token
-from jinja2.runtime import Context
 from markupsafe import Markup
 
-from headway.circuits import THRESHOLD, Path
+from headway.circuits import THRESHOLD
 from headway.circuits.emergence import BIRTH, MATTERS
 from headway.circuits.guarantee_text import percent
+from headway.circuits.mechanism import name_of
 from headway.circuits.tested_text import of_p
 from headway.report.findings import Findings
-from headway.report.labels import rounded, signed
+from headway.report.labels import signed
 from headway.report.page import html
-from headway.text import counted
+from headway.text import counted, rounded
 
 
 class OneSpace(Extension):
@@ -37,11 +37,6 @@ class Strict(StrictUndefined):
 
     def __bool__(self) -> bool:
         return False if self._undefined_name is None else super().__bool__()
-
-
-@pass_context
-def _place(context: Context, path: Path) -> Markup:
-    return html.place_of(path, context["several"])
 
 
 def _names(names: Iterable[str]) -> Markup:
@@ -97,9 +92,11 @@ ENVIRONMENT.filters |= {
     "named": html.named,
     "names": _names,
     "key": html.path_key,
+    "head": name_of,
     "path": html.path_tag,
-    "place": _place,
+    "relation": html.relation_tag,
     "sentence": _sentence,
+    "told": html.told,
     "signed": signed,
 }
 ENVIRONMENT.globals |= {
@@ -111,7 +108,6 @@ ENVIRONMENT.globals |= {
     "plain_table": html.plain_table,
     "row": html.row,
     "tag": html.tag,
-    "where": html.where,
 }
 PARTS = vars(ENVIRONMENT.get_template("parts.html").module)
 ENVIRONMENT.globals |= {name: part for name, part in PARTS.items() if name[0] != "_"}
@@ -136,5 +132,4 @@ def about_run(findings: Findings) -> dict[str, object]:
         "discovery": discovery,
         "certificate": None if discovery is None else discovery.certificate,
         "timeline": findings.timeline,
-        "several": findings.several_heads,
     }

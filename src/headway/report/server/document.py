@@ -35,7 +35,9 @@ def document(template: str, about: str, version: str, script: str = "", **data: 
     return SERVED.get_template(template).render(
         about=about,
         version=version_tag(version),
-        **dressed([script, live_script()], asset("index.css", "server"), served=True),
+        **dressed(
+            [script, live_script()], asset("page.css") + asset("index.css", "server"), served=True
+        ),
         **data,
     )
 

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
-from headway.report.page.document import asset
+from headway.report.page.document import asset, joined
 from headway.report.server.catalogue import Catalogue, Entry, Name, digest
 from headway.report.server.document import document
-from headway.report.server.rows import row_of
+from headway.report.server.rows import link, row_of
 from headway.report.server.summary import Summary, summary_of
 from headway.training.files import first_line
+
+INDEX = joined(("state.js", "sort.js")) + asset("index.js", "server")
+"""The script of the page of all runs."""
 
 
 class Index:
@@ -44,7 +47,7 @@ class Index:
             "server/index.html",
             f"{folder} · headway",
             version=_version(entries),
-            script=asset("index.js", "server"),
+            script=INDEX,
             folder=folder.name or folder.resolve().name,
             first="" if folder == Path("runs") else f" --folder {folder / 'first'}",
             rows=rows,
@@ -70,9 +73,11 @@ def _version(entries: list[Entry]) -> str:
     return digest(text for entry in entries for text in (*entry.name, entry.version))
 
 
-def _grouped(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The rows by the sweep that they belong to; runs outside of any first, under no name."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+def _grouped(rows: list[dict[str, Any]]) -> dict[str, tuple[str, list[dict[str, Any]]]]:
+    """The rows by the sweep that they belong to, with its address; runs outside of any first, under
+    no name."""
+    groups: dict[str, tuple[str, list[dict[str, Any]]]] = {}
     for row in sorted(rows, key=lambda row: len(row["entry"].name)):
-        groups.setdefault("/".join(row["entry"].name[:-1]), []).append(row)
+        sweep = row["entry"].name[:-1]
+        groups.setdefault("/".join(sweep), (link("sweep", sweep), []))[1].append(row)
     return groups

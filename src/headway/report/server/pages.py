@@ -1,14 +1,23 @@
-"""The page of a run, made from its folder when it is asked for."""
+"""The pages that are made from runs' folders when they are asked for."""
 
+import os
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote_to_bytes
 
 from headway.errors import HeadwayError
+from headway.report.comparison import render_comparison
 from headway.report.findings import Findings
 from headway.report.history import Memory
 from headway.report.page.render import render
-from headway.report.server.catalogue import Catalogue, Entry, Name
+from headway.report.server.catalogue import Catalogue, Entry, Name, digest
 from headway.report.server.document import document, version_tag
+from headway.report.server.rows import link
+from headway.report.sweep import gathered, render_sweep
 from headway.training import Run
 from headway.training.files import first_line
 
@@ -17,68 +26,144 @@ KEPT = 32
 
 TRIES = 3
 
+Kind = Literal["run", "sweep", "compare"]
 
-class RunPages:
-    """The pages of the runs in a catalogue; made one at a time, and kept until the run changes."""
+
+@dataclass(frozen=True)
+class Shown:
+    """What an address shows.
+
+    Attributes:
+        kind: a run, all runs of a sweep, or some runs side by side.
+        name: of the run or the sweep; for runs side by side, the address of each.
+        entries: the runs.
+    """
+
+    kind: Kind
+    name: Name
+    entries: Sequence[Entry]
+
+    @property
+    def key(self) -> tuple[Kind, Name]:
+        """What it is known by."""
+        return self.kind, self.name
+
+    @property
+    def version(self) -> str:
+        """A short text, which changes with the page."""
+        if self.kind == "run":
+            return self.entries[0].version
+        return digest(text for entry in self.entries for text in (*entry.name, entry.version))
+
+
+class Pages:
+    """The pages of the runs in a catalogue; made one at a time, and kept until a run changes."""
 
     def __init__(self, catalogue: Catalogue):
         self._catalogue = catalogue
-        self._kept: OrderedDict[Name, tuple[str, str]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Kind, Name], tuple[str, str]] = OrderedDict()
         self._seen: dict[Name, Memory] = {}
         self._lock = threading.Lock()
 
-    def page(self, entry: Entry) -> tuple[bool, str]:
-        """The page of a run as HTML, and whether it could be made or there is a reason why not.
+    def find(self, kind: Kind, name: Name) -> Shown | None:
+        """What is shown under a name, if there is such a thing.
+
+        Raises:
+            HeadwayError: if the folder is gone or cannot be read any more.
+        """
+        if kind == "sweep":
+            found = [one for one in self._catalogue.entries() if one.name[:-1] == name]
+            return Shown(kind, name, found) if name and found else None
+        names = [name] if kind == "run" else [tuple(one.split("/")) for one in name]
+        found = [one for one in map(self._catalogue.find, names) if one is not None]
+        known = len(found) == len(names) == len(set(names))
+        return Shown(kind, name, found) if known and (kind == "run" or len(names) > 1) else None
+
+    def page(self, shown: Shown) -> tuple[bool, str]:
+        """The page as HTML, and whether it could be made or there is a reason why not.
 
         A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
         is then read again.
         """
-        made, why = True, ""
+        made, why, key = True, "", shown.key
         with self._lock:
-            entry = self._catalogue.find(entry.name) or entry  # it may have changed while we waited
+            shown = self.find(*key) or shown  # it may have changed while we waited
             for _ in range(TRIES):
-                kept = self._kept.get(entry.name)
-                if kept is not None and kept[0] == entry.version:
-                    self._kept.move_to_end(entry.name)
+                kept = self._kept.get(key)
+                if kept is not None and kept[0] == shown.version:
+                    self._kept.move_to_end(key)
                     return True, kept[1]
                 try:
-                    return True, self._keep(entry, self._made(entry))
+                    return True, self._keep(shown, self._made(shown))
                 except HeadwayError as error:
                     made, why = True, str(error)
                 except Exception as error:
                     made, why = False, f"{type(error).__name__}: {first_line(error)}"
-                now = self._catalogue.find(entry.name)
-                if now is None or now.version == entry.version:
+                now = self.find(*key)
+                if now is None or now.version == shown.version:
                     break
-                entry = now
-        return made, _reason_page(entry, why)
+                shown = now
+        return made, _reason_page(shown, why)
 
     def close(self, seconds: float = 5.0) -> None:
         """Begins no further page, and waits a while for the one that is being made."""
         self._lock.acquire(timeout=seconds)
 
-    def _keep(self, entry: Entry, text: str) -> str:
-        self._kept[entry.name] = entry.version, text
-        self._kept.move_to_end(entry.name)
+    def _keep(self, shown: Shown, text: str) -> str:
+        self._kept[shown.key] = shown.version, text
+        self._kept.move_to_end(shown.key)
         if len(self._kept) > KEPT:
-            oldest, _ = self._kept.popitem(last=False)
+            (_, oldest), _ = self._kept.popitem(last=False)
             self._seen.pop(oldest, None)
         return text
 
-    def _made(self, entry: Entry) -> str:
-        """The page of a run, with its version; checkpoints seen before are not computed again.
+    def _made(self, shown: Shown) -> str:
+        """The page with its version; checkpoints seen before are not computed again.
 
         Raises:
-            HeadwayError: if its folder cannot be read, or a file in it is corrupted.
+            HeadwayError: if a folder cannot be read, or a file in it is corrupted.
         """
-        if entry.refused is not None:
-            raise HeadwayError(entry.refused)
-        run, seen = Run.open(entry.folder), self._seen.setdefault(entry.name, {})
-        with run.computing():
-            text = render(Findings.of(run), live=True, memory=seen)
-        return text.replace("<head>", f"<head>\n{version_tag(entry.version)}", 1)
+        match shown.kind:
+            case "run":
+                run, seen = _opened(shown.entries[0]), self._seen.setdefault(shown.name, {})
+                with run.computing():
+                    text = render(Findings.of(run), live=True, memory=seen)
+            case "sweep":
+                folder = self._catalogue.folder.joinpath(*shown.name)
+                text = render_sweep(gathered(folder, _readable(shown)), self._links, live=True)
+            case "compare":
+                text = render_comparison(list(map(_opened, shown.entries)), self._links, live=True)
+        return text.replace("<head>", f"<head>\n{version_tag(shown.version)}", 1)
+
+    def _links(self, folder: Path) -> str | None:
+        """The address of the page of a run in the catalogue."""
+        return link("run", folder.absolute().relative_to(self._catalogue.folder.absolute()).parts)
 
 
-def _reason_page(entry: Entry, why: str) -> str:
-    name = "/".join(entry.name)
-    return document("server/reason.html", f"{name} · headway", entry.version, name=name, why=why)
+def _opened(entry: Entry) -> Run:
+    if entry.refused is not None:
+        raise HeadwayError(entry.refused)
+    return Run.open(entry.folder)
+
+
+def _readable(shown: Shown) -> list[Run | HeadwayError]:
+    """Every run, or why it cannot be read."""
+    found: list[Run | HeadwayError] = []
+    for entry in shown.entries:
+        try:
+            found.append(_opened(entry))
+        except HeadwayError as error:
+            found.append(error)
+    return found
+
+
+def _reason_page(shown: Shown, why: str) -> str:
+    name = ", ".join("/".join(entry.name) for entry in shown.entries)
+    if shown.kind == "sweep":
+        name = "/".join(shown.name)
+    return document("server/reason.html", f"{name} · headway", shown.version, name=name, why=why)
+
+
+def decoded(parts: Sequence[str]) -> Name:
+    """A name from the parts of an address."""
+    return tuple(os.fsdecode(unquote_to_bytes(part)) for part in parts)

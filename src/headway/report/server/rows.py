@@ -19,9 +19,13 @@ LATEST = 250e9
 """The last time that a calendar has, in seconds since 1970; a file's can be beyond."""
 
 
-def link(name: Name) -> str:
-    """The address of a run's page on the server."""
-    return "/run/" + "/".join(quote(os.fsencode(part), safe="") for part in name) + "/"
+def link(kind: str, name: Name) -> str:
+    """The address of a page on the server: of a run, or of a sweep."""
+    return f"/{kind}/" + "".join(f"{_quoted(part)}/" for part in name)
+
+
+def _quoted(text: str) -> str:
+    return quote(os.fsencode(text), safe="")
 
 
 def row_of(entry: Entry, told: Summary | str) -> dict[str, Any]:
@@ -32,7 +36,8 @@ def row_of(entry: Entry, told: Summary | str) -> dict[str, Any]:
         told: its summary, or why it cannot be read.
     """
     full = "/".join(entry.name)
-    row = {"entry": entry, "told": told, "link": link(entry.name), "times": _times(entry.changed)}
+    row = {"entry": entry, "told": told, "link": link("run", entry.name), "key": _quoted(full)}
+    row["times"] = _times(entry.changed)
     if isinstance(told, str):
         return {**row, "state": "unreadable", "words": f"{full} unreadable {told}", "why": ""}
     why = told.message or "" if told.status == "failed" else ""

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 import re
 import socket
 import sys
@@ -13,16 +12,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import urlsplit
 
 from headway.errors import HeadwayError, require
-from headway.report.page.document import asset, joined
+from headway.report.page.document import MANY_RUNS, joined
 from headway.report.page.policy import policy
 from headway.report.page.render import SCRIPTS
-from headway.report.server.catalogue import Catalogue, Name
+from headway.report.server.catalogue import Catalogue
 from headway.report.server.document import live_script
-from headway.report.server.index import Index
-from headway.report.server.pages import RunPages
+from headway.report.server.index import INDEX, Index
+from headway.report.server.pages import Kind, Pages, decoded
 from headway.report.server.rows import link
 
 ADDRESS = "127.0.0.1"
@@ -31,7 +30,7 @@ HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 """The hosts that a browser may name. Requests under other names, which a page from elsewhere could
 point here, are refused. The port may be that of a tunnel from another machine."""
 
-OURS = (joined(SCRIPTS), live_script(), asset("index.js", "server"), "")
+OURS = (joined(SCRIPTS), joined(MANY_RUNS), live_script(), INDEX, "")
 """All scripts that pages of the server have."""
 
 HEADERS = {
@@ -44,6 +43,8 @@ HEADERS = {
 
 MOST, PATIENCE = 256, 10.0
 """The most requests answered at a time, and the seconds within which one must arrive in full."""
+
+NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 
@@ -65,7 +66,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
         self.catalogue = Catalogue(folder)
-        self.index, self.pages = Index(self.catalogue), RunPages(self.catalogue)
+        self.index, self.pages = Index(self.catalogue), Pages(self.catalogue)
         self._free = threading.BoundedSemaphore(MOST)
         self._asking: dict[socket.socket, float] = {}
         try:
@@ -158,25 +159,25 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(HTTPStatus.OK, HTML, site.index.page())
             case ["", "version"]:
                 self._say(HTTPStatus.OK, site.index.version())
-            case ["", "run", *parts, last]:
-                self._route_run(parts, last)
+            case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
+                self._route_page(kind, parts, last)
             case _:
                 self._say(HTTPStatus.NOT_FOUND, "there is no such page")
 
-    def _route_run(self, parts: list[str], last: str) -> None:
-        """Answers what begins with /run/; the last part is empty in the address of a page."""
-        catalogue = self._site.catalogue
-        entry = catalogue.find(decoded(parts)) if last in ("", "version") else None
-        if entry is not None and last == "version":
-            self._say(HTTPStatus.OK, entry.version)
-        elif entry is not None:
-            fine, page = self._site.pages.page(entry)
+    def _route_page(self, kind: Kind, parts: list[str], last: str) -> None:
+        """Answers what begins with /run/, say; the last part is empty in the address of a page."""
+        pages = self._site.pages
+        shown = pages.find(kind, decoded(parts)) if last in ("", "version") else None
+        if shown is not None and last == "version":
+            self._say(HTTPStatus.OK, shown.version)
+        elif shown is not None:
+            fine, page = pages.page(shown)
             status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
             self._answer(status, HTML, page)
-        elif last and (found := catalogue.find(decoded([*parts, last]))) is not None:
-            self._answer(HTTPStatus.MOVED_PERMANENTLY, TEXT, "", {"Location": link(found.name)})
+        elif last and pages.find(kind, name := decoded([*parts, last])) is not None:
+            self._answer(HTTPStatus.MOVED_PERMANENTLY, TEXT, "", {"Location": link(kind, name)})
         else:
-            self._say(HTTPStatus.NOT_FOUND, "there is no such run")
+            self._say(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}")
 
     def _say(self, status: int, line: str, more: dict[str, str] | None = None) -> None:
         self._answer(status, TEXT, f"{line}\n", more)
@@ -204,8 +205,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""
-
-
-def decoded(parts: list[str]) -> Name:
-    """A run's name from the parts of an address."""
-    return tuple(os.fsdecode(unquote_to_bytes(part)) for part in parts)

@@ -5,7 +5,8 @@ from statistics import median
 from typing import Any
 
 from headway.report.page.html import tag
-from headway.report.page.strips import Strip, hop_marks, shown_until, strips
+from headway.report.page.strips import Strip, hop_marks, strips
+from headway.report.span import worth_showing
 from headway.report.sweep.axes import SEED, Axis
 from headway.report.sweep.entries import Entry
 
@@ -34,7 +35,7 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] 
     orders = [entry.in_chain_order for _, entry in known]
     return {
         "by": " · ".join([*(axis.name for axis in axes), SEED]),
-        "strips": strips(rows, end, shown_until(max(dated), end), slim=True),
+        "strips": strips(rows, end, worth_showing(max(dated), end), slim=True),
         "orders": [in_order for in_order in orders if in_order is not None],
         "count": len(known),
         "hops": hops,

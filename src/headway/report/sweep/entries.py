@@ -1,6 +1,7 @@
 """The runs of a folder, each read once, and only as far as the page shows it."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,29 @@ def gather(folder: Path) -> Gathered:
     Raises:
         HeadwayError: if there is no run in it, it cannot be read, or its plan cannot.
     """
+    planned = None
+    if is_there(folder / PLAN):
+        plan = read_json(folder / PLAN)
+        with clear_content_errors(folder / PLAN):
+            planned = list(map(str, plan["runs"].keys()))
+    return gathered(folder, find_runs(folder), planned)
+
+
+def gathered(
+    folder: Path, runs: Iterable[Run | HeadwayError], planned: Sequence[str] | None = None
+) -> Gathered:
+    """Reads runs of a folder.
+
+    Args:
+        folder: that holds them.
+        runs: the runs, or why one cannot be read.
+        planned: the names of all that the sweep's plan has; None if there is no plan.
+
+    Raises:
+        HeadwayError: if there is no run, or none can be read.
+    """
     entries, unreadable = [], []
-    for found in find_runs(folder):
+    for found in runs:
         try:
             if isinstance(found, HeadwayError):
                 raise found
@@ -150,11 +172,6 @@ def gather(folder: Path) -> Gathered:
         raise HeadwayError(f"{folder}: there is no run here, and no folder of a run in it")
     if not entries:
         raise HeadwayError(f"{folder}: no run in it can be read: {unreadable[0]}")
-    planned = None
-    if is_there(folder / PLAN):
-        plan = read_json(folder / PLAN)
-        with clear_content_errors(folder / PLAN):
-            planned = list(map(str, plan["runs"].keys()))
     started = {entry.name for entry in entries}
     missing = [name for name in planned or [] if not is_there(folder / name)]
     return Gathered(

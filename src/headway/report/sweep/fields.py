@@ -6,12 +6,12 @@ from typing import Any
 from markupsafe import Markup
 
 from headway.circuits import THRESHOLD
-from headway.report.labels import rounded
 from headway.report.page.charts import Panel
 from headway.report.page.dots import Dot, dots, scattered
 from headway.report.sweep.axes import Axis, number_of
 from headway.report.sweep.entries import Entry
 from headway.report.sweep.numbers import Came, bounds
+from headway.text import rounded
 
 MOST_VALUES = 16
 """A number with more values than this is an axis; other fields are left to the table."""

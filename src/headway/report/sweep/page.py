@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from headway.report.comparison.members import Link, links_from
 from headway.report.page.document import MANY_RUNS, document
 from headway.report.settings import common_parts
 from headway.report.sweep.axes import axes_of
@@ -35,16 +36,17 @@ def write_sweep(folder: Path, out: Path | None = None) -> Path:
             take the page.
     """
     page = out or folder / FILE
-    write_text(page, render_sweep(gather(folder), page.parent))
+    write_text(page, render_sweep(gather(folder), links_from(page.parent)))
     return page
 
 
-def render_sweep(found: Gathered, out: Path) -> str:
+def render_sweep(found: Gathered, link: Link, live: bool = False) -> str:
     """The page as text.
 
     Args:
         found: the folder.
-        out: the folder that the page will lie in, from which it links to those of the runs.
+        link: gives the address of a run's own page.
+        live: whether the page is served, and to follow the runs as they change.
     """
     entries, axes = found.entries, axes_of(found.entries)
     name = found.folder.resolve().name
@@ -54,6 +56,7 @@ def render_sweep(found: Gathered, out: Path) -> str:
         name=name,
         scripts=MANY_RUNS,
         styles=("many.css",),
+        live=live,
         found=found,
         axes=axes,
         columns=list(COLUMNS),
@@ -61,7 +64,7 @@ def render_sweep(found: Gathered, out: Path) -> str:
         grid=depths(entries, axes),
         curves=curves(entries, axes),
         emergence=emergence(entries, axes),
-        **the_runs(found, axes, out),
+        **the_runs(found, axes, link),
         **_first_screen(found),
     )
 

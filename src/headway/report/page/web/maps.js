@@ -16,7 +16,7 @@ maps.start = () => {
 };
 
 maps.make = (head, number) => {
-  const name = `layer ${head.layer}` + (page.data.severalHeads ? ` head ${head.head}` : "");
+  const name = `L${head.layer}.H${head.head}`;
   const canvas = made("canvas", { role: "img" });
   const frames = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   frames.setAttribute("preserveAspectRatio", "none");
@@ -251,6 +251,7 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   page[button.dataset.choice] = button.dataset.value;
   maps.last = null;
+  byId("readout").textContent = "Point at a cell to read it.";
   maps.choose();
   maps.lay();
 });

@@ -1,8 +1,9 @@
 // Tables that a click on a column's name sorts: numbers by size, words by alphabet, blanks last.
 const cellValue = (row, column) => {
   const cell = row.children[column];
+  if (!cell) return null;
   const text = cell.querySelector("data")?.getAttribute("value")
-    ?? cell.querySelector("output")?.dataset.exact ?? cell.textContent.trim();
+    ?? cell.querySelector("output")?.dataset.exact ?? cell.querySelector("time")?.dateTime ?? cell.textContent.trim();
   if (text === "" || text === "—") return null;
   return text !== "" && !Number.isNaN(+text) ? +text : text;
 };
@@ -13,11 +14,14 @@ const before = (a, b) => {
   return String(a).localeCompare(String(b), "en", { numeric: true });
 };
 
-function sortBy(header) {
+// How tables were sorted, by what they are called, so that a page that was changed keeps it.
+const sorted = new Map();
+
+function sortBy(header, down = header.getAttribute("aria-sort") === "ascending") {
   const table = header.closest("table"), column = [...header.parentNode.children].indexOf(header);
-  const down = header.getAttribute("aria-sort") === "ascending";
   for (const other of all("th", table)) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", down ? "descending" : "ascending");
+  sorted.set(table.parentNode.ariaLabel, [column, down]);
   const rows = [...table.tBodies[0].rows].map((row) => [cellValue(row, column), row]);
   rows.sort(([a], [b]) => (a === null || b === null || !down ? before(a, b) : before(b, a)));
   table.tBodies[0].append(...rows.map(([, row]) => row));
@@ -30,5 +34,9 @@ parts.push({ start: () => {
     button.append(...header.childNodes);
     header.append(button);
     button.addEventListener("click", () => sortBy(header));
+  }
+  for (const table of all(".sortable table")) {
+    const [column, down] = sorted.get(table.parentNode.ariaLabel) ?? [];
+    if (column !== undefined) sortBy(table.tHead.rows[0].children[column], down);
   }
 } });

@@ -1,6 +1,7 @@
-// The list of runs: a filter, and how long ago each was written to.
+// The list of runs: a filter, how long ago each was written to, and runs to compare.
 (() => {
-  const filter = document.getElementById("filter"), matching = document.getElementById("matching");
+  const filter = byId("filter"), matching = byId("matching"), compare = byId("compare");
+  const ticked = new Set();
   if (!filter) return;
   const UNITS = [["day", 86400], ["hour", 3600], ["min", 60], ["s", 1]];
   const ago = (seconds) => {
@@ -10,7 +11,7 @@
     return `${number} ${unit}${unit.length > 3 && number > 1 ? "s" : ""} ago`;
   };
   const tell = () => {
-    for (const time of document.querySelectorAll("time")) {
+    for (const time of all("time")) {
       const when = new Date(time.dateTime);
       time.title = when.toLocaleString();
       time.textContent = ago((Date.now() - when) / 1000);
@@ -18,22 +19,38 @@
   };
   const sift = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0, all = 0;
-    for (const section of document.querySelectorAll("main section")) {
+    let shown = 0, known = 0;
+    for (const section of all("main section")) {
       const name = section.querySelector("h2 bdi")?.textContent ?? "";
       let left = 0;
-      for (const row of section.querySelectorAll("tbody tr")) {
+      for (const row of all("tbody tr", section)) {
         const text = `${name} ${row.dataset.words}`.toLowerCase();
         row.hidden = !words.every((word) => text.includes(word));
-        all += 1;
+        known += 1;
         left += !row.hidden;
       }
       section.hidden = !left;
       shown += left;
     }
-    matching.textContent = words.length ? `${shown} of ${all}` : "";
+    matching.textContent = words.length ? `${shown} of ${known}` : "";
   };
-  const restart = () => { tell(); sift(); };
+  const count = () => {
+    compare.disabled = ticked.size < 2;
+    compare.textContent = ticked.size ? `compare ${ticked.size}` : "compare";
+  };
+  const restart = () => {
+    for (const box of all(".tick")) box.checked = ticked.has(box.value);
+    for (const part of parts) part.start?.();
+    tell();
+    sift();
+    count();
+  };
+  document.addEventListener("change", ({ target }) => {
+    if (!target.matches(".tick")) return;
+    ticked[target.checked ? "add" : "delete"](target.value);
+    count();
+  });
+  compare.addEventListener("click", () => { location.href = `/compare/${[...ticked].join("/")}/`; });
   try {
     filter.value = decodeURIComponent(location.hash.slice(1));
   } catch { // no address of ours
