@@ -163,11 +163,8 @@ def left_out(group: Group, configs: Configs, folder: Path) -> list[str]:
 
 
 def _ended(folder: Path, config: RunConfig) -> str | None:
-    """The status of a run that has ended; None if it has not, or is not there.
-
-    Raises:
-        HeadwayError: if the run there is not the planned one.
-    """
+    """The status of a run that has ended; None if it has not, or is not there. Raises
+    `HeadwayError` if the run there is not the planned one."""
     if not is_there(folder / "config.json"):
         return None
     run = Run.open(folder)
