@@ -68,7 +68,7 @@ def points(runs: GroupRuns) -> dict[str, list[tuple[float, float, float]]]:
     return found
 
 
-def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, float]:
+def rates(each: Mapping[str, Sequence[tuple[float, float, float]]]) -> tuple[float, float]:
     """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
     relative error."""
     every = np.array([point for some in each.values() for point in some])
