@@ -41,6 +41,23 @@ def test_what_is_needed_depends_on_the_threshold_alone(doubling):
     assert strict.each == loose.each
 
 
+def test_no_search_in_another_thread_meets_a_hook(doubling, monkeypatch):
+    """Nothing is hooked to the model itself, with which other threads compute."""
+    known, found = doubling
+    hooked = []
+    hooks = Transformer.hooks
+
+    def noted(model, *args, **kwargs):
+        hooked.append(model)
+        return hooks(model, *args, **kwargs)
+
+    monkeypatch.setattr(Transformer, "hooks", noted)
+    bench = Bench(known.model, known.task, known.task.sample(8, torch.Generator().manual_seed(3)))
+    assert mlps_of(bench, found.circuit, 0.05) is not None
+    assert hooked
+    assert known.model not in hooked
+
+
 def test_a_mean_over_equal_sequences_changes_nothing():
     """Where all sequences are the same, an MLP's mean and another sequence's output are its own."""
     task = Retrieval(depth=1)

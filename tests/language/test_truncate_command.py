@@ -1,6 +1,7 @@
 """`headway truncate` with a language model: what it writes, draws, and says of bad input."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 from tiny_model import save_tiny_model
@@ -15,7 +16,7 @@ def folder(tmp_path_factory):
 
 
 def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
-    path = write(tmp_path / "mine.jsonl", *(json.dumps(text.to_json()) for text in TEXTS))
+    path = write(tmp_path / "mine.jsonl", *(json.dumps(asdict(text)) for text in TEXTS))
     words = ["truncate", "--model", str(folder), "--layers", "0..1", "--weights", "mlp,down"]
     words += ["--rank", "0,0.5,1", "--prompts", str(path), "--folder", str(tmp_path / "out")]
     cli.main([*words, "--threads", "1"])
@@ -30,7 +31,7 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
     assert kept["numbers"][0] == "value"
     about = json.loads((out / "truncation.json").read_text())
     assert about["environment"]["threads"] == 1
-    assert about["texts"][0] == TEXTS[0].to_json()
+    assert about["texts"][0] == asdict(TEXTS[0])
     drawn = {p.name: p.read_bytes() for p in out.glob("*.svg")}
     assert sorted(drawn) == [f"{w}-{s}.svg" for w in ("down", "mlp") for s in ("alone", "upwards")]
     lines = (out / "truncation.jsonl").read_bytes()

@@ -7,8 +7,8 @@ from headway import cli
 from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.papers import groups, reproduce, result_files
+from headway.papers.groups import seconds_a_step
 from headway.papers.paper import FIGURES, layers
-from headway.papers.speed import seconds_a_step
 from headway.training import FinalHop, Run, to_dict
 from headway.training.config import FORMAT
 from in_process import swept_here

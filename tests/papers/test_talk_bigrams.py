@@ -9,8 +9,8 @@ import torch
 from headway.papers import reading
 from headway.papers.reproduce import groups_of
 from headway.papers.talk import induction, noise, three_steps
+from headway.papers.talk import noise as measures
 from headway.papers.talk.measures import bigrams, probes
-from headway.papers.talk.measures import noise as measures
 from headway.paths import Path
 from headway.tasks import IGNORE_INDEX
 from headway.training import train

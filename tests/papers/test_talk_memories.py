@@ -9,6 +9,7 @@ from headway.changes import changed
 from headway.papers.talk import memories
 from headway.papers.talk.measures import capacity
 from headway.papers.talk.measures import memories as measures
+from headway.papers.talk.measures.capacity import Kept
 from headway.training import Run, train
 
 
@@ -33,16 +34,15 @@ def test_the_capacity_is_where_accuracy_falls(accuracies, expected):
 
 
 def test_slopes_count_bounds_as_what_is_kept():
-    sizes = {"d=8": 64.0, "d=16": 256.0, "d=32": 1024.0}
-    found = {
-        f"{shape},seed={s}": size ** (1 + 0.1 * s) for shape, size in sizes.items() for s in (0, 1)
-    }
+    shapes = {"d=8": 64, "d=16": 256, "d=32": 1024}
+    sizes = {f"{shape},seed={s}": (n, 0) for shape, n in shapes.items() for s in (0, 1, 2)}
+    found = {f"{shape},seed={s}": n ** (1 + 0.1 * s) for shape, n in shapes.items() for s in (0, 1)}
     found |= {"d=8,seed=2": 64.0, "d=16,seed=2": 200.0}
-    slopes = capacity.slopes(found, {"d=32,seed=2": 64.0**0.5 * 1024**0.5}, sizes)
+    slopes = Kept(found, {"d=32,seed=2": 64.0**0.5 * 1024**0.5}, sizes).slopes()
     assert slopes["seed=0"] == pytest.approx(1.0)
     assert slopes["seed=1"] == pytest.approx(1.1)
     assert slopes["seed=2"] < 0.6  # it lies on the side on which the series ended
-    assert capacity.slopes({"d=8,seed=0": 3.0}, {}, sizes) == {}
+    assert Kept({"d=8,seed=0": 3.0}, {}, sizes).slopes() == {}
 
 
 def planted(tmp_path, name, config, known):
@@ -68,13 +68,14 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
         runs[name] = planted(tmp_path, name, config, known)
     assert measures.known_share(runs["items=8"]) == 1.0
     assert measures.known_share(runs["items=10"]) == pytest.approx(0.5)
-    found, missing = capacity.capacities(runs, measures.shape, measures.every_item)
-    assert found == {"d=12,seed=0": pytest.approx(8 * (10 / 8) ** 0.02)}
-    assert missing == {}
-    only, missing = capacity.capacities({"a": runs["items=8"]}, measures.shape, measures.every_item)
-    assert (only, missing) == ({}, {"d=12,seed=0": 8.0})
-    _, missing = capacity.capacities({"b": runs["items=10"]}, measures.shape, measures.every_item)
-    assert missing == {"d=12,seed=0": 10.0}
+
+    def kept(runs):
+        return capacity.capacities(runs, measures.shape, measures.size, measures.every_item)
+
+    sizes = {"d=12,seed=0": (144, 0)}
+    assert kept(runs) == Kept({"d=12,seed=0": pytest.approx(8 * (10 / 8) ** 0.02)}, {}, sizes)
+    assert kept({"a": runs["items=8"]}) == Kept({}, {"d=12,seed=0": 8.0}, sizes)
+    assert kept({"b": runs["items=10"]}) == Kept({}, {"d=12,seed=0": 10.0}, sizes)
     groups = {"memories-linear": runs, "memories-mlp": {}, "memories-longer": runs}
     same = measures.associative(groups)
     assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
@@ -92,7 +93,7 @@ def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
         run = Run.create(tmp_path / name, config)
         names = ("attn.out.weight",) if name == "linear" else ("up.weight", "down.weight")
         weights = run.new_model("cpu").named_parameters()
-        assert measures.parameters(run) == sum(w.numel() for n, w in weights if n.endswith(names))
+        assert sum(measures.size(run)) == sum(w.numel() for n, w in weights if n.endswith(names))
 
 
 @pytest.mark.parametrize("scale", ["smoke", "small", "paper"])

@@ -9,6 +9,7 @@ from headway.changes import changed
 from headway.papers.talk import MECHANISMS, recall
 from headway.papers.talk.measures import capacity
 from headway.papers.talk.measures import recall as measures
+from headway.papers.talk.measures.capacity import Kept
 from headway.papers.talk.measures.recall import Losses, Stage
 from headway.training import Run, train
 
@@ -93,8 +94,8 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(mo
     }
 
     def kept(group):
-        found = {f"{s},seed={k}": law(*size) for s, size in sizes[group].items() for k in (0, 1)}
-        return found, {}, sizes[group]
+        named = {f"{s},seed={k}": size for s, size in sizes[group].items() for k in (0, 1)}
+        return Kept({name: law(*size) for name, size in named.items()}, {}, named)
 
     monkeypatch.setattr(measures, "kept", kept)
     ratios, rates = measures.foretold({name: name for name in sizes})
@@ -108,8 +109,8 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(mo
 
 
 def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
-    sizes = {"H=2": (1000, 0)}
-    monkeypatch.setattr(measures, "kept", lambda _: ({"H=2,seed=0": 10.0}, {}, sizes))
+    sizes = {"H=2,seed=0": (1000, 0)}
+    monkeypatch.setattr(measures, "kept", lambda _: Kept({"H=2,seed=0": 10.0}, {}, sizes))
     groups = ("recall-attention", "recall-mlp", "recall-traded")
     assert measures.foretold({name: name for name in groups}) == ({}, {})
 
@@ -167,10 +168,10 @@ def test_capacities_are_measured_and_drawn(tmp_path):
             }
             name = f"{heads} {n}"
             runs[name] = planted(tmp_path, name, changed(base, fields), 1 / n)
-    found, missing, sizes = measures.kept(runs)
-    assert missing == {}
-    assert list(found.values()) == pytest.approx([4**0.02] * 3)
-    assert len(sizes) == 3
+    kept = measures.kept(runs)
+    assert kept.missing == {}
+    assert list(kept.found.values()) == pytest.approx([4**0.02] * 3)
+    assert len(kept.sizes) == 3
     groups = {group.name: runs for group in recall.EXPERIMENTS[0].groups}
     measured = measures.capacity(groups)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}

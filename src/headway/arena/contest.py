@@ -98,11 +98,7 @@ def contest(
 def require_contest(
     chosen: Sequence[str], methods: Sequence[str], budget: int, first: int | None, workers: int
 ) -> None:
-    """Makes sure that a contest can be held (see `contest`).
-
-    Raises:
-        HeadwayError: if not.
-    """
+    """Raises `HeadwayError` unless a contest can be held (see `contest`)."""
     known = families()
     for name in chosen:
         require(name in known, "family", name, f"one of {', '.join(known)}")

@@ -1,7 +1,7 @@
 """The programs in RASP: those that Tracr ships, its library with other arguments, and ours."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from statistics import pstdev
@@ -18,19 +18,19 @@ class Program:
     """A program and the sequences that it is tried on.
 
     Attributes:
-        name: of it.
         origin: `shipped` with Tracr as a test case; Tracr's `library` with other arguments, or on
             other tokens; or `ours`, written here in RASP.
+        name: of it.
         program: in RASP.
         tokens: that sequences are made of.
         length: positions at most, without BOS.
         style: how sequences are drawn (`DRAWN`).
     """
 
-    name: str
     origin: Origin
+    name: str
     program: Any
-    tokens: tuple[Any, ...]
+    tokens: Sequence[Any]
     length: int
     style: str = "any"
 
@@ -89,22 +89,15 @@ def _shipped() -> list[Program]:
     found: list[Program] = []
     for name, style in SHIPPED.items():
         case = cases[name]
-        tokens = tuple(sorted(case["vocab"]))
-        found.append(Program(name, "shipped", case["program"], tokens, case["max_seq_len"], style))
+        tokens = sorted(case["vocab"])
+        found.append(Program("shipped", name, case["program"], tokens, case["max_seq_len"], style))
     return found
-
-
-def _program(
-    origin: Origin, name: str, program: Any, vocabulary: Any, length: int, style: str = "any"
-) -> Program:
-    return Program(name, origin, program, tuple(vocabulary), length, style)
 
 
 def _library() -> list[Program]:
     lib, rasp = tracr("compiler.lib"), tracr("rasp.rasp")
-    tokens, four = rasp.tokens, ("a", "b", "c", "d")
-
-    of = partial(_program, "library")
+    tokens, four = rasp.tokens, "abcd"
+    of = partial(Program, "library")
     return [
         of("reverse_8", lib.make_reverse(tokens), "abc", 8),
         of("reverse_shifted", lib.make_reverse(lib.shift_by(1, tokens)), four, 6),
@@ -123,7 +116,7 @@ def _library() -> list[Program]:
 
 def _ours() -> list[Program]:
     lib, rasp = tracr("compiler.lib"), tracr("rasp.rasp")
-    tokens, indices, four = rasp.tokens, rasp.indices, ("a", "b", "c", "d")
+    tokens, indices, four = rasp.tokens, rasp.indices, "abcd"
     select, width, both = rasp.Select, rasp.SelectorWidth, rasp.SequenceMap
     equal, shift = rasp.Comparison.EQ, lib.shift_by
     hist, length = lib.make_hist(), lib.make_length()
@@ -156,7 +149,7 @@ def _ours() -> list[Program]:
     reverse = lib.make_reverse(tokens)
     pair = both(lambda x, y: f"{x}{y}", before, tokens)
     counts = [lib.make_count(tokens, token) for token in "ab"]
-    of = partial(_program, "ours")
+    of = partial(Program, "ours")
     return [
         of("shift_twice", shift(1, shift(1, tokens)), four, 6),
         of("shift_three_times", shift(1, shift(1, shift(1, tokens))), four, 7),
@@ -182,29 +175,29 @@ def _ours() -> list[Program]:
     ]
 
 
-def any_tokens(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
+def any_tokens(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """Independent tokens; lengths from half of the most on."""
     return rng.choices(tokens, k=rng.randint(max(2, length // 2), length))
 
 
-def whole(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
+def whole(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """Independent tokens, always as many as there may be."""
     return rng.choices(tokens, k=length)
 
 
-def unique(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
+def unique(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """No token twice."""
     most = min(length, len(tokens))
     return rng.sample(tokens, k=rng.randint(max(2, most // 2), most))
 
 
-def repeated(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
+def repeated(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """Some tokens, no two alike, over and over."""
     once = rng.sample(tokens, k=rng.randint(2, length - 2)) if length - 2 <= len(tokens) else []
     return (once * length)[: rng.randint(len(once) + 1, length)]
 
 
-def balanced(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
+def balanced(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """Brackets: independent ones, or half of the time pairs that close in any order."""
     if rng.random() < 0.5:
         return any_tokens(rng, tokens, length)
@@ -221,7 +214,7 @@ def balanced(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[A
     return said + waiting
 
 
-def patterns(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[Any]:
+def patterns(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """Independent tokens with all tokens in order somewhere, but for one in four of them."""
     said = whole(rng, tokens, length)
     start = rng.randint(0, length - len(tokens))
@@ -230,7 +223,7 @@ def patterns(rng: random.Random, tokens: tuple[Any, ...], length: int) -> list[A
     return said
 
 
-DRAWN: dict[str, Callable[[random.Random, tuple[Any, ...], int], list[Any]]] = {
+DRAWN: dict[str, Callable[[random.Random, Sequence[Any], int], list[Any]]] = {
     "any": any_tokens,
     "whole": whole,
     "unique": unique,

@@ -1,7 +1,7 @@
 """A RASP program as a task: its sequences, its answers, and the relations to choose from."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -97,16 +97,20 @@ class RaspTask(Task, registered=False):
     @cached_property
     def names(self) -> list[str]:
         """Every relation's name, in a random order, without those that lead where others do."""
-        (inputs,) = self.draw(256, torch.Generator().manual_seed(1))
-        guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
         kept: dict[str, str] = {}
-        for name in guesses[0]:  # selectors come first, and so are those that stay
-            leads = str([one[name] for one in guesses])
-            if any(any(one[name]) for one in guesses):
-                kept.setdefault(leads, name)
+        for name, leads in self._leads.items():  # selectors come first, and so are those that stay
+            if any(any(rows) for rows in leads):
+                kept.setdefault(str(leads), name)
         names = sorted(kept.values())
         random.Random(self.program).shuffle(names)
         return names
+
+    @cached_property
+    def _leads(self) -> dict[str, list[Rows]]:
+        """Where every guess leads, in each of 256 sequences."""
+        (inputs,) = self.draw(256, torch.Generator().manual_seed(1))
+        guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
+        return {name: [one[name] for one in guesses] for name in guesses[0]}
 
     @cached_property
     def _selectors(self) -> dict[str, Any]:
@@ -134,19 +138,16 @@ class RaspTask(Task, registered=False):
     @cached_property
     def truth(self) -> frozenset[tuple[int, int, str]]:
         """The layer, head and relation of every selector that the compiler uses."""
-        (inputs,) = self.draw(256, torch.Generator().manual_seed(1))
-        guesses = [self._guesses(self.read(row)) for row in inputs.tolist()]
-        by_name = {name: str([one[name] for one in guesses]) for name in guesses[0]}
-        kept = {by_name[name]: name for name in self.names}
+        kept = {str(self._leads[name]): name for name in self.names}
         found: set[tuple[int, int, str]] = set()
         for head in self.compiled.heads:
             (name,) = (n for n, s in self._selectors.items() if s is head.selector)
             name = f"{name} and BOS" if head.counts else name
-            found.add((head.layer, head.head, kept[by_name[name]]))
+            found.add((head.layer, head.head, kept[str(self._leads[name])]))
         return frozenset(found)
 
 
-def dictionary(said: list[Any], tokens: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+def dictionary(said: list[Any], tokens: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """The guesses that are the same for all programs; positions from 1.
 
     Args:

@@ -8,6 +8,7 @@ mechanism, and with every head as it is.
 """
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 
 import torch
 from torch import Tensor
@@ -64,10 +65,13 @@ def mlps_of(bench: Bench, circuit: Circuit, threshold: float) -> MLPs | None:
 
 
 class _Judged:
-    """A model on some sequences, with its circuit's tap and with what its MLPs write there."""
+    """A model on some sequences, with its circuit's tap and with what its MLPs write there.
+
+    It is a copy, as other threads may search with the model itself, and would see its hooks.
+    """
 
     def __init__(self, bench: Bench, circuit: Circuit, model: Transformer):
-        self.model = model
+        self.model = model = deepcopy(model)
         part = bench.batch.part(slice(SEQUENCES))
         self.bench = Bench(model, bench.task, part, bench.patterns.rows)
         self.inputs, self.tap = part.inputs, self.bench.tap(circuit)

@@ -51,11 +51,7 @@ class Ledger:
         return self.folder / f"{self.part or self.name}.jsonl"
 
     def require_same(self) -> None:
-        """Checks that the folder holds nothing yet, or the same asking.
-
-        Raises:
-            HeadwayError: if it holds another, or is damaged.
-        """
+        """Raises `HeadwayError` if the folder holds another asking, or is damaged."""
         path = self.folder / f"{self.name}.json"
         if not is_there(path):
             return

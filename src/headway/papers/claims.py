@@ -172,7 +172,8 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
     """The claims of an experiment, from the .toml beside the module that it is in.
 
     There is one table per claim, `[[claim]]`, with the fields of `Claim`; `figure` is the
-    experiment and `rule` the rule by the paper's words. If a scale judges by another rule,
+    experiment and `rule` the rule by the paper's words. Fields above the first table hold for every
+    claim that does not say otherwise. If a scale judges by another rule,
     `[claim.SCALE]` has that as `rule`, and the reason as `why`. If its runs are too different from
     the paper's for a verdict, it has the difference as `differs`.
 
@@ -205,14 +206,15 @@ def _in_file(path: Path) -> list[Claim]:
 
 
 def read(text: str) -> list[Claim]:
-    """The claims in a TOML text.
+    """The claims in a TOML text. Fields above the first one are of all that have none of their own.
 
     Raises:
         HeadwayError: if it is no TOML, a claim lacks a field, has an unknown one or an invalid
             rule, or two have one name.
     """
     try:
-        found = [_claim(entry) for entry in tomllib.loads(text).get("claim", [])]
+        shared = tomllib.loads(text)
+        found = [_claim({**shared, **entry}) for entry in shared.pop("claim", [])]
     except tomllib.TOMLDecodeError as error:
         raise HeadwayError(f"it is no TOML: {error}") from None
     names = [claim.id for claim in found]

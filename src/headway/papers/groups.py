@@ -1,19 +1,24 @@
 """Groups of runs, which experiments are made of: what they cost, and how many are done."""
 
+import contextlib
+import statistics
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+from headway.changes import changed
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
 from headway.papers.claims import SCALES
-from headway.papers.experiment import Configs, Group
+from headway.papers.experiment import Group
 from headway.papers.scales import fresh
-from headway.papers.speed import seconds_a_step
 from headway.sweeps import Plan
 from headway.sweeps.board import step_cost
 from headway.sweeps.sweep import require_same
-from headway.training import Run, RunConfig
+from headway.training import Run, RunConfig, train
 from headway.training.files import is_there
 
 PER_WEIGHT = 6
@@ -26,6 +31,10 @@ estimates only."""
 
 LEAST = 0.01
 """The least seconds that a step takes, however small the model."""
+STEPS = 10
+"""Steps that are measured, after one that is not."""
+SECONDS = 20.0
+"""Seconds after which no further step is measured."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +93,16 @@ def cost(group: Group, scale: str, folder: Path, measured: bool = False) -> Cost
         folder: of all groups.
         measured: whether to time ten steps of the run whose steps have the median size.
     """
-    configs = plan(group, scale).runs
-    left = {name: c for name, c in configs.items() if _ended(folder / group.name / name, c) is None}
+    ended, configs = statuses(group, scale, folder), plan(group, scale).runs
+    left = [config for name, config in configs.items() if ended[name] is None]
     return Cost(
         group.name,
         len(configs),
         len(configs) - len(left),
-        sum(c.training.steps for c in left.values()),
-        sum(PER_WEIGHT * step_cost(c) * c.training.steps for c in left.values()),
-        sum(_disk(c) for c in left.values()),
-        _rate(list(left.values())) if measured and left else None,
+        sum(config.training.steps for config in left),
+        sum(PER_WEIGHT * step_cost(config) * config.training.steps for config in left),
+        sum(map(_disk, left)),
+        _rate(left) if measured and left else None,
     )
 
 
@@ -101,6 +110,36 @@ def _rate(configs: Sequence[RunConfig]) -> float:
     """Operations per second in steps of the median size."""
     config = sorted(configs, key=step_cost)[len(configs) // 2]
     return PER_WEIGHT * step_cost(config) / seconds_a_step(config)
+
+
+class _EnoughError(Exception):
+    """Enough was measured."""
+
+
+def seconds_a_step(config: RunConfig) -> float:
+    """Seconds of one core for a step of a run: the median of ten, of fewer if they take long.
+
+    The run is begun with one thread in a temporary folder, which is removed. A run of one step is
+    timed with its beginning.
+
+    Raises:
+        HeadwayError: if the run cannot be begun.
+    """
+    marks = [time.process_time()]
+
+    def watch(*_: object) -> None:
+        marks.append(time.process_time())
+        if len(marks) > 3 and (len(marks) > STEPS + 1 or marks[-1] - marks[1] > SECONDS):
+            raise _EnoughError
+
+    most = config.training.steps
+    short = changed(
+        config, {"threads": 1, "training.eval_every": most, "training.save_every": most}
+    )
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(_EnoughError):
+        train(short, Path(folder) / "run", watch)
+    first, *others = (after - before for before, after in pairwise(marks))
+    return statistics.median(others or [first])
 
 
 def take_apart(
@@ -135,45 +174,42 @@ def take_apart(
 
 def finished(group: Group, scale: str, folder: Path) -> dict[str, Run]:
     """The runs of a group that are done, by name."""
-    places = {name: (folder / group.name / name, c) for name, c in plan(group, scale).runs.items()}
-    done = [name for name, (place, config) in places.items() if _ended(place, config) == "done"]
-    return {name: Run.open(places[name][0]) for name in done}
+    ended = statuses(group, scale, folder).items()
+    return {name: Run.open(folder / group.name / name) for name, end in ended if end == "done"}
 
 
-def left_out(group: Group, configs: Configs, folder: Path) -> list[str]:
+def left_out(group: Group, scale: str, folder: Path) -> list[str]:
     """Which of a group's runs cannot be measured, and why."""
-    ended = {name: _ended(folder / name, config) for name, config in configs.items()}
+    ended, place = statuses(group, scale, folder), folder / group.name
     gaps = []
-    undone = [name for name, status in ended.items() if status is None]
-    if undone:
-        gaps.append(f"{len(undone)} of {len(configs)} runs of {group.name} are not done")
+    if undone := sum(status is None for status in ended.values()):
+        gaps.append(f"{undone} of {len(ended)} runs of {group.name} are not done")
     for name, status in ended.items():
         if status == "failed":
-            outcome = Run.open(folder / name).outcome() or {}
-            message = str(outcome.get("message")).replace(f" in {folder / name}", "")
+            outcome = Run.open(place / name).outcome() or {}
+            message = str(outcome.get("message")).replace(f" in {place / name}", "")
             gaps.append(f"{group.name}/{name} failed: {message}")
-    if group.taken_apart:
-        done = [name for name, status in ended.items() if status == "done"]
-        without = [n for n in done if not is_there(folder / n / "emergence.json")]
-        if without:
-            gaps.append(
-                f"no circuit was found in {', '.join(without)} of {group.name} ({group.about})"
-            )
+    done = [name for name, status in ended.items() if status == "done"]
+    without = [name for name in done if not is_there(place / name / "emergence.json")]
+    if group.taken_apart and without:
+        gaps.append(f"no circuit was found in {', '.join(without)} of {group.name} ({group.about})")
     return gaps
 
 
-def _ended(folder: Path, config: RunConfig) -> str | None:
-    """The status of a run that has ended; None if it has not, or is not there.
+def statuses(group: Group, scale: str, folder: Path) -> dict[str, str | None]:
+    """How every run of a group has ended, `done` or `failed`; None if it has not, or is not there.
 
     Raises:
-        HeadwayError: if the run there is not the planned one.
+        HeadwayError: if a run there is not the planned one.
     """
-    if not is_there(folder / "config.json"):
-        return None
-    run = Run.open(folder)
-    require_same(folder, run.config, config)
-    outcome = run.outcome()
-    return None if outcome is None else outcome["status"]
+    found: dict[str, str | None] = {}
+    for name, config in plan(group, scale).runs.items():
+        place, found[name] = folder / group.name / name, None
+        if is_there(place / "config.json"):
+            run = Run.open(place)
+            require_same(place, run.config, config)
+            found[name] = (run.outcome() or {}).get("status")
+    return found
 
 
 def _disk(config: RunConfig) -> float:

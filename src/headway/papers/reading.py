@@ -1,6 +1,8 @@
 """Readings of a run that several measures share."""
 
+import math
 import statistics
+from collections.abc import Iterable, Mapping
 from typing import TypeVar, cast
 
 from headway.circuits.emergence import hop_steps, learnt_in_order
@@ -38,6 +40,17 @@ def in_order(run: Run) -> float | None:
     hops = hop_steps(run.metrics(), run.task.hops)
     order = learnt_in_order(hops, run.task.hop_order)
     return None if order is None else float(order)
+
+
+def power(points: Iterable[tuple[float, float]]) -> float:
+    """With which power of x y grows: the slope of log(y) against log(x), by least squares."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    return statistics.linear_regression(*zip(*logs, strict=True)).slope
+
+
+def powers(points: Mapping[str, list[tuple[float, float]]]) -> dict[str, float]:
+    """The `power` of every name that has two x or more."""
+    return {name: power(some) for name, some in points.items() if len({x for x, _ in some}) > 1}
 
 
 def taken_apart(run: Run) -> bool:

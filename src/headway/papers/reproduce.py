@@ -7,7 +7,7 @@ from typing import Any
 from headway.errors import require
 from headway.papers.claims import Judged, Measures, Verdict
 from headway.papers.experiment import Experiment, Group
-from headway.papers.groups import finished, left_out, plan
+from headway.papers.groups import finished, left_out
 from headway.papers.paper import language_models
 from headway.papers.result_files import Result, read, require_writable
 from headway.reading import is_file
@@ -92,7 +92,7 @@ def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str
     runs, gaps = {}, []
     for group in experiment.groups:
         runs[group.name] = finished(group, scale, folder)
-        gaps += left_out(group, plan(group, scale).runs, folder / group.name)
+        gaps += left_out(group, scale, folder)
     return (None if runs and not any(runs.values()) else runs), "; ".join(gaps)
 
 

@@ -133,11 +133,8 @@ def stays_of(run: Run) -> list[Path]:
 
 
 def require_comparable(run: Run) -> None:
-    """Makes sure that the run's seed, trained again with a clamp, differs by the clamp alone.
-
-    Raises:
-        HeadwayError: if not, or the run is not done.
-    """
+    """Raises `HeadwayError` unless the run is done and its seed, trained again with a clamp, would
+    differ by the clamp alone."""
     config, outcome = run.config, run.outcome()
     if isinstance(config.training, Elsewhere):
         raise HeadwayError(f"{run.folder}: it was trained by a loop of your own: see Recorder")
@@ -178,11 +175,7 @@ def schedule(run: Run) -> int:
 
 
 def require_steps(after: int, until: int | None, most: int) -> None:
-    """Makes sure that a clamp begins and ends within the steps of a training.
-
-    Raises:
-        HeadwayError: if a step is beyond the end.
-    """
+    """Raises `HeadwayError` unless a clamp begins and ends within the steps of a training."""
     require(most >= 1, "steps", most, "a whole number of at least 1")
     require(0 <= after < most, "after", after, f"from 0 to {most - 1}: trainings take {most} steps")
     if until is not None:

@@ -218,11 +218,7 @@ class RayEngine:
 
 
 def require_reachable(address: str) -> None:
-    """Makes sure that a cluster answers at an address; Ray itself would try for minutes.
-
-    Raises:
-        HeadwayError: if none does.
-    """
+    """Raises `HeadwayError` unless a cluster answers at an address; Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")

@@ -195,11 +195,7 @@ def file_name(text: str) -> str:
 
 
 def require_name(name: Any) -> None:
-    """Makes sure that a run's folder can have a name.
-
-    Raises:
-        HeadwayError: if it cannot.
-    """
+    """Raises `HeadwayError` unless a run's folder can have a name."""
     require(
         isinstance(name, str)
         and 0 < len(name.encode(errors="replace")) <= 200

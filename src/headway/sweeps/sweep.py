@@ -119,11 +119,7 @@ def _carry_out(
 
 
 def require_room(folder: Path, plan: Plan) -> None:
-    """Makes sure that a plan can be carried out in a folder; changes nothing.
-
-    Raises:
-        HeadwayError: if the folder is a run's, or holds another config under one of the names.
-    """
+    """Raises `HeadwayError` if a folder is a run's, or has another config under a plan's name."""
     if is_there(folder / "config.json"):
         raise HeadwayError(f"{folder} is the folder of a run: choose another one for the sweep")
     known = read_plan(folder).runs if is_there(folder / PLAN) else {}
@@ -140,11 +136,7 @@ def require_room(folder: Path, plan: Plan) -> None:
 
 
 def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
-    """Makes sure that a run is the planned one.
-
-    Raises:
-        HeadwayError: if not, with the first field in which they differ.
-    """
+    """Raises `HeadwayError` with the first field in which a run differs from the planned one."""
     if there == planned:
         return
     before, after = flat(there), flat(planned)

@@ -95,11 +95,7 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 
 def require_format(file: Path) -> None:
-    """Makes sure that a table can be written to a file of this name.
-
-    Raises:
-        HeadwayError: if its ending is unknown, or what that needs is not installed.
-    """
+    """Raises `HeadwayError` if a file's ending is unknown, or what it takes is not installed."""
     require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {either(FORMATS)}")
     require(is_folder(file.parent), "table", str(file), "in a folder that exists")
     if file.suffix == ".parquet":

@@ -1,7 +1,7 @@
 """How probable the two ways to go on with a text are, read in one go for many texts."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 
@@ -88,7 +88,8 @@ class Completer:
         """
         told: dict[tuple[Tokens, int], tuple[Tensor, Tensor]] = {}
         for batch, (start, rows) in enumerate(self.batches):
-            with self._unchanged_below(changed_from, batch):
+            replay = self.replay and self.replay.intact_below(changed_from, batch)
+            with replay or nullcontext():
                 told |= self._read(start, rows)
         found = []
         for pair in self.pairs:
@@ -97,9 +98,6 @@ class Completer:
             whole = [log_p.sum().item() for log_p in (answer, generic)]
             found.append(Odds(*token, *whole))
         return found
-
-    def _unchanged_below(self, first: int | None, batch: int) -> AbstractContextManager[None]:
-        return nullcontext() if self.replay is None else self.replay.intact_below(first, batch)
 
     def _read(
         self, start: int, rows: Sequence[Tokens]

@@ -36,7 +36,7 @@ class Replay:
         try:
             if known is not None:
                 for layer in self.layers[:first]:
-                    layer.forward = _giving(known)
+                    layer.forward = lambda *_, **__: known
             else:
                 for start in self.starts:
                     if first is None or start <= first:
@@ -57,10 +57,3 @@ class Replay:
             return self._kept[place]
 
         return kept
-
-
-def _giving(known: Any) -> Callable[..., Any]:
-    def given_again(*_: Any, **__: Any) -> Any:
-        return known
-
-    return given_again

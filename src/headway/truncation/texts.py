@@ -10,7 +10,7 @@ told in the text itself, here about places that are made up, or that the text mo
     Madrid is a town in Peru. Madrid is located in …     Peru | Spain
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
@@ -39,10 +39,6 @@ class Completion:
         """The prompt, gone on with."""
         apart = self.prompt[-1:].isspace() or told[:1].isspace()
         return self.prompt + ("" if apart else " ") + told
-
-    def to_json(self) -> dict[str, str]:
-        """As plain data."""
-        return asdict(self)
 
 
 _PLACES = words(

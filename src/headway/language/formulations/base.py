@@ -66,11 +66,7 @@ class Formulation(ABC, Generic[Facts]):
         """Puts what was drawn into words."""
 
     def require(self, depth: int, chains: int) -> None:
-        """Checks that there are names enough.
-
-        Raises:
-            HeadwayError: if depth or chains are out of range.
-        """
+        """Raises `HeadwayError` unless there are names enough for a depth and so many chains."""
         most = next((n for n in range(100, 0, -1) if self.deepest(n)), 0)
         require(1 <= chains <= most, "chains", chains, f"from 1 to {most} for {self.name}")
         deepest = self.deepest(chains)

@@ -3,15 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from headway.intervals import wilson
-from headway.language.heads.knockout import Kind, Trial
-from headway.language.local import Answers
+from headway.language.heads.knockout import Kind
 
 MEASURES = ("argmax", "expectation", "margin", "log_p", "mass")
 """Whether the most probable acceptable answer is right; the probability that the paper's protocol
@@ -25,18 +24,8 @@ Estimate = tuple[float, float, float]
 """A mean, and its interval, 95 %."""
 
 
-def outcome_of(trial: Trial, answers: Answers) -> dict[str, Any]:
-    """The result of a trial on a question, as plain data."""
-    return {
-        "kind": trial.kind,
-        "top": trial.top,
-        "said": [round(log_p, 5) for log_p in answers.said],
-        "ended": [round(log_p, 5) for log_p in answers.ended],
-    }
-
-
 def measure(outcome: Mapping[str, Any], right: int) -> dict[str, float]:
-    """All measures of an outcome, `right` being the number of the right answer."""
+    """All measures of an outcome (see `without`), `right` being the number of the right answer."""
     said, ended = outcome["said"], outcome["ended"]
     chances = [math.exp(log_p) for log_p in ended]
     wrong = [log_p for number, log_p in enumerate(ended) if number != right]
@@ -70,10 +59,6 @@ class Effect:
     sets: int
     found: dict[str, Estimate]
     top_less: dict[str, Estimate] | None
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
 
 
 def effects(lines: Sequence[Mapping[str, Any]], ranks: Sequence[int], seed: int) -> list[Effect]:

@@ -88,11 +88,8 @@ def _kind(query: int, key: int, role: str) -> Kind:
 
 
 def require_chains(name: str, depth: int, chains: int) -> None:
-    """Checks that a formulation tells where every chain plays its roles, and has such a depth.
-
-    Raises:
-        HeadwayError: if not.
-    """
+    """Raises `HeadwayError` unless a formulation tells where every chain plays its roles, and has
+    such a depth."""
     able = [known for known, one in FORMULATIONS.items() if isinstance(one, Chains)]
     one = formulation(name)
     require(name in able, "formulation", name, f"one whose chains can be compared: {either(able)}")

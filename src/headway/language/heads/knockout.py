@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headway.language.local import Answers, LocalModel
 from headway.language.question import Question
-from headway.language.tap import shape, tapped
+from headway.language.tap import Tap, shape, tapped
 
 Head = tuple[int, int]
 """Layer, and number in it, from 0."""
@@ -107,11 +107,11 @@ def _read(
     """Log-probabilities of what comes after the prompt, [trial, next token], and after every token
     of every answer, [trial, option, token, next token]."""
     asked = {"input_ids": prompt.expand(len(keep), -1), "use_cache": True, "logits_to_keep": 1}
-    with tapped(model.model, _Without(keep, ablation)):
+    with tapped(model.model, _without(keep, ablation)):
         read = model.model(**asked)
     cache, count = read.past_key_values, len(answers)
     cache.batch_repeat_interleave(count)
-    with tapped(model.model, _Without(keep.repeat_interleave(count, 0), ablation)):
+    with tapped(model.model, _without(keep.repeat_interleave(count, 0), ablation)):
         after = model.model(
             input_ids=answers.repeat(len(keep), 1), past_key_values=cache, use_cache=True
         ).logits
@@ -119,17 +119,16 @@ def _read(
     return read.logits[:, -1].float().log_softmax(-1), after
 
 
-class _Without:
+def _without(keep: Tensor, ablation: Ablation) -> Tap:
     """A tap that knocks heads out, other ones in every row of the batch."""
 
-    def __init__(self, keep: Tensor, ablation: Ablation):
-        self.keep, self.ablation = keep, ablation
-
-    def __call__(self, layer: int, pattern: Tensor) -> Tensor:
-        keep = self.keep[:, layer, :, None, None]
-        if keep.all():
+    def tap(layer: int, pattern: Tensor) -> Tensor:
+        here = keep[:, layer, :, None, None]
+        if here.all():
             return pattern
-        return torch.where(keep, pattern, uniform(pattern) if self.ablation == "uniform" else 0.0)
+        return torch.where(here, pattern, uniform(pattern) if ablation == "uniform" else 0.0)
+
+    return tap
 
 
 def uniform(pattern: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from headway.errors import require
-from headway.language.heads.effects import effects, outcome_of
+from headway.language.heads.effects import effects
 from headway.language.heads.following import attention, relations, require_chains
 from headway.language.heads.knockout import Ablation, Head, answers_without, trials
 from headway.language.heads.ranking import LEAST_MORE, Measured, orders, ranking, to_json
@@ -175,7 +175,15 @@ def without(
     start = time.perf_counter()
     tried = trials(ranked, tops, study.random, ("heads", study.seed, number))
     answers = answers_without(model, question, tried, study.ablation)
-    outcomes = [outcome_of(trial, answer) for trial, answer in zip(tried, answers, strict=True)]
+    outcomes = [
+        {
+            "kind": trial.kind,
+            "top": trial.top,
+            "said": [round(log_p, 5) for log_p in answer.said],
+            "ended": [round(log_p, 5) for log_p in answer.ended],
+        }
+        for trial, answer in zip(tried, answers, strict=True)
+    ]
     return {
         "number": number,
         "outcomes": outcomes,
@@ -230,7 +238,7 @@ def summary(study: Study, folder: Path) -> Mapping[str, Any]:
             for i, relation in enumerate(seen.relations)
         ],
         "ranking": [asdict(one) for one in ranking(seen)],
-        "effects": [effect.to_json() for effect in after],
+        "effects": [asdict(effect) for effect in after],
         "least_more": LEAST_MORE,
         "orders": [to_json(order) for order in orders(seen)],
         "seconds": {

@@ -53,7 +53,6 @@ def shared_information() -> Measures:
 def flow(_: GroupRuns) -> Drawn:
     """Figure 3: which positions share information."""
     from headway.report.figures.flow_drawing import draw_flow
-    from headway.theory import retrieval_flow, witness
 
     flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
     found = witness(flow)

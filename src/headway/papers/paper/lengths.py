@@ -1,12 +1,10 @@
 """How long the first head takes to emerge in longer sequences (arXiv 2511.01033)."""
 
-import math
-import statistics
-
 from headway.changes import changed
 from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
 from headway.papers.experiment import Configs, Drawn, Group, Runs, study
+from headway.papers.reading import powers
 from headway.papers.scales import roomy, smoke
 from headway.training.recipes import paper
 
@@ -48,7 +46,7 @@ def measured(runs: Runs) -> Measures:
     """When x_1's loss passes half of its plateau, and how that step grows with the sequence: the
     slope of log(step) against log(positions), seed by seed."""
     emerged: dict[str, float] = {}
-    points: dict[int, list[tuple[float, float]]] = {}
+    points: dict[str, list[tuple[float, float]]] = {}
     for name, run in runs.items():
         metrics, task = run.metrics(), run.task
         half = task.references()["mean of the candidates"] / 2
@@ -56,14 +54,8 @@ def measured(runs: Runs) -> Measures:
         step = crossing([line["step"] for line in metrics], losses, -half)
         if step is not None:
             emerged[name] = step
-            point = math.log(task.length), math.log(step)
-            points.setdefault(run.config.seed, []).append(point)
-    slopes = {
-        f"seed={seed}": statistics.linear_regression(*zip(*known, strict=True)).slope
-        for seed, known in points.items()
-        if len(known) > 1
-    }
-    return {"lengths_steps": emerged, "lengths_exponent": slopes}
+            points.setdefault(f"seed={run.config.seed}", []).append((task.length, step))
+    return {"lengths_steps": emerged, "lengths_exponent": powers(points)}
 
 
 def drawn(runs: Runs) -> Drawn:

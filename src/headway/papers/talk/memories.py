@@ -148,11 +148,9 @@ def draw_associative(runs: GroupRuns) -> Drawn:
     from headway.report.figures.capacity_plot import Kept, draw_capacity
 
     kinds = {"linear": "linear (d²)", "mlp": "MLP (2 m d)"}
-    kept = []
-    for kind, label in kinds.items():
-        found, _, sizes = measures.kept(runs[f"memories-{kind}"])
-        points = [(sizes[name.rpartition(",")[0]], nats) for name, nats in found.items()]
-        kept.append(Kept(label, points))
+    kept = [
+        Kept(label, measures.kept(runs[f"memories-{kind}"]).points) for kind, label in kinds.items()
+    ]
     if not any(each.points for each in kept):
         return {}
     title = "Associations kept, N log N, against trained parameters"

@@ -148,12 +148,8 @@ def draw_capacity(runs: GroupRuns) -> Drawn:
     from headway.report.figures.frontier_plot import draw_frontier
 
     drawn: Drawn = {}
-    kept = []
     labels = {"recall-attention": "attention alone", "recall-mlp": "as much in an MLP"}
-    for group, label in labels.items():
-        found, _, sizes = measures.kept(runs[group])
-        pairs = [(float(sum(sizes[name.rpartition(",")[0]])), n) for name, n in found.items()]
-        kept.append(Kept(label, pairs))
+    kept = [Kept(label, measures.kept(runs[group]).points) for group, label in labels.items()]
     if any(each.points for each in kept):
         figure = draw_capacity(kept, "trained parameters", "facts kept at 99 % accuracy")
         drawn["factual-recall"] = "Facts kept against trained parameters", figure

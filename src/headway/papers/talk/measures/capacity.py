@@ -2,12 +2,12 @@
 with its parameters."""
 
 import math
-import statistics
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from headway.models import TransformerConfig
 from headway.papers.experiment import Runs
-from headway.papers.reading import accuracies
+from headway.papers.reading import accuracies, powers
 from headway.tasks import Batch
 from headway.training import Run
 
@@ -62,54 +62,73 @@ def capacity(shares: Mapping[float, float]) -> float | None:
     return low * (high / low) ** share
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What models keep, by shape and seed: names end in `,seed=S`.
+
+    Attributes:
+        found: how much.
+        missing: where that was not bracketed, a bound: the largest number that was tried if that
+            was kept, the smallest if none was.
+        sizes: numbers that are trained, in attention and in MLPs; of all of them.
+    """
+
+    found: dict[str, float]
+    missing: dict[str, float]
+    sizes: dict[str, tuple[int, int]]
+
+    def parameters(self, name: str) -> float:
+        """All numbers that are trained."""
+        return float(sum(self.sizes[name]))
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """Parameters, and how much is kept, of all that was bracketed."""
+        return [(self.parameters(name), kept) for name, kept in self.found.items()]
+
+    def slopes(self) -> dict[str, float]:
+        """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
+
+        Bounds count as what is kept, so a slope that leaves the series is at least drawn to that
+        side.
+        """
+        points: dict[str, list[tuple[float, float]]] = {}
+        for name, kept in {**self.found, **self.missing}.items():
+            points.setdefault(seed_of(name), []).append((self.parameters(name), kept))
+        return powers(points)
+
+
+def seed_of(name: str) -> str:
+    """The seed that a name of `Kept` tells, as `seed=S`."""
+    return name.rpartition(",")[2]
+
+
 def capacities(
-    runs: Runs, shape: Callable[[Run], str], everything: Callable[[Run], Batch]
-) -> tuple[dict[str, float], dict[str, float]]:
+    runs: Runs,
+    shape: Callable[[Run], str],
+    size: Callable[[Run], tuple[int, int]],
+    everything: Callable[[Run], Batch],
+) -> Kept:
     """The capacity of every shape and seed.
 
     Args:
         runs: by name, each of one shape, one seed and one number of things to keep.
         shape: the name that the runs of a series share.
+        size: the numbers that are trained, in attention and in MLPs.
         everything: that a run is to keep, each item or fact in one sequence.
-
-    Returns: capacities by shape and seed; and, for those not bracketed, a bound: the largest number
-        that was tried if that was kept, the smallest if none was.
     """
     series: dict[str, dict[float, float]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for run in runs.values():
         name = f"{shape(run)},seed={run.config.seed}"
-        batch = everything(run)
+        batch, sizes[name] = everything(run), size(run)
         series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
-    found, open_ended = {}, {}
+    found, missing = {}, {}
     for name, shares in series.items():
         known = capacity(shares)
         if known is None:
             all_kept = shares[max(shares)] >= BAR
-            open_ended[name] = max(shares) if all_kept else min(shares)
+            missing[name] = max(shares) if all_kept else min(shares)
         else:
             found[name] = known
-    return found, open_ended
-
-
-def slopes(
-    found: Mapping[str, float],
-    missing: Mapping[str, float],
-    parameters: Mapping[str, float],
-) -> dict[str, float]:
-    """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
-
-    Args:
-        found: what is kept, by shape and seed; names end in `,seed=S`.
-        missing: bounds on it where it was not bracketed. They count as what is kept, so a slope
-            that leaves the series is at least drawn to that side.
-        parameters: by shape.
-    """
-    points: dict[str, list[tuple[float, float]]] = {}
-    for name, kept in {**found, **missing}.items():
-        shape, _, seed = name.rpartition(",")
-        points.setdefault(seed, []).append((math.log(parameters[shape]), math.log(kept)))
-    return {
-        seed: statistics.linear_regression(*zip(*known, strict=True)).slope
-        for seed, known in points.items()
-        if len({x for x, _ in known}) > 1
-    }
+    return Kept(found, missing, sizes)

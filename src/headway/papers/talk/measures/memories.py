@@ -1,29 +1,25 @@
 """Measures of associative memories, trained and written down."""
 
 import functools
-import math
 import statistics
-from collections.abc import Mapping
 from itertools import product
 
 import torch
 
 from headway.papers.claims import Measures
-from headway.papers.experiment import Runs
-from headway.papers.reading import task_of
+from headway.papers.experiment import GroupRuns, Runs
+from headway.papers.reading import power, task_of
 from headway.papers.talk import associative_memory as memory
 from headway.papers.talk.measures.capacity import (
+    Kept,
     accuracy,
     capacities,
     information,
     mlp_parameters,
-    slopes,
 )
 from headway.tasks import Associations, Batch
 from headway.training import Run
 from headway.training.losses import predictions
-
-GroupRuns = Mapping[str, Runs]
 
 EXPONENTS = (1.5, 2.0)
 """a of the frequencies p(z) ∝ z^-a."""
@@ -49,10 +45,10 @@ def shape(run: Run) -> str:
     return f"d={model.d_model}" + ("" if model.attn_only else f" m={model.mlp_width}")
 
 
-def parameters(run: Run) -> int:
-    """How many numbers are trained: W_O, or W_in and W_out."""
+def size(run: Run) -> tuple[int, int]:
+    """How many numbers are trained: W_O, and W_in and W_out."""
     model = run.config.transformer
-    return model.d_model**2 if model.attn_only else mlp_parameters(model)
+    return (model.d_model**2 if model.attn_only else 0), mlp_parameters(model)
 
 
 def every_item(run: Run) -> Batch:
@@ -61,14 +57,14 @@ def every_item(run: Run) -> Batch:
     return task.assemble((torch.arange(task.n_items, device=run.device),))
 
 
-def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """N log N at capacity by shape and seed; a bound on it where it was not bracketed; parameters
-    by shape."""
+def kept(runs: Runs) -> Kept:
+    """N log N at capacity."""
+    counts = capacities(runs, shape, size, every_item)
     found, missing = (
-        {name: information(n) for name, n in counts.items()}
-        for counts in capacities(runs, shape, every_item)
+        {name: information(n) for name, n in numbers.items()}
+        for numbers in (counts.found, counts.missing)
     )
-    return found, missing, {shape(run): float(parameters(run)) for run in runs.values()}
+    return Kept(found, missing, counts.sizes)
 
 
 def associative(runs: GroupRuns) -> Measures:
@@ -76,21 +72,23 @@ def associative(runs: GroupRuns) -> Measures:
     measured: Measures = {}
     known: dict[str, float] = {}
     for kind in ("linear", "mlp"):
-        found, missing, sizes = kept(runs[f"memories-{kind}"])
-        known |= found
-        measured[f"{kind}_information"] = found
-        measured[f"{kind}_not_bracketed"] = missing
-        measured[f"{kind}_slope"] = slopes(found, missing, sizes)
+        here = kept(runs[f"memories-{kind}"])
+        known |= here.found
+        measured[f"{kind}_information"] = here.found
+        measured[f"{kind}_not_bracketed"] = here.missing
+        measured[f"{kind}_slope"] = here.slopes()
         measured[f"{kind}_per_parameter"] = {
-            name: nats / sizes[name.rpartition(",")[0]] for name, nats in found.items()
+            name: nats / here.parameters(name) for name, nats in here.found.items()
         }
-        over = [sizes[name.rpartition(",")[0]] for name in found]
+        over = [size for size, _ in here.points]
         measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
-    longer, missing, _ = kept(runs["memories-longer"])
+    longer = kept(runs["memories-longer"])
     measured["memories_longer"] = {
-        name: nats / known[name] for name, nats in {**longer, **missing}.items() if name in known
+        name: nats / known[name]
+        for name, nats in {**longer.found, **longer.missing}.items()
+        if name in known
     }
-    measured["memories_longer_not_bracketed"] = missing
+    measured["memories_longer_not_bracketed"] = longer.missing
     return measured
 
 
@@ -159,13 +157,13 @@ def zipf_exponents() -> Measures:
     kept alike: the error stays), the exponent itself.
     """
     measured: Measures = {f"zipf_{name}": {} for name in EXPECTED}
-    powers = {which: -_slope(errors) for which, errors in zipf_errors().items()}
-    for (name, a, seed), power in powers.items():
+    found = {which: -power(errors.items()) for which, errors in zipf_errors().items()}
+    for (name, a, seed), fall in found.items():
         expected = EXPECTED[name](a)
-        measured[f"zipf_{name}"][f"a={a:g},seed={seed}"] = power / expected if expected else power
+        measured[f"zipf_{name}"][f"a={a:g},seed={seed}"] = fall / expected if expected else fall
     measured["zipf_frequency_to_first"] = {
-        f"a={a:g},seed={seed}": power / powers["first", a, seed]
-        for (name, a, seed), power in powers.items()
+        f"a={a:g},seed={seed}": fall / found["first", a, seed]
+        for (name, a, seed), fall in found.items()
         if name == "frequency"
     }
     return measured
@@ -198,8 +196,3 @@ def zipf_errors() -> dict[tuple[str, float, int], dict[int, float]]:
         which: {at: statistics.mean(errors) for at, errors in curve.items()}
         for which, curve in drawn.items()
     }
-
-
-def _slope(points: Mapping[int, float]) -> float:
-    logs = [(math.log(x), math.log(y)) for x, y in points.items()]
-    return statistics.linear_regression(*zip(*logs, strict=True)).slope

@@ -10,20 +10,19 @@ import torch
 
 from headway.circuits.emergence import crossing
 from headway.papers.claims import Measures
-from headway.papers.experiment import Runs
+from headway.papers.experiment import GroupRuns, Runs
 from headway.papers.reading import task_of
 from headway.papers.talk.measures.capacity import (
+    Kept,
     attention_parameters,
     capacities,
     mlp_parameters,
-    slopes,
+    seed_of,
 )
 from headway.tasks import Batch, Recall
 from headway.training import Run
 from headway.training.losses import predictions
 from headway.training.seeds import generator_for
-
-GroupRuns = Mapping[str, Runs]
 
 KNOWN = 0.1
 """The relation loss, in nats, below which the answers of the relation are known."""
@@ -49,30 +48,27 @@ def every_fact(run: Run) -> Batch:
     return task.assemble((facts, places, noise))
 
 
-def kept(runs: Runs) -> tuple[dict[str, float], dict[str, float], dict[str, tuple[int, int]]]:
-    """Facts at capacity by shape and seed; what was not bracketed; parameters by shape, those of
-    attention and those of the MLP."""
-    found, missing = capacities(runs, shape, every_fact)
-    sizes = {}
-    for run in runs.values():
-        model = run.config.transformer
-        sizes[shape(run)] = (attention_parameters(model), mlp_parameters(model))
-    return found, missing, sizes
+def kept(runs: Runs) -> Kept:
+    """Facts at capacity."""
+    return capacities(runs, shape, size, every_fact)
+
+
+def size(run: Run) -> tuple[int, int]:
+    """How many numbers are trained in attention, and in the MLP."""
+    model = run.config.transformer
+    return attention_parameters(model), mlp_parameters(model)
 
 
 def points(runs: GroupRuns) -> dict[str, list[tuple[float, float, float]]]:
     """By shape, for every seed: parameters of attention and of the MLP, and facts kept."""
     found: dict[str, list[tuple[float, float, float]]] = {}
-    for group in runs.values():
-        capacity, _, sizes = kept(group)
-        for name, count in capacity.items():
-            known = name.rpartition(",")[0]
-            attention, mlp = sizes[known]
-            found.setdefault(known, []).append((float(attention), float(mlp), count))
+    for here in map(kept, runs.values()):
+        for name, count in here.found.items():
+            found.setdefault(name.rpartition(",")[0], []).append((*here.sizes[name], count))
     return found
 
 
-def rates(each: Mapping[str, list[tuple[float, float, float]]]) -> tuple[float, float]:
+def rates(each: Mapping[str, Sequence[tuple[float, float, float]]]) -> tuple[float, float]:
     """Facts that a parameter of attention keeps, and one of the MLP, by least squares of the
     relative error."""
     every = np.array([point for some in each.values() for point in some])
@@ -89,24 +85,22 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
     """
     ratios, by_kind = {}, {}
     known = [kept(runs[group]) for group in ("recall-attention", "recall-mlp")]
-    traded, _, traded_sizes = kept(runs["recall-traded"])
-    seeds = {name.rpartition(",")[2] for found, _, _ in known for name in found}
+    traded = kept(runs["recall-traded"])
+    seeds = {seed_of(name) for here in known for name in here.found}
     for seed in sorted(seeds):
         same = {
-            name: [(float(sizes[shape][0]), float(sizes[shape][1]), count)]
-            for found, _, sizes in known
-            for name, count in found.items()
-            for shape, _, own in [name.rpartition(",")]
-            if own == seed
+            name: [(*here.sizes[name], count)]
+            for here in known
+            for name, count in here.found.items()
+            if seed_of(name) == seed
         }
         if len({bool(points[0][1]) for points in same.values()}) < 2:
             continue  # without shapes of both kinds there are no two rates
         attention, mlp = rates(same)
         by_kind |= {f"attention,{seed}": attention, f"MLP,{seed}": mlp}
-        for name, count in traded.items():
-            shape, _, own = name.rpartition(",")
-            if own == seed:
-                a, m = traded_sizes[shape]
+        for name, count in traded.found.items():
+            if seed_of(name) == seed:
+                a, m = traded.sizes[name]
                 ratios[name] = count / (attention * a + mlp * m)
     return ratios, by_kind
 
@@ -115,11 +109,10 @@ def capacity(runs: GroupRuns) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
     measured: Measures = {}
     for group, kind in (("recall-attention", "attention"), ("recall-mlp", "with_mlp")):
-        found, missing, sizes = kept(runs[group])
-        totals = {name: float(sum(pair)) for name, pair in sizes.items()}
-        measured[f"recall_{kind}_facts"] = found
-        measured[f"recall_{kind}_not_bracketed"] = missing
-        measured[f"recall_{kind}_slope"] = slopes(found, missing, totals)
+        here = kept(runs[group])
+        measured[f"recall_{kind}_facts"] = here.found
+        measured[f"recall_{kind}_not_bracketed"] = here.missing
+        measured[f"recall_{kind}_slope"] = here.slopes()
     measured["recall_frontier"], measured["recall_rates"] = foretold(runs)
     return measured
 
