@@ -21,8 +21,8 @@ from headway.training import Run
 
 def row(name: str, found: Discovery, zero: Discovery) -> dict[str, Any]:
     """One search in a few numbers."""
-    likeness = found.certificate.likeness
-    mlps = found.certificate.mlps
+    likeness = found.evidence.likeness
+    mlps = found.evidence.mlps
     assert mlps is not None
     return {
         "run": name,

@@ -100,12 +100,12 @@ def main():
             "paths": len(found.circuit.paths),
             "intact": found.intact_loss,
             "replaced": found.replaced_loss,
-            "interval": found.certificate.interval,
+            "interval": found.evidence.interval,
             "faithful": found.faithful,
             "necessary": found.necessary,
             "minimal": found.minimal,
             "feasible": found.feasible,
-            "jaccard": [trial.jaccard for trial in found.certificate.trials],
+            "jaccard": [trial.jaccard for trial in found.evidence.trials],
             "circuit": found.circuit.to_json(),
         }
         print(json.dumps({k: v for k, v in row.items() if k != "circuit"}), flush=True)

@@ -82,7 +82,7 @@ def circuit_of(run: Run) -> dict[str, Any]:
                 "rise": n.loss - found.replaced_loss,
                 "rise_free_above": n.free - found.replaced_loss,
             }
-            for n in found.certificate.necessity
+            for n in found.evidence.necessity
         },
         "verdicts": found.to_json()["verdicts"],
         "minimal_circuits": len(every.circuits) if every.complete else None,

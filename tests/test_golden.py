@@ -16,8 +16,8 @@ import pytest
 from fuzz.markup import with_every_file
 from fuzz.runs import CONFIG, without_git
 from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
+from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
-from headway.circuits.guarantee import Guarantee
 from headway.circuits.whole import faults_of
 from headway.paths import Relation
 from headway.report import write_report
@@ -84,7 +84,7 @@ def test_what_is_read_from_a_folder_is_written_to_the_same_bytes(copy):
         ("emergence.json", Timeline),
         ("circuits.json", MinimalCircuits),
         ("dependence.json", Dependence),
-        ("certificate.json", Guarantee),
+        ("certificate.json", Certificate),
     ):
         data = read_json(copy / name)
         about = {field: data[field] for field in ("step", "seed") if field in data}

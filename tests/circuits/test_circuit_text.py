@@ -89,7 +89,7 @@ def test_what_speaks_against_a_circuit_names_its_paths(found, columns):
     assert "necessary NO The loss stays below 0.05 without L0.H0 s0←s1 (each alone)." in text
     assert "minimal NO" in text
     assert not any("again" in line for line in lines)
-    far = replace(best, certificate=replace(best.certificate, infeasible=[Path.of(0, 0, "s0←s2")]))
+    far = replace(best, evidence=replace(best.evidence, infeasible=[Path.of(0, 0, "s0←s2")]))
     assert "feasible NO Information cannot flow along L0.H0 s0←s2: " in said(far, columns)[1]
 
 
@@ -99,8 +99,8 @@ def test_of_a_circuit_that_is_not_faithful_is_told_what_may_help(found, columns)
     assert "faithful NO" in text
     assert "what may help: to train longer, a higher --threshold, another --ablation" in text
     assert "necessary ? Cannot be said: the whole circuit is not below the threshold" in text
-    variants = {**best.certificate.variants, "mean": -1.0}
-    other = replace(best, threshold=0.0, certificate=replace(best.certificate, variants=variants))
+    variants = {**best.evidence.variants, "mean": -1.0}
+    other = replace(best, threshold=0.0, evidence=replace(best.evidence, variants=variants))
     text = said(other, columns)[1]
     assert "has a loss of mean -1.000: try --ablation" in text
     assert "what may help" not in text
@@ -110,11 +110,11 @@ def test_of_a_circuit_that_is_not_faithful_is_told_what_may_help(found, columns)
 def test_paths_between_other_things_than_roles_are_named_not_drawn(found, columns):
     renamed = Circuit({(0, 0): Paths(frozenset({"previous token"})), (1, 0): Uniform()})
     necessity = [
-        replace(n, path=Path.of(0, 0, "previous token")) for n in found[1].certificate.necessity
+        replace(n, path=Path.of(0, 0, "previous token")) for n in found[1].evidence.necessity
     ]
-    certificate = replace(found[1].certificate, necessity=necessity[:1], trials=[], infeasible=None)
+    evidence = replace(found[1].evidence, necessity=necessity[:1], trials=[], infeasible=None)
     for standing in ({}, found[1].standing):
-        other = replace(found[1], circuit=renamed, certificate=certificate, standing=standing)
+        other = replace(found[1], circuit=renamed, evidence=evidence, standing=standing)
         lines, text = said(other, columns)
         assert lines[:2] == ["L0.H0: previous token", "uniform: L1.H0"]
         assert "●" not in text

@@ -33,8 +33,8 @@ def true_circuit(known, *more) -> Circuit:
 def test_the_true_circuit_passes(known):
     found = discover(known.model, known.task, circuit=true_circuit(known), sequences=32)
     assert (found.faithful, found.necessary, found.minimal, found.feasible) == (True,) * 4
-    assert found.certificate.pairs == 6
-    assert not found.certificate.trials
+    assert found.evidence.pairs == 6
+    assert not found.evidence.trials
 
 
 def test_a_path_too_many_is_not_necessary(known):
@@ -43,20 +43,20 @@ def test_a_path_too_many_is_not_necessary(known):
     assert found.faithful
     assert found.necessary is False
     assert found.minimal is False
-    assert [n.path for n in found.certificate.necessity if n.worst < 0.05] == [extra]
+    assert [n.path for n in found.evidence.necessity if n.worst < 0.05] == [extra]
 
 
 def test_two_paths_too_many_can_be_dropped_together(known):
     extra = Path.of(1, 0, "s2←s4"), Path.of(2, 0, "s4←s3")
     found = discover(known.model, known.task, circuit=true_circuit(known, *extra), sequences=32)
-    pairs = [{pair.first, pair.second} for pair in found.certificate.droppable]
+    pairs = [{pair.first, pair.second} for pair in found.evidence.droppable]
     assert pairs == [set(extra)]
 
 
 def test_a_path_that_no_information_can_take_is_named(known):
     extra = Path.of(0, 0, "s0←s4")
     found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
-    assert found.certificate.infeasible == [extra]
+    assert found.evidence.infeasible == [extra]
     assert found.feasible is False
 
 
@@ -78,7 +78,7 @@ def test_a_spare_head_is_a_back_up():
         )
     )
     found = discover(known.model, known.task, sequences=32, trials=False)
-    pairs = {(b.path, b.by) for b in found.certificate.backups}
+    pairs = {(b.path, b.by) for b in found.evidence.backups}
     spare = [
         {next(iter(a)), next(iter(b))}
         for a, b in known.alternatives

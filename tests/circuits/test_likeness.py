@@ -36,7 +36,7 @@ def found_in(seed: int) -> tuple[Known, Discovery]:
 
 
 def told(found: Discovery) -> Likenesses:
-    return found.certificate.likeness
+    return found.evidence.likeness
 
 
 def test_the_true_circuit_is_the_model_and_nothing_is_left_without_it():

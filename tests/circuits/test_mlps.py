@@ -18,7 +18,7 @@ def doubling():
 
 def test_the_mlp_that_does_the_work_is_needed(doubling):
     _, found = doubling
-    mlps = found.certificate.mlps
+    mlps = found.evidence.mlps
     assert mlps is not None
     assert mlps.needed == (0,)
     first = mlps.each[0]

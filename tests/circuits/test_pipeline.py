@@ -46,7 +46,7 @@ def test_the_circuit_is_the_induction_circuit(found):
 
 
 def test_the_evidence_is_what_the_model_does(solved, found):
-    evidence = found.certificate
+    evidence = found.evidence
     batch = held_out(solved.task, evidence.sequences, solved.config.seed, "cpu", "certificate")
     bench = Bench(solved.model(), solved.task, batch)
     assert bench.loss() == pytest.approx(found.intact_loss, rel=1e-5)
@@ -68,7 +68,7 @@ def test_the_evidence_is_what_the_model_does(solved, found):
 def test_no_path_can_be_cut(found):
     assert found.necessary
     assert found.minimal
-    pair, retrieval = found.certificate.necessity
+    pair, retrieval = found.evidence.necessity
     # With the head above attending as if it had found its key, nobody misses the pair head.
     assert pair.uniform < found.threshold < pair.free
     assert retrieval.loss - found.replaced_loss > 0.05
@@ -106,15 +106,15 @@ def test_a_threshold_out_of_range_is_refused(solved, threshold):
 
 
 def test_the_same_search_again_finds_the_same(found):
-    conditions = [(trial.sample, trial.threshold) for trial in found.certificate.trials]
+    conditions = [(trial.sample, trial.threshold) for trial in found.evidence.trials]
     assert len(set(conditions)) == 4
-    assert all(trial.jaccard > 0.5 for trial in found.certificate.trials)
-    assert all(found.certificate.stability(path) > 0.5 for path in found.circuit.paths)
+    assert all(trial.jaccard > 0.5 for trial in found.evidence.trials)
+    assert all(found.evidence.stability(path) > 0.5 for path in found.circuit.paths)
 
 
 def test_information_can_flow_along_every_path(found):
     assert found.feasible
-    assert found.certificate.minimum == 2
+    assert found.evidence.minimum == 2
 
 
 def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
@@ -136,7 +136,7 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
     given = discover(solved, circuit=read_circuit(path))
     assert given.circuit == wrong
     assert not given.faithful
-    assert not given.certificate.trials
+    assert not given.evidence.trials
     assert Discovery.from_json(solved.read("circuit_given.json")) == given
     assert saved_discovery(solved).circuit == found.circuit
 
@@ -169,7 +169,7 @@ def test_the_search_can_use_another_ablation(solved, ablation):
     found = discover(solved.model(), solved.task, ablation=ablation, trials=False, seed=1)
     assert found.ablation == ablation
     assert found.faithful
-    assert found.certificate.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)
+    assert found.evidence.variants[ablation] == pytest.approx(found.replaced_loss, rel=1e-5)
 
 
 def test_emergence_dates_what_was_learnt(solved, found):

@@ -44,4 +44,4 @@ def test_a_foreign_model_is_discovered_and_certified_alike():
     assert other.circuit == own.circuit
     assert other.replaced_loss == pytest.approx(own.replaced_loss, abs=1e-5)
     assert (other.faithful, other.necessary, other.minimal, other.feasible) == (True,) * 4
-    assert other.certificate.minimum == own.certificate.minimum == 3
+    assert other.evidence.minimum == own.evidence.minimum == 3

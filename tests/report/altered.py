@@ -5,5 +5,5 @@ from headway.circuits import Discovery
 
 
 def certified(found: Discovery, **changes: Any) -> Discovery:
-    """The discovery with some of its certificate changed."""
-    return replace(found, certificate=replace(found.certificate, **changes))
+    """The discovery with some of its evidence changed."""
+    return replace(found, evidence=replace(found.evidence, **changes))

@@ -37,7 +37,7 @@ def test_the_page_of_a_run_that_lacks_something_says_so(
         case "without paths":
             found = run.read("circuit.json")
             found["heads"] = dict.fromkeys(found["heads"], "uniform")
-            found["certificate"]["necessity"] = []
+            found["evidence"]["necessity"] = []
             run.write("circuit.json", found)
             run.remove("emergence.json")
         case "without checkpoints":

@@ -118,7 +118,7 @@ def rows_of(text):
 def test_the_table_of_paths_is_copied_with_its_exact_numbers(copied, learnt):
     copied.seen.page.locator(".switch").first.click()
     rows = copied("paths of the circuit")
-    necessity = learnt.run.read("circuit.json")["certificate"]["necessity"]
+    necessity = learnt.run.read("circuit.json")["evidence"]["necessity"]
     dated = learnt.run.read("emergence.json")["paths"]
     assert [row["on"] for row in rows] == ["off", "on"]
     for row, n, path in zip(rows, necessity, dated, strict=True):

@@ -153,7 +153,7 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
     whole = seen.words("#switched")
     assert printed(found["loss"]["replaced"]) in whole
     last = len(timeline["steps"]) - 1
-    measured = {path_key(Path.parse(n["path"])): n for n in found["certificate"]["necessity"]}
+    measured = {path_key(Path.parse(n["path"])): n for n in found["evidence"]["necessity"]}
     for number, path in enumerate((PAIR, FIRST)):
         switch = seen.page.locator(f'.switch[data-path="{path}"]')
         switch.click()

@@ -75,7 +75,7 @@ def test_columns_unfold_and_the_table_sorts(visit, learnt):
 
 
 def necessity(page):
-    return page.run.read("circuit.json")["certificate"]["necessity"]
+    return page.run.read("circuit.json")["evidence"]["necessity"]
 
 
 BOX = "(it) => it.getBoundingClientRect().toJSON()"

@@ -90,10 +90,10 @@ def test_a_discovery_shows_the_numbers_of_its_certificate(finished):
     fragment = shown(found)
     useful, every = len(found.circuit.useful_heads), len(found.circuit.mechanisms)
     assert f"{useful} of {every} heads" in fragment.words
-    assert f"flow minimum: {found.certificate.minimum}" in fragment.words
+    assert f"flow minimum: {found.evidence.minimum}" in fragment.words
     assert f"below the threshold of {found.threshold:g}" in fragment.words
     values = {found.replaced_loss, found.intact_loss}
-    for n in found.certificate.necessity:
+    for n in found.evidence.necessity:
         values |= {n.attention, n.loss, n.free}
     assert values <= {*fragment.values}
     assert fragment.classes.count("arrow") == len(found.circuit.paths)
@@ -175,7 +175,7 @@ def test_roles_of_a_task_of_ones_own_are_shown_by_their_names(finished):
         found,
         circuit=circuit,
         standing={"the begin": (), "end": ()},
-        certificate=replace(found.certificate, necessity=[]),
+        evidence=replace(found.evidence, necessity=[]),
     )
     assert cast_of(renamed) == Cast(standing, ("x_1",))
     assert "the begin" in shown(renamed).words
@@ -188,8 +188,8 @@ def test_other_relations_are_drawn_by_their_names(finished):
     assert "previous token" in fragment.words
     assert "find²" in fragment.words
     found, timeline = saved_discovery(finished), timeline_of(finished)
-    certificate = replace(found.certificate, necessity=[])
-    fragment = shown(replace(found, circuit=circuit, standing={}, certificate=certificate))
+    evidence = replace(found.evidence, necessity=[])
+    fragment = shown(replace(found, circuit=circuit, standing={}, evidence=evidence))
     assert fragment.classes.count("arrow") == 2
     history = replace(timeline.paths[0], path=circuit.paths[1])
     assert "find2" in shown(replace(timeline, paths=[history])).words
@@ -223,12 +223,12 @@ def test_names_are_escaped(finished, tmp_path):
     circuit = Circuit.of([Path.of(0, 0, f"{ODD}←{ODD}2")])
     assert ODD in shown(circuit).words
     found, timeline = saved_discovery(finished), timeline_of(finished)
-    certificate = found.certificate
-    odd = replace(certificate.necessity[0], path=Path.of(0, 0, f"{ODD}←s1"))
-    certificate = replace(certificate, necessity=[odd], intact={ODD: 1.0})
+    evidence = found.evidence
+    odd = replace(evidence.necessity[0], path=Path.of(0, 0, f"{ODD}←s1"))
+    evidence = replace(evidence, necessity=[odd], intact={ODD: 1.0})
     odd_circuit = Circuit.of([odd.path])
     for standing in ({}, {"s1": (), ODD: ()}, {"s1": (ODD,), ODD: ("p_1", "x")}):
-        discovery = replace(found, circuit=odd_circuit, certificate=certificate, standing=standing)
+        discovery = replace(found, circuit=odd_circuit, evidence=evidence, standing=standing)
         assert ODD in shown(discovery).words
     history = replace(timeline.paths[0], path=odd.path)
     words = shown(replace(timeline, paths=[history], hops={ODD: 1.0})).words

@@ -23,10 +23,10 @@ def pair(finished, tmp_path) -> list[Run]:
     runs = [Run.open(shutil.copytree(finished.folder, tmp_path / name)) for name in ("a", "b")]
     circuit = runs[1].read("circuit.json")
     gone = Path.of(1, 0, circuit["heads"]["L1.H0"].pop())
-    necessity = circuit["certificate"]["necessity"]
-    circuit["certificate"]["replaced"] = {"x_1": 0.0123}
+    necessity = circuit["evidence"]["necessity"]
+    circuit["evidence"]["replaced"] = {"x_1": 0.0123}
     circuit["threshold"] = 0.01
-    circuit["certificate"]["necessity"] = [n for n in necessity if n["path"] != str(gone)]
+    circuit["evidence"]["necessity"] = [n for n in necessity if n["path"] != str(gone)]
     runs[1].write("circuit.json", circuit)
     timeline = runs[1].read("emergence.json")
     timeline["paths"] = [p for p in timeline["paths"] if p["path"] != str(gone)]

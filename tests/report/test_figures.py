@@ -89,7 +89,7 @@ def test_the_circuit_has_an_arrow_for_every_path(run, other):
 def test_a_circuit_without_paths_draws(run):
     data = run.read("circuit.json")
     data["heads"] = dict.fromkeys(data["heads"], "uniform")
-    data["certificate"]["necessity"] = []
+    data["evidence"]["necessity"] = []
     figure = draw_circuit(Discovery.from_json(data), run.task, "nothing")
     assert "uniform" in svg_bytes(figure, "nothing").decode()
 

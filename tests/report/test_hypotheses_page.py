@@ -17,7 +17,6 @@ from headway.circuits.tested import (
 from headway.circuits.tested_text import of_p, sentences
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
-from headway.report.page.certificate import evidence
 
 
 @pytest.fixture

@@ -53,10 +53,10 @@ def test_the_numbers_are_those_of_the_folder(run):
     timeline = run.read("emergence.json")
     expected = [
         last["val_loss"],
-        *circuit["certificate"]["intact"].values(),
-        *circuit["certificate"]["replaced"].values(),
-        *circuit["certificate"]["variants"].values(),
-        *(n[key] for n in circuit["certificate"]["necessity"] for key in MEASURED),
+        *circuit["evidence"]["intact"].values(),
+        *circuit["evidence"]["replaced"].values(),
+        *circuit["evidence"]["variants"].values(),
+        *(n[key] for n in circuit["evidence"]["necessity"] for key in MEASURED),
         *(path["needed"] for path in timeline["paths"] if path["needed"] is not None),
         *(path["born"] for path in timeline["paths"] if path["born"] is not None),
         *(step for step in timeline["hops"].values() if step is not None),
@@ -64,16 +64,16 @@ def test_the_numbers_are_those_of_the_folder(run):
     for value in expected:
         assert f'value="{value!r}"' in text
     for interval in ("interval", "intact_interval"):
-        low, high = map(rounded, circuit["certificate"][interval])
+        low, high = map(rounded, circuit["evidence"][interval])
         assert f"({low} to {high})" in text
 
 
 def test_heads_without_a_path_come_with_what_they_cost(run):
     circuit = run.read("circuit.json")
     circuit["heads"]["L0.H0"] = "uniform"
-    alone = circuit["certificate"]["alone"]
+    alone = circuit["evidence"]["alone"]
     assert list(alone) == ["L0.H0", "L1.H0"]
-    circuit["certificate"]["necessity"] = circuit["certificate"]["necessity"][1:]
+    circuit["evidence"]["necessity"] = circuit["evidence"]["necessity"][1:]
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
     assert f'<td><em>uniform</em></td><td><data value="{alone["L0.H0"]!r}">' in report(run)
@@ -109,15 +109,15 @@ def test_births_say_when_a_path_was_felt_and_needed(run):
 def test_the_way_to_the_answer_is_told_from_the_paths(run):
     circuit = run.read("circuit.json")
     circuit["heads"] = {"L0.H0": ["s2←s1"], "L1.H0": ["s0←s2"]}
-    circuit["certificate"] |= {"trials": [], "infeasible": []}
-    necessity = circuit["certificate"]["necessity"]
+    circuit["evidence"] |= {"trials": [], "infeasible": []}
+    necessity = circuit["evidence"]["necessity"]
     necessity[1:] = [{**necessity[2], "path": "L1.H0 s0←s2"}]
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
     words = "".join(Page(report(run)).words)
     assert "A chain. x1 reaches the query along L1.H0 s0←s2, found by x0." in words
     circuit["heads"]["L0.H0"] = "uniform"
-    circuit["certificate"]["necessity"] = necessity[1:]
+    circuit["evidence"]["necessity"] = necessity[1:]
     run.write("circuit.json", circuit)
     words = "".join(Page(report(run)).words)
     assert "found by x0" not in words
@@ -137,8 +137,8 @@ def test_branches_are_told_from_the_paths(other, tmp_path):
         ["a←xy.z"],
     ]
     circuit["heads"] = {f"L{i}.H0": names for i, names in enumerate(relations)}
-    template = circuit["certificate"]["necessity"][0]
-    circuit["certificate"]["necessity"] = [
+    template = circuit["evidence"]["necessity"][0]
+    circuit["evidence"]["necessity"] = [
         {**template, "path": f"L{i}.H0 {name}"}
         for i, names in enumerate(relations)
         for name in names
@@ -218,9 +218,9 @@ def test_the_verdict_names_what_of_the_certificate_fails(run):
     assert "but the circuit is not" in report(run)  # trained by nothing, it is not necessary
     circuit = run.read("circuit.json")
     circuit["threshold"] = max(1.01 * circuit["loss"]["replaced"], 0.001)
-    for n in circuit["certificate"]["necessity"]:
+    for n in circuit["evidence"]["necessity"]:
         n["loss"] = 20.0
-    circuit["certificate"] |= {"droppable": [], "trials": [], "infeasible": []}
+    circuit["evidence"] |= {"droppable": [], "trials": [], "infeasible": []}
     run.write("circuit.json", circuit)
     text = report(run)
     assert "heads are enough: with every head replaced" in text
@@ -231,7 +231,7 @@ def test_a_circuit_without_paths_explains_nothing(run):
     solved(run)
     circuit = run.read("circuit.json")
     circuit["heads"] = dict.fromkeys(circuit["heads"], "uniform")
-    circuit["certificate"]["necessity"] = []
+    circuit["evidence"]["necessity"] = []
     run.write("circuit.json", circuit)
     (run.folder / "emergence.json").unlink()
     assert "explains nothing" in report(run)
@@ -241,7 +241,7 @@ def test_odd_values_are_escaped(run):
     evil = "<script>alert('1')</script>"
     run.write("environment.json", [{"processor": evil, "command": ["headway", evil]}])
     circuit = run.read("circuit.json")
-    circuit["certificate"]["trials"][0]["sample"] = evil
+    circuit["evidence"]["trials"][0]["sample"] = evil
     run.write("circuit.json", circuit)
     text = report(run)
     assert evil not in text

@@ -78,7 +78,7 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
 
 def test_paths_can_be_switched_off_at_the_certificates_losses(run):
     data = page_data(report(run))
-    necessity = run.read("circuit.json")["certificate"]["necessity"]
+    necessity = run.read("circuit.json")["evidence"]["necessity"]
     assert [(p["cut"], p["cutFree"]) for p in data["paths"]] == [
         (n["loss"], n["free"]) for n in necessity
     ]

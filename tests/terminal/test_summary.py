@@ -42,8 +42,8 @@ def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
 def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
     run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
     found = discover(run, trials=False, sequences=32)
-    unknown = replace(found.certificate, minimum=None, infeasible=None)
-    told = replace(found, certificate=unknown)
+    unknown = replace(found.evidence, minimum=None, infeasible=None)
+    told = replace(found, evidence=unknown)
     assert said_of_verdicts(told) == "faithful, necessary, minimal, feasible unknown"
     assert said_of_minimum(told, None) == (
         "2 layers; 2 paths; the flow minimum of this task is not known; no path can be left out"
@@ -57,7 +57,7 @@ def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
 def test_layers_and_paths_beyond_the_fewest_are_told_apart(solved, tmp_path):
     run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
     found = discover(run, trials=False, sequences=32)
-    more = replace(found, certificate=replace(found.certificate, minimum=1))
+    more = replace(found, evidence=replace(found.evidence, minimum=1))
     assert said_of_minimum(more, run.task.flow()) == (
         "2 paths, the fewest by information flow; 2 layers, where 1 would do;"
         " no path can be left out"

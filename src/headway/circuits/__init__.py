@@ -1,17 +1,7 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import (
-    MLP,
-    BackUp,
-    Certificate,
-    Likeness,
-    Likenesses,
-    MLPs,
-    Necessity,
-    Pair,
-    Trial,
-)
+from headway.circuits.certificate import Certificate, certify, saved_certificate, sequences_for
 from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
     THRESHOLD,
@@ -21,8 +11,18 @@ from headway.circuits.discovery import (
     saved_discovery,
 )
 from headway.circuits.emergence import PathHistory, Timeline, emergence, saved_timeline
+from headway.circuits.evidence_records import (
+    MLP,
+    BackUp,
+    Evidence,
+    Likeness,
+    Likenesses,
+    MLPs,
+    Necessity,
+    Pair,
+    Trial,
+)
 from headway.circuits.given import read_circuit
-from headway.circuits.guarantee import Guarantee, certify, saved_certificate, sequences_for
 from headway.circuits.hypotheses import hypotheses
 from headway.circuits.mechanism import (
     Circuit,
@@ -51,7 +51,7 @@ __all__ = [
     "Comparison",
     "Discovery",
     "Effects",
-    "Guarantee",
+    "Evidence",
     "Head",
     "Hits",
     "Hypotheses",

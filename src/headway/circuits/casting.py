@@ -16,7 +16,7 @@ def cast_of(shown: Circuit | Discovery | Timeline) -> Cast:
         case Timeline():
             return _of_paths([history.path for history in shown.paths], tuple(shown.hops))
         case Discovery():
-            return Cast(tuple(places_of(shown.standing)), tuple(shown.certificate.intact))
+            return Cast(tuple(places_of(shown.standing)), tuple(shown.evidence.intact))
 
 
 def _of_paths(paths: list[Path], hops: tuple[str, ...]) -> Cast:

@@ -1,238 +1,198 @@
-"""The evidence for a circuit, as data. `evidence` and `likeness` measure it.
+"""A certificate: on how many of all sequences circuit and model agree at least, guaranteed.
 
-It is measured on a sample and guarantees nothing about other sequences. What docs and pages call a
-certificate, a bound for all sequences, is in `guarantee`.
+Sequences are drawn independently, after the circuit was chosen. A sequence agrees if all its
+answers do. So the number that agree is binomial, and its exact bound holds for a finite sample.
 """
 
+import time
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path as FilePath
+from typing import Any
 
-from headway.circuits.mechanism import Head, head_of, name_of
-from headway.fields import Written
-from headway.paths import Path
+from headway.circuits.certificate_text import of_certificate
+from headway.circuits.fresh import Judge
+from headway.circuits.mechanism import Circuit
+from headway.circuits.subject import Judgement, Subject, judged, judgement_in
+from headway.errors import HeadwayError, require
+from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
+from headway.tasks import Task
+from headway.training.run import Run
 
-WrittenPath = Annotated[Path, Written(Path.parse, str)]
-"""A path that is saved as `L1.H0 s0←s2`."""
+FILE = "certificate.json"
+"""Where `certify` leaves a certificate in a run's folder."""
 
-WrittenHead = Annotated[Head, Written(head_of, name_of)]
-"""A head that is saved as `L1.H0`."""
+MOST = 1_000_000
+"""Sequences at most."""
 
 
 @dataclass(frozen=True)
-class Necessity:
-    """What happens to the circuit when one of its paths is cut.
+class Certificate(Judgement):
+    """What fresh sequences say about a circuit and its model.
 
     Attributes:
-        path: layer, head and relation.
-        attention: the model's own mean attention along the relation.
-        loss: with every head replaced and this path cut.
-        free: the same, with the useful heads of the layers above attending freely.
-        uniform: with this path's head uniform instead, as the paper tests its first layer.
+        agreement: the least share of all sequences on which circuit and model are to agree.
+        confidence: of the bound: it is above the true share in at most 1 - `confidence` of all
+            samples.
+        sequences: how many were drawn.
+        agreeing: in how many all answers of the circuit are the model's own, right or wrong.
+        ablated_agreeing: the same of the model with every head uniform, which shows how much of
+            the agreement comes about by chance.
+        seconds: wall time.
     """
 
-    path: WrittenPath
-    attention: float
-    loss: float
-    free: float
-    uniform: float
-
-    @property
-    def worst(self) -> float:
-        """The loss without the path, in the one of the two ways that costs more."""
-        return max(self.loss, self.free)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two paths that can be dropped together: the circuit is not minimal."""
-
-    first: WrittenPath
-    second: WrittenPath
-    loss: float
-
-
-@dataclass(frozen=True)
-class BackUp:
-    """A head outside the circuit that can stand in for one of its paths.
-
-    Attributes:
-        path: the path of the circuit.
-        by: the path that can do its work.
-        loss: with that path in the place of this one.
-    """
-
-    path: WrittenPath
-    by: WrittenPath
-    loss: float
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The same search once more, with another sample or threshold.
-
-    Attributes:
-        sample: the name of the held-out sample that was searched on.
-        threshold: the loss to stay below.
-        paths: of the circuit that was found.
-        jaccard: paths in both circuits / paths in either.
-    """
-
-    sample: str
-    threshold: float
-    paths: list[WrittenPath]
-    jaccard: float
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """How like the intact model an altered one is, on the sequences of the evidence.
-
-    Attributes:
-        loss: of the altered model, the mean over the hops.
-        loss_by_hop: of every hop alone.
-        agreement: of all answers that are asked for, the share that is the intact model's own,
-            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
-            asked for at that hop, or the likeliest token.
-        agreement_by_hop: the same of every hop alone.
-        sequence_agreement: the share of sequences of which all answers agree.
-        r2: of the altered model's outputs against the intact one's: 1 - the sum of squared
-            differences / the sum of squares of the intact outputs about their mean over sequences.
-            Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
-        faithfulness: (loss of the ablated model - loss) / (loss of the ablated model - loss of the
-            intact one): 1 is as good as the model, 0 is as bad as without attention. None if
-            ablation does no harm.
-    """
-
-    loss: float
-    loss_by_hop: dict[str, float]
     agreement: float
-    agreement_by_hop: dict[str, float]
-    sequence_agreement: float
-    r2: float | None
-    faithfulness: float | None
-
-
-@dataclass(frozen=True)
-class Likenesses:
-    """The circuit, its complement and the ablated model, each against the model as it is.
-
-    Attributes:
-        circuit: with every head replaced by its mechanism.
-        complement: without the circuit: attention along each of its paths is zero, and all else is
-            as it is.
-        ablated: with every head uniform.
-        handover: the agreement of models whose layers below l are replaced by the circuit's while
-            the layers from l on are as they are, for l = 1, 2, … If the circuit solves the task as
-            the model does, the model can go on from what the circuit has computed so far.
-    """
-
-    circuit: Likeness
-    complement: Likeness
-    ablated: Likeness
-    handover: tuple[float, ...]
-
-    @property
-    def least_handover(self) -> float:
-        """The least of them; 1 if there is one layer."""
-        return min(self.handover, default=1.0)
-
-
-@dataclass(frozen=True)
-class MLP:
-    """What it costs to replace one layer's MLP. All losses are of the whole model.
-
-    Attributes:
-        layer: from 0.
-        mean: with its output at its mean and every head replaced by the circuit's mechanism.
-        mean_free: with its output at its mean and every head as it is.
-        resampled: as `mean`, with its output from another sequence.
-        resampled_free: as `mean_free`, with its output from another sequence.
-    """
-
-    layer: int
-    mean: float
-    mean_free: float
-    resampled: float
-    resampled_free: float
-
-    @property
-    def worst(self) -> float:
-        """The loss with it at its mean, in the one of the two ways that costs more."""
-        return max(self.mean, self.mean_free)
-
-
-@dataclass(frozen=True)
-class MLPs:
-    """The MLPs of a model under its circuit.
-
-    Attributes:
-        each: what replacing each alone costs, layer by layer.
-        needed: layers whose MLPs stay as they are while all others are at their means. None of them
-            can be put to its mean, too: the loss would not stay below the threshold both with every
-            head replaced and with every head as it is.
-        without_rest: the larger of these two losses with all other MLPs at their means.
-        sequences: how many the losses are over.
-    """
-
-    each: tuple[MLP, ...]
-    needed: tuple[int, ...]
-    without_rest: float
+    confidence: float
     sequences: int
+    agreeing: int
+    ablated_agreeing: int
+    seconds: float
+
+    @property
+    def bound(self) -> float:
+        """The least share of all sequences on which they agree, with that confidence."""
+        return clopper_pearson_low(self.agreeing, self.sequences, self.confidence)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bound is as large as was asked for, and not trivial (see `trivial`)."""
+        return self._enough(self.agreeing) and not self.trivial
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the model without attention agrees as often as was asked for, too."""
+        return self._enough(self.ablated_agreeing)
+
+    def _enough(self, agreeing: int) -> bool:
+        allowed = self.allowed
+        return allowed is not None and self.sequences - agreeing <= allowed
+
+    @property
+    def allowed(self) -> int | None:
+        """How many of these sequences may disagree; None if they are too few for any bound."""
+        return failures_allowed(self.agreement, self.confidence, self.sequences)
+
+    def __str__(self):
+        return of_certificate(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, as in `certificate.json`."""
+        return {**super().to_json(), "bound": self.bound, "holds": self.holds}
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Certificate":
+        """What `to_json` wrote.
+
+        Raises:
+            HeadwayError: if a field is missing or not what it should be.
+        """
+        found = judgement_in(cls, data, FILE)
+        count = found.sequences
+        for name, fits, allowed in (
+            ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),
+            ("confidence", 0 < found.confidence < 1, "above 0 and below 1"),
+            ("sequences", 1 <= count <= MOST, f"from 1 to {MOST:,}"),
+            ("agreeing", 0 <= found.agreeing <= count, "from 0 to the number of sequences"),
+            ("ablated_agreeing", 0 <= found.ablated_agreeing <= count, "likewise"),
+        ):
+            require(fits, f"{FILE}: {name}", getattr(found, name), allowed)
+        return found
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
+def sequences_for(agreement: float, confidence: float) -> int:
+    """How many sequences to draw so that the bound holds if half of the allowed share disagree.
 
-    Attributes:
-        intact: the partial losses of the model as it is.
-        replaced: the partial losses with every head replaced by its mechanism.
-        interval: bootstrap interval of the loss with every head replaced, over sequences.
-        intact_interval: the same of the model as it is.
-        variants: the loss with every head replaced, by what stands in rows without a path.
-        necessity: for every path, the losses when it alone is cut.
-        droppable: the pairs of paths that could be dropped together.
-        pairs: how many pairs were tried.
-        backups: paths outside the circuit that could stand in for paths in it.
-        trials: the same search on other samples and at other thresholds.
-        infeasible: paths between positions that share no piece at their layer, whatever the
-            layers below did (section 5 of the paper); None if the task has no such theory.
-        minimum: the flow minimum, the least number of layers by that theory; None likewise.
-        sequences: how many held-out sequences the losses are over.
-        alone: for every head the loss of the model with this head alone replaced by its mechanism.
-        likeness: how like the model the circuit is.
-        mlps: which MLPs the circuit needs; None if the model has none that headway can replace.
+    Raises:
+        HeadwayError: if it takes more than 1,000,000, or an argument is out of range.
     """
+    require_shares(agreement, confidence)
+    failures, count = 0, draws_for(agreement, confidence)
+    while count <= MOST and failures < count * (1 - agreement) / 2:
+        failures += 1
+        count = draws_for(agreement, confidence, failures)
+    if count > MOST:
+        raise HeadwayError(
+            f"agreement = {agreement:g} with confidence {confidence:g} takes more than {MOST:,}"
+            " sequences: ask for less of either"
+        )
+    return count
 
-    intact: dict[str, float]
-    replaced: dict[str, float]
-    interval: tuple[float, float]
-    intact_interval: tuple[float, float]
-    variants: dict[str, float]
-    necessity: list[Necessity]
-    droppable: list[Pair]
-    pairs: int
-    backups: list[BackUp]
-    trials: list[Trial]
-    infeasible: list[WrittenPath] | None
-    minimum: int | None
-    sequences: int
-    alone: dict[WrittenHead, float]
-    likeness: Likenesses
-    mlps: MLPs | None = None
 
-    @property
-    def intact_loss(self) -> float:
-        """The loss of the model as it is."""
-        return sum(self.intact.values()) / len(self.intact)
+def require_sequences(agreement: float, confidence: float, sequences: int | None = None) -> int:
+    """How many sequences to draw: `sequences` if given, else as many as `sequences_for` says.
 
-    @property
-    def replaced_loss(self) -> float:
-        """The loss with every head replaced."""
-        return sum(self.replaced.values()) / len(self.replaced)
+    Raises:
+        HeadwayError: if they are too few for the confidence, or an argument is out of range.
+    """
+    if sequences is None:
+        return sequences_for(agreement, confidence)
+    require_shares(agreement, confidence)
+    least = draws_for(agreement, confidence)
+    allowed = f"from {least:,} (for agreement {agreement:g} with confidence {confidence:g})"
+    fits = isinstance(sequences, int) and least <= sequences <= MOST
+    require(fits, "sequences", sequences, f"a whole number {allowed} to {MOST:,}")
+    return sequences
 
-    def stability(self, path: Path) -> float | None:
-        """The share of the trials in which a path was found again; None without trials."""
-        if not self.trials:
-            return None
-        return sum(path in trial.paths for trial in self.trials) / len(self.trials)
+
+def require_shares(agreement: float, confidence: float) -> None:
+    """Makes sure that an agreement can be asked for with a confidence."""
+    for name, value in (("agreement", agreement), ("confidence", confidence)):
+        require(0 < value < 1, name, value, "above 0 and below 1")
+
+
+def certify(
+    model: Run | str | FilePath | Any,
+    task: Task | None = None,
+    circuit: Circuit | FilePath | str | None = None,
+    *,
+    agreement: float = 0.99,
+    sequences: int | None = None,
+    confidence: float = 0.95,
+    ablation: str | None = None,
+    step: int | None = None,
+    seed: int | None = None,
+) -> Certificate:
+    """Draws fresh sequences, and bounds the share of all on which circuit and model agree.
+
+    Nothing is taken on trust but the weights, the task and the circuit: both models run whole, on
+    sequences of a stream that depends on the circuit, and that nothing else draws from. Of a run's
+    own circuit (`circuit.json`), the certificate is left in its `certificate.json`.
+
+    Args:
+        model: a run or its folder; or a model together with its task and a circuit.
+        task: the model's task, if a model is given.
+        circuit: or a file that holds one; by default the run's own.
+        agreement: the least share of all sequences on which they are to agree.
+        sequences: how many to draw; by default as many as `sequences_for` says.
+        confidence: of the bound.
+        ablation: what stands in rows without a path; by default what the file of the circuit says,
+            or zero.
+        step: the checkpoint, if a run is given; by default the last.
+        seed: of the sequences; by default the run's, or 0.
+
+    Raises:
+        HeadwayError: if an argument is out of range, there are too few sequences for any bound, the
+            circuit is of another model or task, or the model has nothing to agree on.
+    """
+    count = require_sequences(agreement, confidence, sequences)
+
+    def guaranteed(subject: Subject) -> Certificate:
+        started = time.perf_counter()
+        judge = Judge(subject.model, subject.task, subject.circuit, subject.rows, subject.seed)
+        agreeing, by_chance = judge.count(count)
+        return Certificate(
+            *subject.about,
+            agreement=agreement,
+            confidence=confidence,
+            sequences=count,
+            agreeing=agreeing,
+            ablated_agreeing=by_chance,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+
+    return judged(FILE, guaranteed, model, task, circuit, ablation, step, seed)
+
+
+def saved_certificate(run: Run) -> Certificate | None:
+    """The certificate in a run's `certificate.json`; None if there is none."""
+    data = run.read(FILE)
+    return None if data is None else Certificate.from_json(data)

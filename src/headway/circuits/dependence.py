@@ -14,9 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.agreement import KINDS, NEEDS, Kinds, Pair, Share, predicted
-from headway.circuits.certificate import WrittenPath
 from headway.circuits.dependence_text import of_dependence
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
+from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.fields import found_in, to_json
 from headway.models import Tap, Tappable

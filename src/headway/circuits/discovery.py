@@ -1,7 +1,7 @@
 """Discovery: from a trained model to its circuit, and the evidence for it.
 
-`search` finds the circuit, `certificate` holds the evidence, `study` draws the sequences of both,
-and `guarantee` bounds its agreement with the model.
+`search` finds the circuit, `evidence` measures it, `study` draws the sequences of both,
+and `certificate` bounds its agreement with the model.
 """
 
 import time
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from headway.circuits.certificate import Certificate
+from headway.circuits.evidence_records import Evidence
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
@@ -39,20 +39,20 @@ class Discovery:
         circuit: a mechanism for every head.
         threshold: the loss that the circuit was to stay below.
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
-        certificate: the evidence, on sequences that the search did not see.
+        evidence: measured on sequences that the search did not see.
         attention: mean attention along every relation, [layer, head], by relation.
         standing: the task's roles in the order in which they stand in a sequence, each with the
             pieces it starts with by the task's flow (none if the flow is not known).
-        candidates: how many candidate circuits were judged in searches and certificate (without
+        candidates: how many candidate circuits were judged in searches and evidence (without
             those of other ablations).
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
-        seconds: wall time that search and certificate took.
+        seconds: wall time that search and evidence took.
     """
 
     circuit: WrittenCircuit
     threshold: float
     ablation: str
-    certificate: Certificate
+    evidence: Evidence
     attention: Attention
     standing: dict[str, tuple[str, ...]]
     candidates: int
@@ -62,12 +62,12 @@ class Discovery:
     @property
     def intact_loss(self) -> float:
         """The loss of the model as it is."""
-        return self.certificate.intact_loss
+        return self.evidence.intact_loss
 
     @property
     def replaced_loss(self) -> float:
         """The loss with every head replaced."""
-        return self.certificate.replaced_loss
+        return self.evidence.replaced_loss
 
     @property
     def faithful(self) -> bool:
@@ -82,7 +82,7 @@ class Discovery:
         """
         if not self.faithful:
             return None
-        return all(n.worst >= self.threshold for n in self.certificate.necessity)
+        return all(n.worst >= self.threshold for n in self.evidence.necessity)
 
     @property
     def minimal(self) -> bool | None:
@@ -90,12 +90,12 @@ class Discovery:
 
         Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
         """
-        return self.necessary and not self.certificate.droppable
+        return self.necessary and not self.evidence.droppable
 
     @property
     def feasible(self) -> bool | None:
         """Whether every path is one that information can flow along; None if that is not known."""
-        infeasible = self.certificate.infeasible
+        infeasible = self.evidence.infeasible
         return None if infeasible is None else not infeasible
 
     def __str__(self):
@@ -123,19 +123,19 @@ class Discovery:
         """
         require(isinstance(data, dict), "circuit.json", data, "an object of fields")
         found = found_in(cls, {**data, "circuit": data.get("heads")}, "circuit.json")
-        certificate = found.certificate
+        evidence = found.evidence
         shapes = {tuple(map(len, rows)) for rows in found.attention.values()}
         for holds, field, allowed in (
             (bool(found.circuit.mechanisms), "heads", "at least one"),
-            (bool(certificate.intact), "certificate.intact", "at least one loss"),
+            (bool(evidence.intact), "evidence.intact", "at least one loss"),
             (
-                certificate.intact.keys() == certificate.replaced.keys(),
-                "certificate.replaced",
-                "of the hops of certificate.intact",
+                evidence.intact.keys() == evidence.replaced.keys(),
+                "evidence.replaced",
+                "of the hops of evidence.intact",
             ),
             (
-                certificate.variants.keys() >= ABLATIONS.keys(),
-                "certificate.variants",
+                evidence.variants.keys() >= ABLATIONS.keys(),
+                "evidence.variants",
                 f"of {', '.join(ABLATIONS)}",
             ),
             (found.ablation in ABLATIONS, "ablation", f"one of {', '.join(ABLATIONS)}"),
@@ -232,7 +232,7 @@ def _timed(
         circuit=found.circuit,
         threshold=settings.threshold,
         ablation=settings.ablation,
-        certificate=found.certificate,
+        evidence=found.evidence,
         attention=found.attention,
         standing=standing_of(task),
         candidates=found.candidates,

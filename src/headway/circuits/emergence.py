@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import WrittenPath
 from headway.circuits.discovery import Discovery
+from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit, KnockOut
 from headway.circuits.patterns import attention_along

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import BackUp, Certificate, Necessity, Pair
+from headway.circuits.evidence_records import BackUp, Evidence, Necessity, Pair
 from headway.circuits.likeness import likenesses
 from headway.circuits.mechanism import Circuit, Head, Paths, Uniform
 from headway.circuits.mlps import mlps_of
@@ -27,7 +27,7 @@ def evidence_for(
     circuit: Circuit,
     attention: Attention,
     threshold: float,
-) -> Certificate:
+) -> Evidence:
     """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
 
     Args:
@@ -41,7 +41,7 @@ def evidence_for(
     flow = bench.task.flow()
     causal = bench.patterns.causal
     pairs = list(combinations(circuit.paths, 2))
-    return Certificate(
+    return Evidence(
         intact=dict(zip(names, intact.mean(0).tolist(), strict=True)),
         replaced=dict(zip(names, replaced.mean(0).tolist(), strict=True)),
         interval=bootstrap(replaced.mean(1)),

@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import Likeness, Likenesses
+from headway.circuits.evidence_records import Likeness, Likenesses
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Uniform
 
 CONSTANT = 1e-10

@@ -9,7 +9,6 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import WrittenPath
 from headway.circuits.discovery import (
     Discovery,
     WrittenCircuit,
@@ -17,6 +16,7 @@ from headway.circuits.discovery import (
     saved_discovery,
     with_tap,
 )
+from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.minimal_text import of_minimal_circuits

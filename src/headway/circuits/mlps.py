@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import MLP, MLPs
+from headway.circuits.evidence_records import MLP, MLPs
 from headway.circuits.mechanism import Circuit
 from headway.models import Transformer
 from headway.models.hooks import Edit, HookPoint

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headway.circuits.ablation import Bench, First, heads_of
-from headway.circuits.certificate import Certificate, Trial
 from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import evidence_for
+from headway.circuits.evidence_records import Evidence, Trial
 from headway.circuits.mechanism import Circuit, KnockOut, name_of
 from headway.circuits.search import Attention, relation_attention, search, searched, simplify
 from headway.circuits.workers import Workers
@@ -65,7 +65,7 @@ class Studied:
     """What a study found; see `Discovery` for the fields."""
 
     circuit: Circuit
-    certificate: Certificate
+    evidence: Evidence
     attention: Attention
     candidates: int
     forwards: float
@@ -105,7 +105,7 @@ def study(
         elsewhere = {name: work.start(s.search, settings.threshold) for name, s in others.items()}
         chosen = searching.result()
         at = [own + (settings.threshold - own) * part for part in OTHER_THRESHOLDS] if again else []
-        evidence = work.start(evidence_for, fresh, chosen, here.attention, settings.threshold)
+        measuring = work.start(evidence_for, fresh, chosen, here.attention, settings.threshold)
         otherwise = work.start(lambda: [first.search(threshold) for threshold in at])
 
         def trial(name: str, threshold: float, found: Circuit) -> Trial:
@@ -114,10 +114,10 @@ def study(
         there = zip(at, otherwise.result(), strict=True)
         trials = [trial("circuit", threshold, found) for threshold, found in there]
         trials += [trial(n, settings.threshold, f.result()) for n, f in elsewhere.items()]
-        certificate = replace(evidence.result(), trials=trials)
+        evidence = replace(measuring.result(), trials=trials)
     return Studied(
         chosen,
-        certificate,
+        evidence,
         here.attention,
         candidates=sum(b.candidates for b in benches),
         forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),

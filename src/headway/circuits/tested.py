@@ -7,7 +7,7 @@ effect is a mean absolute difference of scores.
 from dataclasses import dataclass
 from typing import Any
 
-from headway.circuits.certificate import WrittenPath
+from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.subject import Judgement, judgement_in
 from headway.circuits.tested_text import of_hypotheses
 from headway.errors import require

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headway.circuits.certificate import MLPs
-from headway.circuits.guarantee_text import said_of_likeness
+from headway.circuits.certificate_text import said_of_likeness
+from headway.circuits.evidence_records import MLPs
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.verdicts import held, reasons
@@ -68,12 +68,12 @@ def of_discovery(found: "Discovery") -> str:
     for kind, heads in found.circuit.idle_heads.items():
         lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
     lines += ["", *verdicts(found), ""]
-    if likeness := said_of_likeness(found.certificate):
+    if likeness := said_of_likeness(found.evidence):
         lines += [*likeness, ""]
     lines += necessity_table(found)
     lines += wrapped("without: the loss with this path cut and all other heads replaced")
     lines += wrapped("free above: the same, with the useful heads above attending freely")
-    if found.certificate.trials:
+    if found.evidence.trials:
         lines += wrapped(
             "again: in how many searches with another sample or threshold it was found"
         )
@@ -100,7 +100,7 @@ def verdicts(found: "Discovery") -> list[str]:
 
 def what_next(found: "Discovery") -> list[str]:
     """What may help if a circuit is not faithful, in a line."""
-    variants = found.certificate.variants
+    variants = found.evidence.variants
     better = [f"{name} {loss:.3f}" for name, loss in variants.items() if loss < found.threshold]
     if found.faithful:
         return []
@@ -114,20 +114,18 @@ def what_next(found: "Discovery") -> list[str]:
 
 def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     """Every verdict: its name, the verdict, and lines on it."""
-    certificate, holds = found.certificate, held(found)
+    evidence, holds = found.evidence, held(found)
     for name, said in reasons(found).items():
-        by_hop = "  ".join(f"{hop} {rounded(loss)}" for hop, loss in certificate.replaced.items())
+        by_hop = "  ".join(f"{hop} {rounded(loss)}" for hop, loss in evidence.replaced.items())
         more = [f"Hop by hop: {by_hop}", *what_next(found)] if name == "faithful" else []
         yield name, verdict(holds[name]), [*said, *more]
     rest = [
-        f"{rows} {loss:.4f}"
-        for rows, loss in certificate.variants.items()
-        if rows != found.ablation
+        f"{rows} {loss:.4f}" for rows, loss in evidence.variants.items() if rows != found.ablation
     ]
     yield "ablation", "", [ABLATIONS[found.ablation], "loss with other rows: " + "  ".join(rest)]
-    backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in certificate.backups]
-    if certificate.mlps is not None:
-        yield "MLPs", "", [said_of_mlps(certificate.mlps)]
+    backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in evidence.backups]
+    if evidence.mlps is not None:
+        yield "MLPs", "", [said_of_mlps(evidence.mlps)]
     yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
 
 
@@ -151,10 +149,10 @@ def necessity_table(
     found: "Discovery", born: Mapping[Path, float | None] | None = None
 ) -> list[str]:
     """Every path of a circuit with its attention and the losses without it, and its birth."""
-    trials = found.certificate.trials
+    trials = found.evidence.trials
     rows = [["path", "attention", "without", "free above"]]
     rows[0] += ["born at step"] if born is not None else ["again"] if trials else []
-    for n in found.certificate.necessity:
+    for n in found.evidence.necessity:
         row = [str(n.path), f"{n.attention:.2f}", f"{n.loss:.3f}", f"{n.free:.3f}"]
         if born is not None:
             row.append(at_step(born.get(n.path)))

@@ -6,8 +6,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from headway.circuits.certificate import WrittenPath
 from headway.circuits.discovery import Discovery, discover
+from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.mechanism import Circuit
 from headway.errors import require
 from headway.fields import to_json

@@ -16,7 +16,7 @@ def held(discovery: "Discovery") -> dict[str, bool | None]:
     Stable: the search finds this very circuit on every other sample at the same threshold. Of an
     unfaithful circuit, or of one without paths, most of this is unknown.
     """
-    found, heads = discovery.certificate, len(discovery.circuit.mechanisms)
+    found, heads = discovery.evidence, len(discovery.circuit.mechanisms)
     same = [t.jaccard == 1 for t in found.trials if t.threshold == discovery.threshold]
     testable = untestable(discovery) is None
     nothing_replaced = discovery.faithful and kept_as_they_are(discovery) == heads
@@ -64,7 +64,7 @@ def reasons(discovery: "Discovery") -> dict[str, list[str]]:
 
 
 def _faithful(discovery: "Discovery") -> Iterator[str]:
-    found, at = discovery.certificate, discovery.threshold
+    found, at = discovery.evidence, discovery.threshold
     (low, high), (own_low, own_high) = found.interval, found.intact_interval
     replaced, intact = rounded(discovery.replaced_loss), rounded(discovery.intact_loss)
     yield (
@@ -85,7 +85,7 @@ def _faithful(discovery: "Discovery") -> Iterator[str]:
 
 
 def _necessary(discovery: "Discovery") -> Iterator[str]:
-    necessity, at = discovery.certificate.necessity, discovery.threshold
+    necessity, at = discovery.evidence.necessity, discovery.threshold
     if spare := [n.path for n in necessity if n.worst < at]:
         yield f"The loss stays below {at:g} without {enumerated(spare, 'or')} (each alone)."
         return
@@ -104,7 +104,7 @@ def _necessary(discovery: "Discovery") -> Iterator[str]:
 
 
 def _minimal(discovery: "Discovery") -> Iterator[str]:
-    found = discovery.certificate
+    found = discovery.evidence
     tried = counted(found.pairs, "pair")
     if not discovery.necessary:
         yield "A path can be dropped by itself."
@@ -120,7 +120,7 @@ def _minimal(discovery: "Discovery") -> Iterator[str]:
 
 
 def _stable(discovery: "Discovery") -> Iterator[str]:
-    trials, at = discovery.certificate.trials, discovery.threshold
+    trials, at = discovery.evidence.trials, discovery.threshold
     same = [trial.jaccard for trial in trials if trial.threshold == at]
     others = [jaccard for jaccard in same if jaccard < 1]
     if not same:
@@ -140,7 +140,7 @@ def _stable(discovery: "Discovery") -> Iterator[str]:
 
 
 def _feasible(discovery: "Discovery") -> Iterator[str]:
-    found, circuit = discovery.certificate, discovery.circuit
+    found, circuit = discovery.evidence, discovery.circuit
     heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
     size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
     if found.infeasible is None:

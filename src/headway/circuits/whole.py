@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
-from headway.circuits.guarantee import Guarantee
 from headway.circuits.minimal import MinimalCircuits
 from headway.circuits.tested import Hypotheses
 from headway.errors import HeadwayError
@@ -37,7 +37,7 @@ def faults_of(folder: Path) -> list[str]:
     dated = tried(lambda: _read(run, "emergence.json", Timeline.from_json))
     tried(lambda: _read(run, "circuits.json", MinimalCircuits.from_json))
     tried(lambda: _read(run, "dependence.json", Dependence.from_json))
-    certified = tried(lambda: _read(run, "certificate.json", Guarantee.from_json))
+    certified = tried(lambda: _read(run, "certificate.json", Certificate.from_json))
     tested = tried(lambda: _read(run, "hypotheses.json", Hypotheses.from_json))
     if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
         faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")

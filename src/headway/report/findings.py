@@ -13,8 +13,8 @@ from torch import Tensor
 from headway.circuits import (
     ABLATIONS,
     THRESHOLD,
+    Certificate,
     Discovery,
-    Guarantee,
     Head,
     MinimalCircuits,
     Timeline,
@@ -60,7 +60,7 @@ class Findings:
         circuits: every minimal circuit, if all were looked for.
         checkpoints: the steps whose weights are kept.
         dependence: which paths depend on which, if that was measured.
-        guarantee: the certificate of the circuit, if it was asked for.
+        certificate: that of the circuit, if it was asked for.
         tested: hypothesis tests of the circuit, if they were made.
     """
 
@@ -73,7 +73,7 @@ class Findings:
     circuits: MinimalCircuits | None
     checkpoints: list[int]
     dependence: Dependence | None = None
-    guarantee: Guarantee | None = None
+    certificate: Certificate | None = None
     tested: Hypotheses | None = None
 
     @classmethod
@@ -91,12 +91,12 @@ class Findings:
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: headway circuit {run.folder}"
             )
-        guarantee, depends = saved_certificate(run), saved_dependence(run)
+        certificate, depends = saved_certificate(run), saved_dependence(run)
         tested = saved_hypotheses(run)
         if discovery:
             own = discovery.circuit.paths
             dates = timeline is None or [history.path for history in timeline.paths] == own
-            certifies = guarantee is None or guarantee.is_of(discovery)
+            certifies = certificate is None or certificate.is_of(discovery)
             tests = tested is None or tested.is_of(discovery)
             asks = depends is None or depends.circuit == own
             for agrees, file, what, verb in (
@@ -120,7 +120,7 @@ class Findings:
             circuits=saved_circuits(run),
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
-            guarantee=guarantee,
+            certificate=certificate,
             tested=tested,
         )
 

@@ -99,7 +99,7 @@ def said_of_verdicts(found: Discovery) -> str:
 
 def said_of_trials(found: Discovery) -> str:
     """How like the circuit those of the other searches are, in words."""
-    likeness = [trial.jaccard for trial in found.certificate.trials]
+    likeness = [trial.jaccard for trial in found.evidence.trials]
     return f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
 
 
@@ -110,7 +110,7 @@ def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
         found: the circuit.
         flow: of the task; None if nobody knows it.
     """
-    minimum, depth = found.certificate.minimum, flow and chain_depth(flow)
+    minimum, depth = found.evidence.minimum, flow and chain_depth(flow)
     layers, paths = len(found.circuit.useful_layers), len(found.circuit.paths)
     least = {"layer": (layers, minimum), "path": (paths, fewest_paths(depth) if depth else None)}
     fewest = [counted(own, thing) for thing, (own, few) in least.items() if own == few]

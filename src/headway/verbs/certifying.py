@@ -42,8 +42,8 @@ def certify(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.circuits.guarantee import FILE
-    from headway.circuits.guarantee import certify as certified
+    from headway.circuits.certificate import FILE
+    from headway.circuits.certificate import certify as certified
 
     run, which = _named("certify", paths, changed_task, step, seed)
     count = _announced(agreement, confidence, sequences)
@@ -119,7 +119,7 @@ def _tell(found: object, run: "Run", file: str | None) -> None:
 def _announced(agreement: float, confidence: float, sequences: int | None) -> int:
     """How many sequences are drawn; prints that, and how many of them may disagree."""
     from headway import terminal
-    from headway.circuits.guarantee import require_sequences
+    from headway.circuits.certificate import require_sequences
     from headway.intervals import draws_for, failures_allowed
 
     count = require_sequences(agreement, confidence, sequences)

@@ -64,7 +64,7 @@ def circuits(runs: Runs) -> Measures:
         measured["abc_first_joins_pairs"][name] = float(_first_joins_pairs(circuit, depth))
         measured["abc_replaced_loss"][name] = discovery.replaced_loss
         first = circuit.useful_heads[0] if circuit.useful_heads else None
-        for n in discovery.certificate.necessity:
+        for n in discovery.evidence.necessity:
             path = f"{name} {n.path}"
             measured["abc_path_attention"][path] = n.attention
             if n.path.at != first:

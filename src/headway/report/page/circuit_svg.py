@@ -52,7 +52,7 @@ def circuit_svg(
     looks = path_looks(task, circuit.paths)
     attention = {}
     if discovery is not None:
-        attention = {n.path: n.attention for n in discovery.certificate.necessity}
+        attention = {n.path: n.attention for n in discovery.evidence.necessity}
     layers = range(len(grid.rows) - 1)
     texts = {i: [] if bare else _layer_texts(circuit, i, discovery, grid) for i in layers}
     longest = max((len(text) for lines in texts.values() for text, *_ in lines), default=0)
@@ -154,12 +154,12 @@ def _layer_texts(
 
 def alone_told(heads: Sequence[Head], discovery: Discovery | None) -> str:
     """What it costs the model to replace each of these heads alone by its mechanism."""
-    alone = {} if discovery is None else discovery.certificate.alone
+    alone = {} if discovery is None else discovery.evidence.alone
     known = [(head, alone[head]) for head in heads if head in alone]
     if discovery is None or not known:
         return ""
     told = "; ".join(f"head {layer}.{h} {rounded(loss)}" for (layer, h), loss in known)
-    intact = rounded(discovery.certificate.intact_loss)
+    intact = rounded(discovery.evidence.intact_loss)
     return f"loss of the model with this head alone replaced: {told} (as it is: {intact})"
 
 

@@ -84,7 +84,7 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
         return []
     task, batch = findings.task, findings.example
     looks = path_looks(task, discovery.circuit.paths)
-    necessity = {n.path: n for n in discovery.certificate.necessity}
+    necessity = {n.path: n for n in discovery.evidence.necessity}
     histories = {} if timeline is None else {h.path: h for h in timeline.paths}
     when = {} if timeline is None else {step: i for i, step in enumerate(timeline.steps)}
     index = [when.get(step) for step in steps]

@@ -23,7 +23,7 @@ def path_table(findings: Findings) -> Markup:
     assert discovery is not None
     paths = discovery.circuit.paths
     routes, looks = trace(findings.task, paths), path_looks(findings.task, paths)
-    necessity = {n.path: n for n in discovery.certificate.necessity}
+    necessity = {n.path: n for n in discovery.evidence.necessity}
     histories = {} if timeline is None else {h.path: h for h in timeline.paths}
     rows = []
     for path in paths:
@@ -35,7 +35,7 @@ def path_table(findings: Findings) -> Markup:
         if routes is not None:
             leg = routes.legs[path]
             wanted = [symbol for symbol, needs in routes.needs.items() if path in needs]
-        again = discovery.certificate.stability(path)
+        again = discovery.evidence.stability(path)
         rows.append(
             (path, looks[path], history, felt, rise, necessity.get(path), again, leg, wanted)
         )

@@ -5,11 +5,11 @@ from pathlib import Path
 from headway.report.findings import Findings
 from headway.report.history import Memory, history
 from headway.report.page.births import births
-from headway.report.page.certificate import evidence_section
 from headway.report.page.circuit import circuit_figure, the_circuit
 from headway.report.page.data import as_script, page_data
 from headway.report.page.dependence import dependences
 from headway.report.page.document import document
+from headway.report.page.evidence import evidence_section
 from headway.report.page.example import the_task
 from headway.report.page.header import first_screen, title
 from headway.report.page.html import joined

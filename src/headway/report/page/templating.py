@@ -9,8 +9,8 @@ from jinja2.lexer import Token
 from markupsafe import Markup
 
 from headway.circuits import THRESHOLD
+from headway.circuits.certificate_text import percent
 from headway.circuits.emergence import BIRTH, MATTERS
-from headway.circuits.guarantee_text import percent
 from headway.circuits.mechanism import name_of
 from headway.circuits.tested_text import of_p
 from headway.report.findings import Findings
@@ -130,6 +130,6 @@ def about_run(findings: Findings) -> dict[str, object]:
         "findings": findings,
         "task": findings.task,
         "discovery": discovery,
-        "certificate": None if discovery is None else discovery.certificate,
+        "evidence": None if discovery is None else discovery.evidence,
         "timeline": findings.timeline,
     }

@@ -6,9 +6,9 @@ from altered import certified
 from headway.circuits import (
     ABLATIONS,
     BackUp,
+    Certificate,
     Circuit,
     Discovery,
-    Guarantee,
     Likeness,
     Likenesses,
     Necessity,
@@ -23,7 +23,7 @@ from headway.circuits.verdicts import held, reasons
 from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import Findings
-from headway.report.page.certificate import certificate, evidence
+from headway.report.page.evidence import details, verdicts
 from headway.report.page.paths import path_table
 from headway.training import Run
 
@@ -55,14 +55,14 @@ def words(discovery, name):
 
 def shown(run: Run, discovery: Discovery) -> str:
     findings = replace(Findings.of(run), discovery=discovery)
-    return certificate(findings) + evidence(findings) + path_table(findings)
+    return verdicts(findings) + details(findings) + path_table(findings)
 
 
 def without_path(discovery, relation, **losses):
     """The necessity of all paths, one of them with other losses."""
     return [
         replace(n, **losses) if n.path.relation == relation else n
-        for n in discovery.certificate.necessity
+        for n in discovery.evidence.necessity
     ]
 
 
@@ -248,18 +248,20 @@ def test_intact_circuit_complement_and_ablated_stand_side_by_side(found, finishe
 
 @pytest.mark.parametrize(("agreeing", "mark"), [(299, "✓"), (298, "✗")])
 def test_the_certificate_is_shown(found, finished, agreeing, mark):
-    guarantee = Guarantee(found.circuit, found.ablation, 6, 0, 0.99, 0.95, 299, agreeing, 3, 1.0)
-    findings = replace(Findings.of(finished), discovery=found, guarantee=guarantee)
-    html = evidence(findings)
+    certificate = Certificate(
+        found.circuit, found.ablation, 6, 0, 0.99, 0.95, 299, agreeing, 3, 1.0
+    )
+    findings = replace(Findings.of(finished), discovery=found, certificate=certificate)
+    html = details(findings)
     assert f"{mark} Certificate.</b> {agreeing} of 299 fresh sequences agree" in html
-    assert "Certificate" not in evidence(replace(findings, guarantee=None))
+    assert "Certificate" not in details(replace(findings, certificate=None))
 
 
 def test_a_certificate_of_another_circuit_is_refused(run):
     found = saved_discovery(run)
     other = found.circuit.without(found.circuit.paths[0])
-    guarantee = Guarantee(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
-    run.write("certificate.json", guarantee.to_json())
+    certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
+    run.write("certificate.json", certificate.to_json())
     with pytest.raises(HeadwayError, match=r"certificate\.json is of another circuit"):
         Findings.of(run)
 

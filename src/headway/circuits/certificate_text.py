@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headway.circuits.certificate import Certificate, Likeness
+from headway.circuits.evidence_records import Evidence, Likeness
 from headway.text import aligned, wrapped
 
 if TYPE_CHECKING:
-    from headway.circuits.guarantee import Guarantee
+    from headway.circuits.certificate import Certificate
 
 
 def percent(part: float) -> str:
@@ -16,11 +16,11 @@ def percent(part: float) -> str:
     return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
 
 
-def said_of_likeness(certificate: Certificate) -> list[str]:
+def said_of_likeness(evidence: Evidence) -> list[str]:
     """A table: intact, circuit, complement and ablated, each with its loss and its agreement."""
-    likeness = certificate.likeness
+    likeness = evidence.likeness
     rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
-    rows.append(["intact", f"{certificate.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
+    rows.append(["intact", f"{evidence.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
     for name in ("circuit", "complement", "ablated"):
         rows.append([name, *_row(getattr(likeness, name))])
     hops = likeness.circuit.agreement_by_hop.items()
@@ -47,7 +47,7 @@ def _row(one: Likeness) -> Iterator[str]:
         yield "-" if value is None else f"{value:.3f}"
 
 
-def sentences(found: "Guarantee") -> Iterator[str]:
+def sentences(found: "Certificate") -> Iterator[str]:
     """What was drawn and what follows, sentence by sentence."""
     count, agreed = found.sequences, found.agreeing
     yield (
@@ -67,6 +67,6 @@ def sentences(found: "Guarantee") -> Iterator[str]:
         yield f"NOT certified: {wanted}; {rest:,} disagree, and at most {found.allowed or 0:,} may"
 
 
-def of_guarantee(found: "Guarantee") -> str:
+def of_certificate(found: "Certificate") -> str:
     """The certificate as text."""
     return "\n".join(line for said in sentences(found) for line in wrapped(said))

@@ -3,8 +3,8 @@
 from markupsafe import Markup
 
 from headway.circuits import ABLATIONS
+from headway.circuits.certificate_text import sentences
 from headway.circuits.evidence import INTERVAL
-from headway.circuits.guarantee_text import sentences
 from headway.circuits.tested_text import sentences as said_of_tests
 from headway.circuits.text import said_of_mlps
 from headway.circuits.verdicts import held, reasons, untestable
@@ -17,26 +17,26 @@ def evidence_section(findings: Findings) -> Markup:
     """Verdicts and tables."""
     if findings.discovery is None:
         return of_run(findings, "run/evidence_section.html")
-    parts = {"verdicts": certificate(findings), "evidence": evidence(findings)}
+    parts = {"verdicts": verdicts(findings), "details": details(findings)}
     return of_run(findings, "run/evidence_section.html", **parts)
 
 
-def certificate(findings: Findings) -> Markup:
+def verdicts(findings: Findings) -> Markup:
     """The five verdicts on a run's circuit, and how they were measured."""
     assert findings.discovery is not None
     return of_run(
         findings,
-        "run/certificate.html",
+        "run/verdicts.html",
         held=held(findings.discovery),
         reasons=reasons(findings.discovery),
         interval=INTERVAL,
     )
 
 
-def evidence(findings: Findings) -> Markup:
+def details(findings: Findings) -> Markup:
     """What the verdicts rest on: losses, ways of ablation, paths, and other searches, as tables."""
     assert findings.discovery is not None
-    mlps, guarantee = findings.discovery.certificate.mlps, findings.guarantee
+    mlps, certificate = findings.discovery.evidence.mlps, findings.certificate
     tested = findings.tested
     return of_run(
         findings,
@@ -44,7 +44,7 @@ def evidence(findings: Findings) -> Markup:
         ablations=ABLATIONS,
         untestable=untestable(findings.discovery),
         mlps_said=None if mlps is None else said_of_mlps(mlps),
-        certified=[] if guarantee is None else sentences(guarantee),
+        certified=[] if certificate is None else sentences(certificate),
         tests_said={} if tested is None else said_of_tests(tested),
         every_circuit=every_circuit(findings.circuits),
     )

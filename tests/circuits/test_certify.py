@@ -8,7 +8,7 @@ import pytest
 import torch
 from test_likeness import Constant, true_circuit
 
-from headway.circuits import Circuit, Guarantee, Uniform, certify, discover
+from headway.circuits import Certificate, Circuit, Uniform, certify, discover
 from headway.circuits.fresh import Judge
 from headway.circuits.whole import faults_of
 from headway.cli import main
@@ -64,7 +64,7 @@ def test_the_true_circuit_is_certified(known):
     assert found.bound == pytest.approx(0.05 ** (1 / 1182))
     assert not found.trivial
     assert "certified: agreement 0.99" in str(found)
-    again = Guarantee.from_json(json.loads(json.dumps(found.to_json())))
+    again = Certificate.from_json(json.loads(json.dumps(found.to_json())))
     assert again == found
 
 
@@ -194,7 +194,7 @@ def written(run) -> Iterator[dict]:
 
 
 def test_the_verb_keeps_the_certificate_and_check_reads_it(run, written):
-    found = Guarantee.from_json(written)
+    found = Certificate.from_json(written)
     assert (found.sequences, found.step, found.seed) == (16, 12, 5)
     assert found == replace(certify(run, agreement=0.5), seconds=found.seconds)
     assert faults_of(run.folder) == []
