@@ -124,9 +124,8 @@ def paper(depth: int = 3, seed: int = 0) -> RunConfig:
     """The set-up of Transformers A, B and C (Musat 2024, section 8.1), as printed.
 
     12 layers of one head, width 128, Adam 1e-3 with decoupled decay 0.1, 24 000 steps of 128 from
-    a fixed set of 2^18 sequences. Blocks are drawn as GPT-2's, the maps into and out of the stream
-    as PyTorch draws them: the paper leaves that open, and drawn as small as the blocks they keep a
-    model on the plateau for thousands of steps more (docs/paper.md). 100 minutes on one core.
+    a fixed set of 2^18 sequences. Blocks are drawn as GPT-2's; the maps into and out of the stream,
+    which GPT-2 does not have, as PyTorch draws them. 100 minutes on one core (docs/paper.md).
     """
     return RunConfig(
         task=Retrieval(depth=depth),
