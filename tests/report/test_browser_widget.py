@@ -62,7 +62,7 @@ def test_step_and_path_are_the_same_on_both_sides(notebook, two_hops):
     arrow.focus()
     seen.page.keyboard.press("Enter")
     seen.wait_until(f"model.state.path === '{key}' && model.state.cut")
-    frame.locator("#switched", has_text="Without layer").wait_for()
+    frame.locator("#switched", has_text="Without L0.H0").wait_for()
     seen.page.evaluate("model.set('path', null)")
     frame.locator("body:not(.cutting)").wait_for()
     count = seen.page.evaluate("model.saved.length")

@@ -17,6 +17,7 @@ from headway.circuits.tested import (
 from headway.circuits.tested_text import of_p, sentences
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
+from headway.report.page.evidence import details
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_every_test_has_its_verdict_p_value_and_sentence(run, tested):
     run.write("hypotheses.json", tested.to_json())
     findings = Findings.of(run)
     assert findings.tested == tested
-    html = str(evidence(findings))
+    html = str(details(findings))
     for name, sentence in sentences(tested).items():
         row = html[html.index(f"<td>{name}</td>") :]
         row = row[: row.index("</tr>")]
@@ -71,7 +72,7 @@ def test_every_test_has_its_verdict_p_value_and_sentence(run, tested):
 
 def test_there_is_nothing_to_show_without_them(finished):
     assert Findings.of(finished).tested is None
-    assert "hypothesis tests" not in evidence(Findings.of(finished))
+    assert "hypothesis tests" not in details(Findings.of(finished))
 
 
 def test_tests_of_another_circuit_are_refused(run, tested):
