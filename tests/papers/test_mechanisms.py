@@ -49,28 +49,27 @@ def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
         assert str(folder) not in path.read_text()
 
 
-def test_a_text_of_ones_own_is_used_and_told(tmp_path, monkeypatch):
+def test_a_text_of_ones_own_is_used_and_told(tmp_path):
     text = tmp_path / "own.txt"
     text.write_text("never odd or even, " * 50)
-    monkeypatch.setenv("HEADWAY_CORPUS", str(text))
-    config = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
-    assert config.task.corpus == str(text)
-    assert groups.plan(GROUPS["induction-one-layer"], "smoke").runs["seed=0"].task.corpus == str(
-        text
-    )
-    text.write_text("never odd or even; " * 50)
-    changed = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
-    assert changed.task.sha256 != config.task.sha256
-    assert MECHANISMS["noisy-recall"].texts("small") == ["text in own.txt"]
+
+    def task(scale):
+        return groups.plan(GROUPS["induction-one-layer"], scale).runs["seed=0"].task
+
+    with reading(str(text)):
+        before = task("small")
+        assert before.corpus == task("smoke").corpus == str(text)
+        text.write_text("never odd or even; " * 50)
+        assert task("small").sha256 != before.sha256
+        assert MECHANISMS["noisy-recall"].texts("small") == ["text in own.txt"]
+    assert task("smoke").corpus == "synthetic"
     assert not MECHANISMS["khop-depth"].texts("small")
-    monkeypatch.delenv("HEADWAY_CORPUS")
     (told,) = MECHANISMS["three-gradient-steps"].texts("smoke")
     assert "synthetic chain of 32 tokens" in told
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\xff\x80"])
-def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, monkeypatch, capsys, content):
-    monkeypatch.setenv("HEADWAY_CORPUS", "")
+def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, capsys, content):
     text = tmp_path / "own.txt"
     text.write_bytes(content)
     given = ["mechanism", "induction", "--corpus", str(text), "--folder", str(tmp_path / "runs")]

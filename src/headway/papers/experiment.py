@@ -55,7 +55,6 @@ class Experiment:
         draw: its figures, from the same.
         claims: about what is measured.
         asks: whether it asks language models (see `paper.language_models`).
-        texts: in words, the texts that its sequences are drawn from, at a scale.
     """
 
     name: str
@@ -65,7 +64,11 @@ class Experiment:
     draw: Callable[[Any], Drawn]
     claims: Sequence[Claim]
     asks: bool = False
-    texts: Callable[[str], Sequence[str]] = lambda _: ()
+
+    def texts(self, scale: str) -> list[str]:
+        """The texts, in words, that the sequences of its runs are drawn from, at a scale."""
+        tasks = [config.task for group in self.groups for config in group.plan(scale).values()]
+        return list(dict.fromkeys(task.drawn_from for task in tasks if task.drawn_from))
 
 
 def nothing(_: Any) -> Drawn:
@@ -80,7 +83,6 @@ def study(
     group: Group,
     measure: Callable[[Runs], Measures],
     draw: Callable[[Runs], Drawn] = nothing,
-    texts: Callable[[str], Sequence[str]] = lambda _: (),
 ) -> Experiment:
     """An experiment of one group of runs; the claims on it lie beside a file.
 
@@ -94,5 +96,4 @@ def study(
         measure=lambda runs: measure(runs[group.name]),
         draw=lambda runs: draw(runs[group.name]),
         claims=claims_beside(file, name),
-        texts=texts,
     )

@@ -118,6 +118,11 @@ class Task(ABC):
         return None
 
     @property
+    def drawn_from(self) -> str | None:
+        """The text that sequences are drawn from, in words; None if there is none."""
+        return None
+
+    @property
     def targets(self) -> Targets:
         """How predictions are judged: as tokens out of the vocabulary, or as vectors.
 

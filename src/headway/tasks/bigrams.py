@@ -105,6 +105,10 @@ class Bigrams(Task):
         return chain
 
     @property
+    def drawn_from(self) -> str:
+        return self.chain.origin
+
+    @property
     def n_characters(self) -> int:
         """Tokens of the corpus, the noise token left out."""
         return len(self.chain.unigrams)

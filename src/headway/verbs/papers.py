@@ -69,8 +69,8 @@ def mechanism(
         results: where to write the measures; by default results/ in the folder.
         dry_run: only say what it would cost.
         corpus: text whose bigrams are learnt in context: a file in UTF-8, plays (Shakespeare's, of
-            the extra `plays`) or synthetic; by default what the environment variable HEADWAY_CORPUS
-            names, else plays if they are installed and the scale is not smoke, else synthetic.
+            the extra `plays`) or synthetic; by default plays if they are installed and the scale is
+            not smoke, else synthetic.
     """
     from headway.papers.talk.induction import reading
 

@@ -9,24 +9,22 @@ The source prints its rates for embeddings of length √d; here they have length
 rates by d. As printed, a score is divided by √d here too.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 from headway.errors import require
 from headway.models import TransformerConfig
 from headway.papers.claims import claims_beside
 from headway.papers.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
-from headway.papers.reading import task_of
 from headway.papers.talk.measures import bigrams as measures
 from headway.papers.talk.measures.probes import curves
 from headway.tasks import Bigrams
 from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 from headway.training import RunConfig, TrainingConfig
 
-CORPUS = "HEADWAY_CORPUS"
-"""The environment variable that names a text, or plays, or synthetic."""
+_corpus: ContextVar[str | None] = ContextVar("corpus", default=None)
 
 JOINT = "W_K.0 W_K.1 W_O.1"
 STAGES = "W_O.1 > W_K.1 > W_K.0"
@@ -34,35 +32,28 @@ STAGES = "W_O.1 > W_K.1 > W_K.0"
 
 @contextmanager
 def reading(corpus: str | None) -> Iterator[None]:
-    """Puts a text in the place of the one that `CORPUS` names, if one is given.
+    """Bigrams are those of a text for the time being, if one is given.
+
+    Args:
+        corpus: a file in UTF-8, plays or synthetic.
 
     Raises:
         HeadwayError: if the name is empty.
     """
     require(corpus != "", "corpus", corpus, "a file, plays or synthetic")
-    before = os.environ.get(CORPUS)
-    if corpus is not None:
-        os.environ[CORPUS] = corpus
+    token = _corpus.set(corpus)
     try:
         yield
     finally:
-        os.environ.pop(CORPUS, None)
-        if before is not None:
-            os.environ[CORPUS] = before
+        _corpus.reset(token)
 
 
 def bigrams(scale: str) -> Bigrams:
-    """Bigrams of the text that `CORPUS` names, as it is now; without it of Shakespeare's plays if
-    they are installed and this is no smoke test, else of the synthetic chain."""
+    """Bigrams of the text that is being read (see `reading`), as it is now; else of Shakespeare's
+    plays if they are installed and this is no smoke test, else of the synthetic chain."""
     usual = PLAYS if has_plays() and scale != "smoke" else SYNTHETIC
-    corpus = os.environ.get(CORPUS) or usual
+    corpus = _corpus.get() or usual
     return Bigrams(corpus=corpus, sha256=sha256_of(corpus))
-
-
-def texts_of(configs: Configs) -> list[str]:
-    """The texts, in words, that the bigrams of some runs are drawn from."""
-    tasks = [task_of(config, Bigrams) for config in configs.values()]
-    return list(dict.fromkeys(task.chain.origin for task in tasks))
 
 
 def one_layer(scale: str) -> Configs:
@@ -224,6 +215,5 @@ EXPERIMENTS = (
         measures.induction,
         drawn,
         claims_beside(__file__, "induction"),
-        texts=lambda scale: texts_of(two_layers(scale)),
     ),
 )

@@ -16,7 +16,7 @@ from headway.models import Transformer, TransformerConfig
 from headway.papers.claims import Measures
 from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import task_of
-from headway.papers.talk.induction import bigrams, texts_of
+from headway.papers.talk.induction import bigrams
 from headway.papers.talk.measures.bigrams import unseen
 from headway.tasks import IGNORE_INDEX, Batch, Bigrams
 from headway.training import Run, RunConfig, TrainingConfig
@@ -249,9 +249,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
 TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
-EXPERIMENTS = (
-    study(
-        *(__file__, "noisy-recall", TITLE, RUNS, noisy_recall, drawn),
-        texts=lambda scale: texts_of(noisy(scale)),
-    ),
-)
+EXPERIMENTS = (study(__file__, "noisy-recall", TITLE, RUNS, noisy_recall, drawn),)

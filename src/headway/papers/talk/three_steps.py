@@ -10,7 +10,6 @@ before them. The third step should do the same one layer below, for the place be
 
 from headway.models import TransformerConfig
 from headway.papers.experiment import Configs, Drawn, Group, Runs, study
-from headway.papers.talk.induction import texts_of
 from headway.papers.talk.measures import bigrams as measures
 from headway.papers.talk.measures.probes import curves
 from headway.tasks import Bigrams
@@ -73,9 +72,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)
 TITLE = "three steps of gradient descent, one a weight, towards an induction head"
-EXPERIMENTS = (
-    study(
-        *(__file__, "three-gradient-steps", TITLE, RUNS, measures.three_steps, drawn),
-        texts=lambda scale: texts_of(three_steps(scale)),
-    ),
-)
+EXPERIMENTS = (study(__file__, "three-gradient-steps", TITLE, RUNS, measures.three_steps, drawn),)
