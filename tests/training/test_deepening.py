@@ -1,6 +1,6 @@
 """A shallow problem first, then the whole one."""
 
-from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +9,16 @@ from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.tasks.retrieval import code_of
-from headway.training import Deepening, RunConfig, Stream, TrainingConfig, fast, resume, train
+from headway.training import (
+    Deepening,
+    Implicit,
+    RunConfig,
+    Stream,
+    TrainingConfig,
+    fast,
+    resume,
+    train,
+)
 
 
 def stream_of(curriculum: Deepening, task: Retrieval) -> Stream:
@@ -21,48 +30,63 @@ def depth_of(batch) -> int:
     return (batch.roles.shape[1] - 1) // 2
 
 
-def test_deepening_goes_from_shallow_ends_to_anywhere_to_both_depths_to_the_whole():
-    stream = stream_of(Deepening(start=2), Retrieval(depth=4, position_code="pair"))
-    stages = [[stream.batch(step, stage) for step in range(1, 21)] for stage in range(4)]
-    assert [{depth_of(batch) for batch in batches} for batches in stages] == [{2}, {2}, {2, 4}, {4}]
-    assert Counter(map(depth_of, stages[2])) == {2: 10, 4: 10}
+def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():
+    def stages(depth):
+        return [
+            (name, tuple(depths), hops)
+            for name, depths, hops in Deepening().stages(Retrieval(depth=depth))
+        ]
 
-    code = code_of(stream.task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
-    ends = code[-20:, :]
-    assert all(torch.equal(batch.inputs[0, :, 4:], ends) for batch in stages[0])
+    assert stages(2) == [("first", (1,), 1), ("mixed", (1, 2), 2), ("whole", (2,), 2)]
+    assert stages(3) == [("first", (1,), 1), ("mixed", (1, 3), 3), ("whole", (3,), 3)]
+    assert stages(5)[1:] == [("mixed", (1, 3), 3), ("mixed", (3, 5), 5), ("whole", (5,), 5)]
+    assert stages(7)[2:4] == [("longer", (3, 4, 5, 6, 7), 3), ("mixed", (3, 7), 7)]
+    assert [name for name, *_ in stages(8)] == [
+        *("first", "mixed", "longer", "mixed", "mixed", "whole")
+    ]
+
+
+def test_batches_are_those_of_the_stage_anywhere_among_the_positions():
+    task = Retrieval(depth=4, position_code="pair")
+    stream = stream_of(Deepening(), task)
+    found = [[stream.batch(step, stage) for step in range(1, 41)] for stage in range(4)]
+    assert [set(map(depth_of, batches)) for batches in found] == [{1}, {1, 3}, {3, 4}, {4}]
+    assert [{batch.targets.shape[2] for batch in batches} for batches in found] == [
+        *({1}, {1, 3}, {3, 4}, {4})
+    ]
+    code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
     starts = set()
-    for batch in stages[1]:
-        pairs = batch.inputs[0, :16:2, 4:]
-        fits = [n for n in range(9) if torch.allclose(pairs, code[2 * n : 2 * n + 16 : 2])]
-        queries = batch.inputs[0, 16:, 4:]
-        assert len(fits) == 1
-        after = code[:32:2] if fits[0] < 5 else None
-        if after is not None:
-            assert torch.allclose(queries, after[fits[0] + 8 : fits[0] + 12])
-        starts.add(fits[0])
-    assert len(starts) > 4
+    for batch in found[0]:
+        pairs = batch.inputs[0, :8:2, 4:]
+        (start,) = [n for n in range(13) if torch.allclose(pairs, code[2 * n : 2 * n + 8 : 2])]
+        starts.add(start)
+    assert len(starts) > 8
+    assert all(torch.equal(batch.inputs[0, :, 4:], code) for batch in found[3])
 
 
-def test_longer_sequences_ask_for_the_hops_of_the_shallow_problem():
-    task = Retrieval(depth=5, position_code="pair")
-    curriculum = Deepening(start=2, longer=True)
-    stream = stream_of(curriculum, task)
-    assert curriculum.stages == ("near", "anywhere", "longer", "mixed", "whole")
-    batches = [stream.batch(step, 2) for step in range(1, 41)]
-    assert {batch.targets.shape[2] for batch in batches} == {2}
-    lengths = {batch.inputs.shape[1] for batch in batches}
-    assert lengths == {4 * (2 * depth + 1) for depth in (2, 3, 4, 5)}
-    assert curriculum.judged_in(1, task) == (2, 2)
-    assert curriculum.judged_in(2, task) == (5, 2)
-    assert curriculum.judged_in(3, task) == (5, 5)
+def test_longer_sequences_ask_for_the_hops_that_are_known():
+    task = Retrieval(depth=7, position_code="pair")
+    stream = stream_of(Deepening(), task)
+    batches = [stream.batch(step, 2) for step in range(1, 61)]
+    assert {batch.targets.shape[2] for batch in batches} == {3}
+    assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
+    assert Deepening().judged_in(0, task) == (1, 1)
+    assert Deepening().judged_in(2, task) == (7, 3)
+    assert Deepening().judged_in(3, task) == (7, 7)
 
 
-def test_the_recipe_has_longer_sequences_from_six_hops_on():
-    longer = {depth: fast(depth).training.curriculum for depth in (5, 6)}
-    assert longer == {5: Deepening(), 6: Deepening(longer=True)}
+def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():
+    assert [fast(depth).training.curriculum for depth in (1, 2, 3)] == [
+        *(Implicit(), Deepening(), Deepening())
+    ]
+    for config in (fast(3, spare=1), fast(3, mixture=True), fast(3, deepening=False)):
+        assert not isinstance(config.training.curriculum, Deepening)
+        assert config.model == replace(
+            fast(3).model, **{"n_layers": config.transformer.n_layers, "silent_above": None}
+        )
 
 
-def deepening(start: int = 1, **training: object) -> RunConfig:
+def deepening(**training: object) -> RunConfig:
     return RunConfig(
         Retrieval(depth=2, n_chains=2),
         TransformerConfig(n_layers=3, d_model=16, n_heads=1, d_mlp=16, silent_above=2),
@@ -71,7 +95,7 @@ def deepening(start: int = 1, **training: object) -> RunConfig:
                 "steps": 12,
                 "batch_size": 4,
                 "train_examples": None,
-                "curriculum": Deepening(start=start, learnt=100.0),
+                "curriculum": Deepening(learnt=100.0),
                 "eval_every": 3,
                 "eval_examples": 8,
                 "checkpoint_every": 3,
@@ -88,15 +112,14 @@ def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_
     first, fourth = run.transformer(0), run.transformer(9)
     assert not first.layers[2].attn.out.weight.any()
     assert first.layers[1].attn.out.weight.any()
-    for step in (3, 6):  # depth 1 passes through two layers, which are told apart from the third
-        for name, weight in run.transformer(step).state_dict().items():
-            if name.startswith("blocks.2."):
-                assert torch.equal(weight, first.state_dict()[name])
+    for name, weight in run.transformer(3).state_dict().items():
+        if name.startswith("blocks.2."):  # one hop passes through two layers
+            assert torch.equal(weight, first.state_dict()[name])
     assert not torch.equal(fourth.layers[2].attn.out.weight, first.layers[2].attn.out.weight)
 
 
 def test_what_is_not_learnt_is_not_left(tmp_path):
-    curriculum = Deepening(start=1, learnt=1e-9)
+    curriculum = Deepening(learnt=1e-9)
     run = train(deepening(curriculum=curriculum), tmp_path / "run")
     last, first = run.transformer().state_dict(), run.transformer(0).state_dict()
     assert torch.equal(last["blocks.2.mlp.up.weight"], first["blocks.2.mlp.up.weight"])
@@ -119,16 +142,16 @@ def test_stages_are_resumed_to_the_same_bits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("task", "layers", "start", "complaint"),
+    ("task", "layers", "complaint"),
     [
-        (Retrieval(depth=3), 3, 3, r"training.curriculum.start = 3 is not allowed: .* below 3"),
-        (Retrieval(depth=4), 3, 3, r"model.n_layers = 3 is not allowed: .* at least 4"),
-        (Retrieval(depth=1), 3, 1, "one depth only"),
-        (Hops(), 4, 1, "it is for a chain under the causal mask"),
-        (Conditional(), 4, 1, "one depth only"),
+        (Retrieval(depth=4), 3, r"model.n_layers = 3 is not allowed: .* 4, the fewest"),
+        (Retrieval(depth=4), 5, r"model.n_layers = 5 is not allowed: .* 4, the fewest"),
+        (Retrieval(depth=1), 3, "one depth only"),
+        (Hops(), 4, "it is for a chain under the causal mask"),
+        (Conditional(), 4, "one depth only"),
     ],
 )
-def test_deepening_needs_a_chain_and_layers_for_it(task, layers, start, complaint):
-    training = TrainingConfig(curriculum=Deepening(start=start))
+def test_deepening_needs_a_chain_and_the_fewest_layers_for_it(task, layers, complaint):
+    training = TrainingConfig(curriculum=Deepening())
     with pytest.raises(HeadwayError, match=complaint):
         RunConfig(task, TransformerConfig(n_layers=layers), training)

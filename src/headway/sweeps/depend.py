@@ -148,10 +148,11 @@ def require_comparable(run: Run) -> None:
             " grew with a clamp; take a run without one"
         )
     kind = config.training.curriculum.kind
-    if len(config.training.curriculum.stages) > 1:
+    if len(config.training.curriculum.stages(config.task)) > 1:
         raise HeadwayError(
             f"{run.folder}: training.curriculum = {kind}: its stages begin when hops are learnt, so"
             " a clamped training would be asked other things; train with another curriculum"
+            " (headway train fast deepening=false)"
         )
     if given_up := outcome["given_up"]:
         count = len(given_up)

@@ -6,7 +6,7 @@
     training.curriculum = growing       ever deeper sequences
     training.curriculum = scheduled     ever more hops, or one at a time
     training.curriculum = per_layer     every hop by a layer of its own
-    training.curriculum = deepening     a shallow problem in few layers first, then the whole
+    training.curriculum = deepening     ever more hops, each through as few layers as it takes
 
 Each says what it needs of a task, a model and a number of steps (`require`). Evaluations are always
 of sequences of the full depth.

@@ -27,11 +27,6 @@ class CurriculumBase:
 
     is_steady: ClassVar[bool] = True
 
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """The names of its stages."""
-        return ("whole",)
-
     def __post_init__(self):
         check(self, "training.curriculum.")
 
@@ -41,6 +36,10 @@ class CurriculumBase:
         Raises:
             HeadwayError: if they do not have it.
         """
+
+    def stages(self, task: Task) -> Sequence[object]:
+        """Its stages."""
+        return ("whole",)
 
     def view(self, task: Task) -> Task:
         """The task as a trained model answers it, and is evaluated on it."""

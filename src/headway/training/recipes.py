@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from headway.models import TransformerConfig
 from headway.tasks import Composition, Conditional, Hops, Retrieval, Task
@@ -11,17 +10,13 @@ from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture
 
-DEEP: dict[str, Any] = {
-    "steps": 20_000,
-    "weight_decay": 0.05,
-    "cooldown_below": 0.4,
-    "patience": 600,
-}
-"""How `fast` trains from four hops on, at the flow minimum, but for its curriculum."""
-
 
 def fast(
-    depth: int = 3, seed: int = 0, spare: int | None = None, mixture: bool = False
+    depth: int = 3,
+    seed: int = 0,
+    spare: int | None = None,
+    mixture: bool = False,
+    deepening: bool = True,
 ) -> RunConfig:
     """The retrieval problem with one head a layer, at the flow minimum: a minute on one core.
 
@@ -39,25 +34,23 @@ def fast(
         depth: D, attention hops to the answer.
         seed: of weights and data.
         spare: layers beyond the flow minimum, or below it if negative; by default 0, or up to D + 2
-            with a mixture. From four hops on, a model without spare layers begins with a shallower
-            problem (`curriculum.Deepening`), as it often stays on a plateau otherwise.
+            with a mixture.
         mixture: whether batches are of all depths in turn, a curriculum beside the implicit one.
             It teaches models to pass symbols on by one fact a layer, which takes more than the
             fewest layers.
+        deepening: whether a model in the fewest layers begins with one hop
+            (`curriculum.Deepening`), another curriculum beside the implicit one. Otherwise it
+            often stays on a plateau.
     """
     mixture = mixture and depth > 1
     least = closed_form(depth)
     if spare is None:
         spare = depth + 2 - least if mixture else 0
-    deep = depth > Deepening.start and spare == 0 and not mixture
-    training = _fast_training(depth, mixture)
-    if deep:
-        longer = depth >= 6
-        cool = 700 * depth if longer else 500 * depth - 100
-        curriculum = Deepening(longer=longer)
-        training = replace(training, curriculum=curriculum, cooldown_steps=cool, **DEEP)
+    deepens = deepening and depth > 1 and spare == 0 and not mixture
+    training = _deepening_training(depth) if deepens else _fast_training(depth, mixture)
+    base = 12.0 if deepens and depth > 3 else None
     return RunConfig(
-        task=Retrieval(depth=depth, position_code="pair", position_base=12.0 if deep else None),
+        task=Retrieval(depth=depth, position_code="pair", position_base=base),
         model=TransformerConfig(
             n_layers=least + spare,
             d_model=64,
@@ -65,7 +58,7 @@ def fast(
             d_mlp=64,
             act_fn="relu",
             init="orthogonal",
-            silent_above=closed_form(Deepening.start) if deep else None,
+            silent_above=closed_form(1) if deepens else None,
         ),
         training=training,
         seed=seed,
@@ -106,6 +99,20 @@ def _fast_training(depth: int, mixture: bool) -> TrainingConfig:
         checkpoint_every=25,
         save_every=100,
         precision="auto",
+    )
+
+
+def _deepening_training(depth: int) -> TrainingConfig:
+    """How `fast` trains in the fewest layers, from two hops on."""
+    cooldown = {2: 1_300, 3: 1_400}.get(depth, 500 * depth - 100 if depth < 6 else 700 * depth)
+    return replace(
+        _fast_training(depth, False),
+        steps=20_000,
+        curriculum=Deepening(),
+        weight_decay=0.05,
+        cooldown_below=0.4,
+        cooldown_steps=cooldown,
+        patience=600,
     )
 
 

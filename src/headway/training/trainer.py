@@ -109,9 +109,9 @@ def losses_at(run: Run, step: int, model: Transformer, batch: Batch) -> list[flo
 def is_learnt(run: Run, stage: int, model: Transformer) -> bool:
     """Whether a model has learnt what a stage of its curriculum is about."""
     config, curriculum = run.config, run.config.training.curriculum
-    if stage + 1 == len(curriculum.stages):
-        return False
     task = curriculum.taught(config.task)
+    if stage + 1 == len(curriculum.stages(task)):
+        return False
     depth, hops = curriculum.judged_in(stage, config.task)
     generator = generator_for(config.device, config.seed, "stage")
     batch = task.shallower(task.draw(STAGE_EXAMPLES, generator), depth)
