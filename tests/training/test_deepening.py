@@ -32,47 +32,57 @@ def depth_of(batch) -> int:
 
 def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():
     def stages(depth):
-        return [
-            (name, tuple(depths), hops)
-            for name, depths, hops in Deepening().stages(Retrieval(depth=depth))
-        ]
+        found = Deepening().stages(Retrieval(depth=depth))
+        return [(one.name, tuple(one.depths), one.hops, one.reach) for one in found]
 
-    assert stages(2) == [("first", (1,), 1), ("mixed", (1, 2), 2), ("whole", (2,), 2)]
-    assert stages(3) == [("first", (1,), 1), ("mixed", (1, 3), 3), ("whole", (3,), 3)]
-    assert stages(5)[1:] == [("mixed", (1, 3), 3), ("mixed", (3, 5), 5), ("whole", (5,), 5)]
-    assert stages(7)[2:4] == [("longer", (3, 4, 5, 6, 7), 3), ("mixed", (3, 7), 7)]
-    assert [name for name, *_ in stages(8)] == [
-        *("first", "mixed", "longer", "mixed", "mixed", "whole")
+    first, whole = ("anywhere", (1,), 1, 3), [("whole", (7,), 7, 7)]
+    mixed = ("mixed", (1, 3), 3, 3)
+    assert stages(2) == [
+        *(("anywhere", (1,), 1, 2), ("mixed", (1, 2), 2, 2), ("whole", (2,), 2, 2))
+    ]
+    assert stages(3) == [first, mixed, ("whole", (3,), 3, 3)]
+    assert stages(5)[:4] == [*(first, mixed, ("anywhere", (3,), 3, 5), ("mixed", (3, 5), 5, 5))]
+    seven = [
+        *(first, mixed, ("anywhere", (3,), 3, 7)),
+        *(("longer", (3, 4, 5, 6, 7), 3, 7), ("mixed", (3, 7), 7, 7)),
+    ]
+    assert stages(7) == seven + whole
+    assert stages(8) == [
+        *(*seven, ("anywhere", (7,), 7, 8), ("mixed", (7, 8), 8, 8), ("whole", (8,), 8, 8))
     ]
 
 
-def test_batches_are_those_of_the_stage_anywhere_among_the_positions():
+def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
     task = Retrieval(depth=4, position_code="pair")
     stream = stream_of(Deepening(), task)
-    found = [[stream.batch(step, stage) for step in range(1, 41)] for stage in range(4)]
-    assert [set(map(depth_of, batches)) for batches in found] == [{1}, {1, 3}, {3, 4}, {4}]
-    assert [{batch.targets.shape[2] for batch in batches} for batches in found] == [
-        *({1}, {1, 3}, {3, 4}, {4})
-    ]
+    found = [[stream.batch(step, stage) for step in range(1, 61)] for stage in range(5)]
+    depths = [{1}, {1, 3}, {3}, {3, 4}, {4}]
+    assert [set(map(depth_of, batches)) for batches in found] == depths
+    assert [{batch.targets.shape[2] for batch in batches} for batches in found] == depths
     code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
-    starts = set()
-    for batch in found[0]:
-        pairs = batch.inputs[0, :8:2, 4:]
-        (start,) = [n for n in range(13) if torch.allclose(pairs, code[2 * n : 2 * n + 8 : 2])]
-        starts.add(start)
-    assert len(starts) > 8
-    assert all(torch.equal(batch.inputs[0, :, 4:], code) for batch in found[3])
+
+    def starts(batches, depth):
+        """The pairs at which the sequences of a depth start, counted from the first of the task."""
+        firsts = {batch.inputs[0, 0, 4:] for batch in batches if depth_of(batch) == depth}
+        return {n for n in range(16) for first in firsts if torch.allclose(first, code[2 * n])}
+
+    assert starts(found[0], 1) == set(range(4, 13))  # where three hops will stand
+    assert starts(found[1], 1) == set(range(4, 13))
+    assert starts(found[1], 3) == {4}
+    assert starts(found[2], 3) == set(range(5))
+    assert starts(found[3], 4) == {0}
+    assert all(torch.equal(batch.inputs[0, :, 4:], code) for batch in found[4])
 
 
 def test_longer_sequences_ask_for_the_hops_that_are_known():
     task = Retrieval(depth=7, position_code="pair")
     stream = stream_of(Deepening(), task)
-    batches = [stream.batch(step, 2) for step in range(1, 61)]
+    batches = [stream.batch(step, 3) for step in range(1, 61)]
     assert {batch.targets.shape[2] for batch in batches} == {3}
     assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
     assert Deepening().judged_in(0, task) == (1, 1)
-    assert Deepening().judged_in(2, task) == (7, 3)
-    assert Deepening().judged_in(3, task) == (7, 7)
+    assert Deepening().judged_in(3, task) == (7, 3)
+    assert Deepening().judged_in(4, task) == (7, 7)
 
 
 def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():

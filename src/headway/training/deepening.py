@@ -29,11 +29,13 @@ class Stage(NamedTuple):
         name: of it.
         depths: of its sequences; one is drawn for every step.
         hops: how many are asked for, from the first on, as far as sequences have them.
+        reach: they stand among the positions of sequences of this depth, the last ones.
     """
 
     name: str
     depths: Sequence[int]
     hops: int
+    reach: int
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,13 @@ class Deepening(CurriculumBase):
     d hops take ⌊log2 d⌋ + 2 layers. A batch passes through as many as its hops take, and is read
     out there. In so few layers a model must jump over facts; it cannot pass symbols on one by one.
     The most that so many layers can do is 1, 3, 7, … hops: these are learnt in turn, until the
-    depth of the task is reached. Sequences that are shallower than the task's stand anywhere among
-    its positions, so that heads find by any position's code. A stage begins when all hops of the
-    one before are learnt:
+    depth of the task is reached. A stage begins when all hops of the one before are learnt:
 
-    1. `first`: sequences of one hop;
-    2. `longer`, if many hops are to come: sequences get deeper, but only the hops that are known
-       are asked for, so that heads find them among ever more others;
-    3. `mixed`: every other batch or so asks for more hops, the others as before; and so on from 2;
+    1. `anywhere`: sequences of the hops that are known, at first of one hop, anywhere among the
+       positions of the deeper ones that come next, so that heads find by any position's code;
+    2. `longer`, if many hops are to come: sequences get deeper, but no more hops are asked for, so
+       that heads find them among ever more others;
+    3. `mixed`: every other batch or so asks for more hops, the others as before; and so on from 1;
     4. `whole`: the full depth alone.
 
     Layers that shallow problems do not pass through should write nothing at first
@@ -61,19 +62,20 @@ class Deepening(CurriculumBase):
     """
 
     kind: Literal["deepening"] = field(default="deepening", kw_only=True)
-    learnt: Positive = 0.35
+    learnt: Positive = 0.5
     is_steady = False
 
     def stages(self, task: Task) -> list[Stage]:
         """One hop, then more in turn, then the task's depth."""
         depth = task.n_depths
         tight = [2**k - 1 for k in range(1, depth) if 2**k - 1 < depth]
-        found = [Stage("first", (1,), 1)]
+        found: list[Stage] = []
         for known, more in pairwise([*tight, depth]):
+            found.append(Stage("anywhere", (known,), known, more))
             if more - known > LEAP:
-                found.append(Stage("longer", range(known, more + 1), known))
-            found.append(Stage("mixed", (known, more), more))
-        return [*found, Stage("whole", (depth,), depth)]
+                found.append(Stage("longer", range(known, more + 1), known, more))
+            found.append(Stage("mixed", (known, more), more, more))
+        return [*found, Stage("whole", (depth,), depth, depth)]
 
     def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
         """Checks that the task is a chain of several hops, and layers the fewest that it takes."""
@@ -100,7 +102,8 @@ class Deepening(CurriculumBase):
 
     def earlier_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
         """Drawn for every step."""
-        room = task.room(self.depth_at(step, task, seed, stage))
+        reach = self.stages(task)[stage].reach
+        room = task.room(self.depth_at(step, task, seed, stage)) - task.room(reach)
         return seed_of(seed, "place", step) % (room + 1)
 
     def judged_in(self, stage: int, task: Task) -> tuple[int, int]:
