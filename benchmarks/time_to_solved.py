@@ -23,7 +23,6 @@ import torch
 from counting import run_operations
 from headway.changes import changed
 from headway.sweeps import LocalEngine, Plan, sweep
-from headway.theory import closed_form
 from headway.training import Run, RunConfig, fast
 from headway.training.environment import describe_environment
 
@@ -79,7 +78,7 @@ def shape_of(variant: str, depth: int) -> dict[str, Any]:
         case "mixture":
             return {"mixture": True}
         case _:
-            return {"spare": depth + 3 - closed_form(depth)}
+            return {"n_layers": depth + 3}
 
 
 def result(run: Run) -> dict[str, Any]:

@@ -94,10 +94,10 @@ def test_words_change_a_recipe_field_by_field(words, config):
 
 def test_fewer_steps_shorten_the_cool_down_in_proportion():
     config, notes = made("fast", "training.steps=400")
-    assert fast().training.cooldown_steps == 1700
-    assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 170})
-    assert notes == ["training.cooldown_steps = 170 (was 1700), as training.steps = 400"]
-    assert made("fast", "training.steps=1700")[1] == []
+    assert fast().training.cooldown_steps == 1400
+    assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 80})
+    assert notes == ["training.cooldown_steps = 80 (was 1400), as training.steps = 400"]
+    assert made("fast", "training.steps=1400")[1] == []
     assert made("paper", "training.steps=5")[1] == []
     given = ("training.steps=400", "training.cooldown_steps=9")
     assert made("fast", *given)[0].training.cooldown_steps == 9
@@ -111,12 +111,12 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
     assert config == fast(4)
     assert len(notes) == 1
     assert "model.n_layers = 4 (was 3), " in notes[0]
-    assert "training.steps = 20000 (was 4000), " in notes[0]
+    assert "training.steps = 9000 (was 7000), " in notes[0]
     assert notes[0].endswith(", as task.depth = 4")
     assert made("fast", "depth=4") == (fast(4), [])
     config, notes = made("fast", "task.depth=4", "model.n_layers=9")
-    assert config == changed(fast(4), {"model.n_layers": 9})
-    assert "n_layers" not in notes[0]
+    assert config == fast(4, n_layers=9)
+    assert "training.curriculum = implicit (was deepening), " in notes[0]
     config, notes = made("hops", "training.steps=300")
     assert config == hops(steps=300)
     assert "training.cooldown_steps = 100 (was 533), as training.steps = 300" in notes[0]
@@ -140,7 +140,7 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
         (["fast", "training.curriculum=up"], "training.curriculum = 'up' is not allowed: it must"),
         (
             ["fast", "every=50"],
-            "training.curriculum.every is a field of growing and scheduled, not of implicit: add"
+            "training.curriculum.every is a field of growing and scheduled, not of deepening: add"
             " training.curriculum=growing or scheduled",
         ),
         (
@@ -236,7 +236,7 @@ def test_what_is_carried_is_told_without_values_where_there_are_several():
     base = base_of("fast")
     carried = [one for depth in (1, 2) for one in configured(base, {"task.depth": depth})[1]]
     (line,) = told(carried)
-    assert line.startswith("model.n_layers, training.")
+    assert line.startswith("model.n_layers, model.silent_above, training.")
     assert line.endswith(" follow task.depth")
 
 

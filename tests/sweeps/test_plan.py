@@ -40,18 +40,18 @@ def test_a_recipes_own_argument_is_passed_to_it():
 def test_a_field_of_one_section_may_be_named_alone():
     plan = load_plan("fast", ["n_layers=1..2", "task.n_chains=3"])
     assert list(plan.runs) == ["n_layers=1", "n_layers=2"]
-    assert plan.runs["n_layers=2"] == changed(fast(), {"model.n_layers": 2, "task.n_chains": 3})
+    assert plan.runs["n_layers=2"] == changed(fast(n_layers=2), {"task.n_chains": 3})
     plan = load_plan("fast", ["curriculum=growing", "every=50,60"])
     assert list(plan.runs) == ["every=50", "every=60"]
     assert plan.runs["every=60"].training.curriculum == Growing(60)
 
 
 def test_what_a_grid_carries_along_is_told():
-    plan = load_plan("fast", ["training.steps=400,9000", "seed=0,1"])
+    plan = load_plan("fast", ["training.steps=350,9000", "seed=0,1"])
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
-    assert cooldowns["steps=400,seed=1"] == 170
-    assert cooldowns["steps=9000,seed=1"] == 1700
-    line = "training.cooldown_steps = 170 (was 1700), as training.steps = 400"
+    assert cooldowns["steps=350,seed=1"] == 70
+    assert cooldowns["steps=9000,seed=1"] == 1400
+    line = "training.cooldown_steps = 70 (was 1400), as training.steps = 350"
     assert told(plan.carried) == [line]
     several = load_plan("fast", ["training.steps=300,400"])
     assert told(several.carried) == ["training.cooldown_steps follow training.steps"]
@@ -69,7 +69,7 @@ def test_names_are_safe_short_and_told_apart():
     many = {f"training.{n}": "1,2" for n in ("steps", "eval_every", "save_every", "patience")}
     many |= {f"task.{n}": "2,4" for n in ("depth", "n_chains", "d_token")}
     many |= {f"model.{n}": "2,4" for n in ("n_layers", "d_model", "d_head", "d_mlp")}
-    small = changed(fast(), {"training.cooldown_steps": 0})
+    small = changed(fast(deepening=False), {"training.cooldown_steps": 0})
     names = list(grid(small, many).runs)
     assert len(names) == len(set(names)) == 2**11
     assert max(map(len, names)) <= 120
@@ -201,7 +201,7 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
         ("fast", ["n_heads=1", "model.n_heads=1"], "model.n_heads is named twice"),
         ("fast", ["seed=1", "seed=2"], "seed is named twice"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),
-        ("fast", ["n_layer=1"], "n_layer is not a field: did you mean model.n_layers?"),
+        ("fast", ["n_layer=1"], "n_layer is not a field: did you mean n_layers or model.n_layers?"),
         ("fast", ["model.bogus=1"], "model.bogus is not a field: those of model are model.n_la"),
         ("fast", ["bogus=1"], "bogus is not a field: there are task.*, model.*, training.*, "),
         ("fast", ["task.kind=retrieval"], "task.kind is not a field"),

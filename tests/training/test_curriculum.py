@@ -304,7 +304,7 @@ def test_the_plateau_stays_without_the_curriculum_and_falls_with_it(tmp_path, se
     """Musat 2024, section 7.2, at smoke scale."""
     losses = {}
     for curriculum in (Implicit(), FinalHop()):
-        config = fast(depth=2, seed=seed, spare=2)
+        config = fast(depth=2, seed=seed, n_layers=5)
         # Both get the same steps at the same rates.
         training = replace(
             config.training,

@@ -89,7 +89,7 @@ def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():
     assert [fast(depth).training.curriculum for depth in (1, 2, 3)] == [
         *(Implicit(), Deepening(), Deepening())
     ]
-    for config in (fast(3, spare=1), fast(3, mixture=True), fast(3, deepening=False)):
+    for config in (fast(3, n_layers=4), fast(3, mixture=True), fast(3, deepening=False)):
         assert not isinstance(config.training.curriculum, Deepening)
         assert config.model == replace(
             fast(3).model, **{"n_layers": config.transformer.n_layers, "silent_above": None}

@@ -19,17 +19,18 @@ def test_there_are_as_many_layers_as_information_must_flow_through(depth):
     least = flow.minimum_layers(causal=True)
     assert least is not None
     assert fast(depth).transformer.n_layers == least
-    assert fast(depth, spare=3).transformer.n_layers == least + 3
+    assert fast(depth, n_layers=least + 3).transformer.n_layers == least + 3
 
 
-@pytest.mark.parametrize(("depth", "silent_above"), [(3, None), (4, 3), (8, 3)])
-def test_layers_above_those_of_the_shallow_problem_start_silent(depth, silent_above):
+@pytest.mark.parametrize(("depth", "silent_above"), [(1, None), (2, 2), (8, 2)])
+def test_layers_above_those_of_one_hop_start_silent(depth, silent_above):
     assert fast(depth).transformer.silent_above == silent_above
-    assert fast(depth, spare=1).transformer.silent_above is None
+    assert fast(depth, n_layers=6).transformer.silent_above is None
 
 
 def test_sequences_have_the_full_depth_unless_a_mixture_is_asked_for():
-    assert fast(3).training.curriculum == Implicit()
+    assert fast(3, deepening=False).training.curriculum == Implicit()
+    assert fast(3, n_layers=6).training.curriculum == Implicit()
     mixed = fast(3, mixture=True)
     assert mixed.training.curriculum == Mixture()
     assert mixed.transformer.n_layers == 5

@@ -13,7 +13,7 @@ from headway.sweeps import Plan
 from headway.sweeps.plan import Cell as GridCell
 from headway.sweeps.plan import cells as crossed
 from headway.tasks import Retrieval, Task
-from headway.theory import Flow, closed_form
+from headway.theory import Flow
 from headway.training import Run, RunConfig, fast
 from headway.training.config import flat
 from headway.training.curriculum import Deepening
@@ -32,7 +32,7 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     every hop is learnt, not how well. Where `fast` grows the depth, it differs from `fast` at the
     end only.
     """
-    base = fast(depth, seed, spare=layers - closed_form(depth))
+    base = fast(depth, seed, n_layers=layers)
     ends = {"training.stop_below": 0.9 * SOLVED, "training.checkpoint_every": 0}
     if isinstance(base.training.curriculum, Deepening):
         return changed(base, ends)

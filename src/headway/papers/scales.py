@@ -9,7 +9,6 @@ from headway.errors import HeadwayError, require
 from headway.papers.claims import FRESH
 from headway.papers.experiment import Configs, Group
 from headway.tasks import Retrieval
-from headway.theory import closed_form
 from headway.training import RunConfig, fast
 from headway.training.config import flat
 from headway.training.recipes import paper
@@ -55,7 +54,7 @@ def roomy(depth: int, seed: int) -> RunConfig:
 
     Up to three hops it cools down in 1600 steps: at the flow minimum it takes 100 more.
     """
-    config = fast(depth, seed, spare=depth + 3 - closed_form(depth))
+    config = fast(depth, seed, n_layers=depth + 3)
     cooldown = 1_600 if depth <= 3 else config.training.cooldown_steps
     return replace(config, training=replace(config.training, cooldown_steps=cooldown))
 

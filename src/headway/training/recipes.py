@@ -14,7 +14,7 @@ from headway.training.curriculum import Deepening, Implicit, Mixture
 def fast(
     depth: int = 3,
     seed: int = 0,
-    spare: int | None = None,
+    n_layers: int | None = None,
     mixture: bool = False,
     deepening: bool = True,
 ) -> RunConfig:
@@ -33,8 +33,7 @@ def fast(
     Args:
         depth: D, attention hops to the answer.
         seed: of weights and data.
-        spare: layers beyond the flow minimum, or below it if negative; by default 0, or up to D + 2
-            with a mixture.
+        n_layers: by default the flow minimum, or D + 2 with a mixture.
         mixture: whether batches are of all depths in turn, a curriculum beside the implicit one.
             It teaches models to pass symbols on by one fact a layer, which takes more than the
             fewest layers.
@@ -44,15 +43,15 @@ def fast(
     """
     mixture = mixture and depth > 1
     least = closed_form(depth)
-    if spare is None:
-        spare = depth + 2 - least if mixture else 0
-    deepens = deepening and depth > 1 and spare == 0 and not mixture
+    if n_layers is None:
+        n_layers = depth + 2 if mixture else least
+    deepens = deepening and depth > 1 and n_layers == least and not mixture
     training = _deepening_training(depth) if deepens else _fast_training(depth, mixture)
     base = 12.0 if deepens and depth > 3 else None
     return RunConfig(
         task=Retrieval(depth=depth, position_code="pair", position_base=base),
         model=TransformerConfig(
-            n_layers=least + spare,
+            n_layers=n_layers,
             d_model=64,
             n_heads=1,
             d_mlp=64,
@@ -107,7 +106,7 @@ def _deepening_training(depth: int) -> TrainingConfig:
     cooldown = {2: 1_300, 3: 1_400}.get(depth, 500 * depth - 100 if depth < 6 else 700 * depth)
     return replace(
         _fast_training(depth, False),
-        steps=20_000,
+        steps=1_000 + 2_000 * depth,
         curriculum=Deepening(),
         weight_decay=0.05,
         cooldown_below=0.4,
@@ -118,7 +117,7 @@ def _deepening_training(depth: int) -> TrainingConfig:
 
 def conditional(seed: int = 0) -> RunConfig:
     """The conditional retrieval problem, trained as `fast` trains."""
-    base = fast(seed=seed, spare=3)
+    base = fast(seed=seed, n_layers=6)
     return RunConfig(
         Conditional(position_code="pair", position_base=None),
         base.model,

@@ -112,7 +112,7 @@ class Cell(NamedTuple):
 
     def config(self, seed: int, setting: dict[str, Any]) -> RunConfig:
         """A run of it, in the setting of a scale."""
-        base = fast(self.depth, seed, spare=1, mixture=self.mixture)  # at the full depth, then
+        base = fast(self.depth, seed, closed_form(self.depth) + 1, self.mixture)
         own = {"model.n_layers": self.layers, "training.weight_decay": DECAY[self.depth]}
         return changed(base, setting | own | CHANGES.get(self.change, {}))
 
