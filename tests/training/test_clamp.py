@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.paths import Path
 from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, TrainingConfig, resume, train
+from headway.training import Run, RunConfig, TrainingConfig, fast, resume, train
 from headway.training.clamp import blocked
 from headway.training.data import held_out
 from headway.training.loop import Watch
@@ -67,9 +68,22 @@ def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_al
 def test_relations_of_deeper_problems_are_left_out():
     batch = TASK.shallower(TASK.draw(4, torch.Generator().manual_seed(0)), 1)
     pattern = attention_patterns(model_of(TASK), batch.inputs)[:, 0]
-    shallow = Retrieval(depth=1, n_chains=3)
-    tap = blocked(shallow, batch, [Path.parse("L0.H0 s4←s3")])
+    tap = blocked(TASK, batch, [Path.parse("L0.H0 s4←s3")])
     assert torch.equal(tap(0, pattern), pattern)
+    tap = blocked(TASK, batch, [Path.parse("L0.H0 s2←s1")])
+    assert not torch.equal(tap(0, pattern), pattern)
+
+
+@pytest.mark.parametrize("curriculum", ["mixture", "growing", "deepening"])
+def test_a_clamp_goes_with_curricula_of_shallower_sequences(tmp_path, curriculum):
+    steps = {"steps": 6, "cooldown_steps": 0, "eval_every": 3, "batch_size": 4, "eval_examples": 8}
+    changes = {f"training.{name}": value for name, value in steps.items()}
+    changes |= {"training.clamped": ("L2.H0 s0←s4",), "model.d_model": 16, "model.d_mlp": 16}
+    every = {"training.curriculum.every": 2} if curriculum == "growing" else {}
+    run = train(
+        changed(fast(3), {**changes, "training.curriculum": curriculum, **every}), tmp_path / "a"
+    )
+    assert run.status == "done"
 
 
 def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tmp_path):

@@ -99,8 +99,9 @@ def between_roles(
 
     Args:
         roles: the position at which each chain plays each role.
-        names: of the roles.
+        names: of the roles; those beyond the roles that a shallower sequence has are left out.
     """
+    names = names[: roles.shape[1]]
     found: dict[str, Edges] = {}
     for i, query in enumerate(names):
         for j, key in enumerate(names):
