@@ -35,15 +35,12 @@ def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():
         found = Deepening().stages(Retrieval(depth=depth))
         return [(one.name, tuple(one.depths), one.hops, one.reach) for one in found]
 
-    first, whole = ("anywhere", (1,), 1, 3), [("whole", (7,), 7, 7)]
-    mixed = ("mixed", (1, 3), 3, 3)
-    assert stages(2) == [
-        *(("anywhere", (1,), 1, 2), ("mixed", (1, 2), 2, 2), ("whole", (2,), 2, 2))
-    ]
-    assert stages(3) == [first, mixed, ("whole", (3,), 3, 3)]
-    assert stages(5)[:4] == [*(first, mixed, ("anywhere", (3,), 3, 5), ("mixed", (3, 5), 5, 5))]
+    mixed, whole = ("mixed", (1, 3), 3, 3), [("whole", (7,), 7, 7)]
+    assert stages(2) == [("mixed", (1, 2), 2, 2), ("whole", (2,), 2, 2)]
+    assert stages(3) == [mixed, ("whole", (3,), 3, 3)]
+    assert stages(5)[:3] == [mixed, ("anywhere", (3,), 3, 5), ("mixed", (3, 5), 5, 5)]
     seven = [
-        *(first, mixed, ("anywhere", (3,), 3, 7)),
+        *(mixed, ("anywhere", (3,), 3, 7)),
         *(("longer", (3, 4, 5, 6, 7), 3, 7), ("mixed", (3, 7), 7, 7)),
     ]
     assert stages(7) == seven + whole
@@ -55,8 +52,8 @@ def test_it_goes_from_one_hop_to_the_whole_by_what_as_many_layers_can_do():
 def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
     task = Retrieval(depth=4, position_code="pair")
     stream = stream_of(Deepening(), task)
-    found = [[stream.batch(step, stage) for step in range(1, 61)] for stage in range(5)]
-    depths = [{1}, {1, 3}, {3}, {3, 4}, {4}]
+    found = [[stream.batch(step, stage) for step in range(1, 61)] for stage in range(4)]
+    depths = [{1, 3}, {3}, {3, 4}, {4}]
     assert [set(map(depth_of, batches)) for batches in found] == depths
     assert [{batch.targets.shape[2] for batch in batches} for batches in found] == depths
     code = code_of(task, torch.device("cpu"))  # pyright: ignore[reportArgumentType]
@@ -66,23 +63,22 @@ def test_batches_are_those_of_the_stage_anywhere_within_its_reach():
         firsts = {batch.inputs[0, 0, 4:] for batch in batches if depth_of(batch) == depth}
         return {n for n in range(16) for first in firsts if torch.allclose(first, code[2 * n])}
 
-    assert starts(found[0], 1) == set(range(4, 13))  # where three hops will stand
-    assert starts(found[1], 1) == set(range(4, 13))
-    assert starts(found[1], 3) == {4}
-    assert starts(found[2], 3) == set(range(5))
-    assert starts(found[3], 4) == {0}
-    assert all(torch.equal(batch.inputs[0, :, 4:], code) for batch in found[4])
+    assert starts(found[0], 1) == set(range(4, 13))
+    assert starts(found[0], 3) == {4}
+    assert starts(found[1], 3) == set(range(5))
+    assert starts(found[2], 4) == {0}
+    assert all(torch.equal(batch.inputs[0, :, 4:], code) for batch in found[3])
 
 
 def test_longer_sequences_ask_for_the_hops_that_are_known():
     task = Retrieval(depth=7, position_code="pair")
     stream = stream_of(Deepening(), task)
-    batches = [stream.batch(step, 3) for step in range(1, 61)]
+    batches = [stream.batch(step, 2) for step in range(1, 61)]
     assert {batch.targets.shape[2] for batch in batches} == {3}
     assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
-    assert Deepening().judged_in(0, task) == (1, 1)
-    assert Deepening().judged_in(3, task) == (7, 3)
-    assert Deepening().judged_in(4, task) == (7, 7)
+    assert Deepening().judged_in(0, task) == (3, 3)
+    assert Deepening().judged_in(2, task) == (7, 3)
+    assert Deepening().judged_in(3, task) == (7, 7)
 
 
 def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():
@@ -98,8 +94,8 @@ def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():
 
 def deepening(**training: object) -> RunConfig:
     return RunConfig(
-        Retrieval(depth=2, n_chains=2),
-        TransformerConfig(n_layers=3, d_model=16, n_heads=1, d_mlp=16, silent_above=2),
+        Retrieval(depth=4, n_chains=2),
+        TransformerConfig(n_layers=4, d_model=16, n_heads=1, d_mlp=16, silent_above=2),
         TrainingConfig(
             **{  # pyright: ignore[reportArgumentType]
                 "steps": 12,
@@ -120,19 +116,20 @@ def deepening(**training: object) -> RunConfig:
 def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_learnt(tmp_path):
     run = train(deepening(), tmp_path / "run")
     first, fourth = run.transformer(0), run.transformer(9)
-    assert not first.layers[2].attn.out.weight.any()
+    assert not first.layers[3].attn.out.weight.any()
     assert first.layers[1].attn.out.weight.any()
-    for name, weight in run.transformer(3).state_dict().items():
-        if name.startswith("blocks.2."):  # one hop passes through two layers
-            assert torch.equal(weight, first.state_dict()[name])
-    assert not torch.equal(fourth.layers[2].attn.out.weight, first.layers[2].attn.out.weight)
+    for step in (3, 6):  # three hops pass through three layers
+        for name, weight in run.transformer(step).state_dict().items():
+            if name.startswith("blocks.3."):
+                assert torch.equal(weight, first.state_dict()[name])
+    assert not torch.equal(fourth.layers[3].attn.out.weight, first.layers[3].attn.out.weight)
 
 
 def test_what_is_not_learnt_is_not_left(tmp_path):
     curriculum = Deepening(learnt=1e-9)
     run = train(deepening(curriculum=curriculum), tmp_path / "run")
     last, first = run.transformer().state_dict(), run.transformer(0).state_dict()
-    assert torch.equal(last["blocks.2.mlp.up.weight"], first["blocks.2.mlp.up.weight"])
+    assert torch.equal(last["blocks.3.mlp.up.weight"], first["blocks.3.mlp.up.weight"])
 
 
 def test_stages_are_resumed_to_the_same_bits(tmp_path):

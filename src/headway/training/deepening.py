@@ -1,4 +1,4 @@
-"""A curriculum for the fewest layers: one hop first, then about twice as many, then the whole."""
+"""A curriculum for the fewest layers: one hop and three, then about twice as many, and so on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -40,19 +40,22 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Deepening(CurriculumBase):
-    """First one hop in two layers, then ever more in one layer more.
+    """One hop in two layers beside three in three, then ever more in one layer more.
 
     d hops take ⌊log2 d⌋ + 2 layers. A batch passes through as many as its hops take, and is read
     out there. In so few layers a model must jump over facts; it cannot pass symbols on one by one.
     The most that so many layers can do is 1, 3, 7, … hops: these are learnt in turn, until the
     depth of the task is reached. A stage begins when all hops of the one before are learnt:
 
-    1. `anywhere`: sequences of the hops that are known, at first of one hop, anywhere among the
-       positions of the deeper ones that come next, so that heads find by any position's code;
-    2. `longer`, if many hops are to come: sequences get deeper, but no more hops are asked for, so
+    1. `mixed`: a batch is of one hop, or of three. The shallow ones stand anywhere among the
+       positions of the others, so that the first head serves every pair;
+    2. `anywhere`: three hops alone, anywhere among the positions of the deeper ones to come;
+    3. `longer`, if many hops are to come: sequences get deeper, but no more hops are asked for, so
        that heads find them among ever more others;
-    3. `mixed`: every other batch or so asks for more hops, the others as before; and so on from 1;
-    4. `whole`: the full depth alone.
+    4. `mixed`: a batch is of the hops that are known, anywhere, or of more; and so on from 2;
+    5. `whole`: the full depth alone.
+
+    Two hops come at once, in batches of one hop or of two.
 
     Layers that shallow problems do not pass through should write nothing at first
     (`model.silent_above=2`). Otherwise their random weights disturb what the layers below learnt.
@@ -71,7 +74,8 @@ class Deepening(CurriculumBase):
         tight = [2**k - 1 for k in range(1, depth) if 2**k - 1 < depth]
         found: list[Stage] = []
         for known, more in pairwise([*tight, depth]):
-            found.append(Stage("anywhere", (known,), known, more))
+            if known > 1:
+                found.append(Stage("anywhere", (known,), known, more))
             if more - known > LEAP:
                 found.append(Stage("longer", range(known, more + 1), known, more))
             found.append(Stage("mixed", (known, more), more, more))
