@@ -115,14 +115,14 @@ def deepening(**training: object) -> RunConfig:
 
 def test_layers_beyond_those_of_shallow_sequences_write_nothing_until_these_are_learnt(tmp_path):
     run = train(deepening(), tmp_path / "run")
-    first, fourth = run.transformer(0), run.transformer(9)
+    first, last = run.transformer(0), run.transformer(12)
     assert not first.layers[3].attn.out.weight.any()
     assert first.layers[1].attn.out.weight.any()
     for step in (3, 6):  # three hops pass through three layers
         for name, weight in run.transformer(step).state_dict().items():
             if name.startswith("blocks.3."):
                 assert torch.equal(weight, first.state_dict()[name])
-    assert not torch.equal(fourth.layers[3].attn.out.weight, first.layers[3].attn.out.weight)
+    assert not torch.equal(last.layers[3].attn.out.weight, first.layers[3].attn.out.weight)
 
 
 def test_what_is_not_learnt_is_not_left(tmp_path):
