@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 from known import GROUPS
@@ -139,6 +140,19 @@ def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
     assert [config.transformer.n_layers for config in sizes] == [5, 5, 24]
     assert "3 h 33 min" in told  # 6400 steps of Transformer D, two seconds each
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
+    (run, *_) = sorted((smoke / "abc").glob("*/outcome.json"))
+    shutil.copytree(run.parent, tmp_path / "abc" / run.parent.name)
+    given = ["reproduce", "fig5", "--scale", "smoke", "--folder", str(tmp_path), "--judge-only"]
+    cli.main(given)
+    planned = len(GROUPS["abc"].plan("smoke"))
+    found = result_files.read("fig5", "smoke", tmp_path / "results")
+    assert found is not None
+    assert f"{planned - 1} of {planned} runs of abc are not done" in found.missing
+    assert set(found.measures["abc_val_loss"]) == {run.parent.name}
+    assert len(list((tmp_path / "abc").iterdir())) == 1
 
 
 @pytest.mark.parametrize("steps", [1, 2, 400])

@@ -12,7 +12,7 @@ from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
     from headway.papers.claims import Verdict
-    from headway.papers.experiment import Experiment
+    from headway.papers.experiment import Experiment, Group
 
 Scale = Literal["smoke", "small", "fresh", "paper"]
 
@@ -23,6 +23,7 @@ def reproduce(
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
+    judge_only: Flag = False,
     dry_run: Flag = False,
 ) -> None:
     """Train the runs of a figure of the paper, draw it, and judge every claim that it makes.
@@ -38,11 +39,12 @@ def reproduce(
         folder: of all runs; by default runs/paper-SCALE, or runs/FILE-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
+        judge_only: train nothing; judge by the runs that are done.
         dry_run: only say what it would cost, by ten steps of a run of each group.
     """
     document = figures[0] if figures and figures[0].endswith(".py") else "paper"
     names = figures if document == "paper" else figures[1:] or ("all",)
-    how = scale, folder, workers, results, dry_run
+    how = scale, folder, workers, results, judge_only, dry_run
     Reproduction("reproduce", document, "figure", *how).run(names)
 
 
@@ -52,6 +54,7 @@ def mechanism(
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
+    judge_only: Flag = False,
     dry_run: Flag = False,
     corpus: str | None = None,
 ) -> None:
@@ -67,6 +70,7 @@ def mechanism(
         folder: of all runs; by default runs/talk-SCALE.
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
+        judge_only: train nothing; judge by the runs that are done.
         dry_run: only say what it would cost.
         corpus: text whose bigrams are learnt in context: a file in UTF-8, plays (Shakespeare's, of
             the extra `plays`) or synthetic; by default plays if they are installed and the scale is
@@ -74,7 +78,7 @@ def mechanism(
     """
     from headway.papers.talk.induction import reading
 
-    how = scale, folder, workers, results, dry_run
+    how = scale, folder, workers, results, judge_only, dry_run
     with reading(corpus):
         Reproduction("mechanism", "talk", "mechanism", *how).run(names)
 
@@ -96,6 +100,7 @@ class Reproduction:
     folder: Path | None
     workers: int | None
     results: Path | None
+    judge_only: bool
     dry_run: bool
 
     @property
@@ -116,12 +121,17 @@ class Reproduction:
             raise HeadwayError(f"Missing from headway {self.verb}: {self.what.upper()}, {known}")
         or_file = self.document == "paper"
         experiments = paper.chosen(names, there, self.what, self.scale, or_file)
-        self._tell_costs(experiments)
+        if not self.judge_only:
+            self._tell_costs(experiments)
         if self.dry_run:
             return
         kept = self.results or self.place / "results"
         result_files.require_writable(kept)
-        self._train(experiments)
+        if self.judge_only:
+            for group in paper.groups_of(experiments):
+                self._take_apart(group)
+        else:
+            self._train(experiments)
         verdicts = [one for each in experiments for one in self._judge(each, kept)]
         judged = [{self.scale: verdict} for verdict in verdicts]
         terminal.print_verdicts(judged, own=self.document not in ("paper", "talk"))
@@ -165,15 +175,19 @@ class Reproduction:
         with sweeps.LocalEngine(self.workers) as engine:
             for group in paper.groups_of(experiments):
                 terminal.say(f"{group.name}: {group.about}")
-                planned = groups.plan(group, scale)
                 with terminal.following() as watch:
-                    sweeps.sweep(planned, place / group.name, engine, watch=watch)
-                groups.take_apart(
-                    group, scale, place, lambda run, what: terminal.say(f"{run}: {what}")
-                )
+                    sweeps.sweep(groups.plan(group, scale), place / group.name, engine, watch=watch)
+                self._take_apart(group)
         for name, question in self._asked(experiments).items():
             with terminal.counting("asked") as watch:
                 answer(question, place / "asked" / name, watch, say=terminal.say)
+
+    def _take_apart(self, group: "Group") -> None:
+        """Finds and dates the circuits of a group's runs that are done."""
+        from headway import terminal
+        from headway.papers.groups import take_apart
+
+        take_apart(group, self.scale, self.place, lambda run, what: terminal.say(f"{run}: {what}"))
 
     def _judge(self, experiment: "Experiment", kept: Path) -> "list[Verdict]":
         """Measures an experiment, writes that down, and draws it."""
