@@ -40,7 +40,7 @@ def test_the_weights_are_counted_as_they_are(model, task, tmp_path):
 
 
 def test_an_estimate_grows_with_what_takes_memory():
-    base = fast()
+    base = fast(deepening=False)
     for section, field, value in (
         ("training", "batch_size", 640),
         ("training", "train_examples", 2**20),
