@@ -6,7 +6,7 @@
     training.curriculum = growing       ever deeper sequences
     training.curriculum = scheduled     ever more hops, or one at a time
     training.curriculum = per_layer     every hop by a layer of its own
-    training.curriculum = deepening     ever more hops, each through as few layers as it takes
+    training.curriculum = deepening     few hops in few layers first, then about twice as many
 
 Each says what it needs of a task, a model and a number of steps (`require`). Evaluations are always
 of sequences of the full depth.

@@ -1,4 +1,4 @@
-"""A curriculum for the fewest layers: one hop and three, then about twice as many, and so on."""
+"""A curriculum for models of the fewest layers: few hops come first, then about twice as many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from headway.training.losses import Reader, loss_on
 from headway.training.seeds import seed_of
 
 LEAP = 2
-"""To more hops than this at once, sequences grow before the hops that are asked for do."""
+"""If the next depth has more than so many hops more, sequences get deeper before more is asked."""
 
 
 class Stage(NamedTuple):
@@ -29,7 +29,7 @@ class Stage(NamedTuple):
         name: of it.
         depths: of its sequences; one is drawn for every step.
         hops: how many are asked for, from the first on, as far as sequences have them.
-        reach: they stand among the positions of sequences of this depth, the last ones.
+        reach: a depth; its sequences stand anywhere among the positions that one of this depth has.
     """
 
     name: str
@@ -40,22 +40,24 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Deepening(CurriculumBase):
-    """One hop in two layers beside three in three, then ever more in one layer more.
+    """Few hops come first, in few layers; then more, in one layer more.
 
-    d hops take ⌊log2 d⌋ + 2 layers. A batch passes through as many as its hops take, and is read
-    out there. In so few layers a model must jump over facts; it cannot pass symbols on one by one.
-    The most that so many layers can do is 1, 3, 7, … hops: these are learnt in turn, until the
-    depth of the task is reached. A stage begins when all hops of the one before are learnt:
+    A batch that asks for d hops passes through the first ⌊log2 d⌋ + 2 layers, the fewest that d
+    hops take, and is read out there. In so few layers a model must jump over facts; it cannot pass
+    symbols on one by one. The most that 2, 3, 4, … layers can do is 1, 3, 7, … hops. The model
+    learns one hop and three together, then seven, and so on, up to the depth of the task:
 
-    1. `mixed`: a batch is of one hop, or of three. The shallow ones stand anywhere among the
+    1. `mixed`: every batch is of one hop or of three. Sequences of one hop stand anywhere among the
        positions of the others, so that the first head serves every pair;
-    2. `anywhere`: three hops alone, anywhere among the positions of the deeper ones to come;
-    3. `longer`, if many hops are to come: sequences get deeper, but no more hops are asked for, so
-       that heads find them among ever more others;
-    4. `mixed`: a batch is of the hops that are known, anywhere, or of more; and so on from 2;
+    2. `anywhere`: three hops, anywhere among the positions of the next depth;
+    3. `longer`, if the next depth is much greater: sequences get deeper, but only the hops that are
+       known are asked for, so that heads find them among ever more others;
+    4. `mixed`: every batch is of the hops that are known, or of the next depth. The same again from
+       2, with these for three;
     5. `whole`: the full depth alone.
 
-    Two hops come at once, in batches of one hop or of two.
+    So three hops have the stages 1 and 5, and two as well (`mixed` is of one hop or two then). A
+    stage is over when, in its deepest sequences, all hops that it asks for are learnt.
 
     Layers that shallow problems do not pass through should write nothing at first
     (`model.silent_above=2`). Otherwise their random weights disturb what the layers below learnt.
@@ -101,7 +103,7 @@ class Deepening(CurriculumBase):
         return depths[seed_of(seed, "depth", step) % len(depths)]
 
     def first_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
-        """As many as the stage has."""
+        """As many as the stage asks for."""
         return self.stages(task)[stage].hops
 
     def earlier_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:

@@ -18,15 +18,15 @@ def fast(
     mixture: bool = False,
     deepening: bool = True,
 ) -> RunConfig:
-    """The retrieval problem with one head a layer, at the flow minimum: a minute on one core.
+    """The retrieval problem with one head a layer, at the flow minimum; three hops take a minute.
 
     There are just as many layers as information must flow through, ⌊log2 D⌋ + 2, so there is
     little or no choice of circuits. It differs from the paper's recipe (docs/recipes.md says why):
     maps start orthogonal with nothing scaled down, so that what attention moves is as large as what
-    stands there; one position code for both tokens of a pair, its longest wave about as long as the
+    stands there; one position code for both tokens of a pair, its longest wave no longer than the
     sequence; Muon on the blocks' matrices, with some decay as long as the rates are high; MLPs no
-    wider than the stream, as attention does the work; and the rates start to fall as soon as the
-    first hop is learnt, the more slowly the more hops there are.
+    wider than the stream, as attention does the work; and the rates start to fall as soon as hops
+    are learnt, the more slowly the more hops there are.
 
     Matrix products are in bfloat16 where the processor is quicker with it.
 
@@ -34,10 +34,10 @@ def fast(
         depth: D, attention hops to the answer.
         seed: of weights and data.
         n_layers: by default the flow minimum, or D + 2 with a mixture.
-        mixture: whether batches are of all depths in turn, a curriculum beside the implicit one.
-            It teaches models to pass symbols on by one fact a layer, which takes more than the
+        mixture: whether batches are of all depths, drawn at random: a curriculum beside the
+            implicit one. It teaches models to pass symbols on by one fact a layer, which takes more than the
             fewest layers.
-        deepening: whether a model in the fewest layers begins with one hop
+        deepening: whether a model in the fewest layers learns few hops first
             (`curriculum.Deepening`), another curriculum beside the implicit one. Otherwise it
             often stays on a plateau.
     """
