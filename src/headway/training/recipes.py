@@ -35,8 +35,8 @@ def fast(
         seed: of weights and data.
         n_layers: by default the flow minimum, or D + 2 with a mixture.
         mixture: whether batches are of all depths, drawn at random: a curriculum beside the
-            implicit one. It teaches models to pass symbols on by one fact a layer, which takes more than the
-            fewest layers.
+            implicit one. It teaches models to pass symbols on by one fact a layer, which takes
+            more than the fewest layers.
         deepening: whether a model in the fewest layers learns few hops first
             (`curriculum.Deepening`), another curriculum beside the implicit one. Otherwise it
             often stays on a plateau.
