@@ -54,7 +54,7 @@ def test_what_follows_a_change_is_told_beside_the_results(capsys):
     config_asked_for(["training.steps=400"])
     told, noted = capsys.readouterr()
     assert told == ""
-    line = "training.cooldown_steps = 170 (was 1700), as training.steps = 400"
+    line = "training.cooldown_steps = 80 (was 1400), as training.steps = 400"
     assert noted == f"headway: {line}\n"
 
 
@@ -246,5 +246,5 @@ def test_the_fields_of_a_recipe_are_listed(capsys):
     told = capsys.readouterr().out
     for name in annotations(fast()):
         assert f"\n  {name}" in told
-    assert "\n  training.cooldown_steps=1700  (a whole number of at least 0)\n" in told
+    assert "\n  training.cooldown_steps=1400  (a whole number of at least 0)\n" in told
     assert "\n  mixture  (true or false)\n      whether batches are of all depths in turn" in told
