@@ -247,4 +247,4 @@ def test_the_fields_of_a_recipe_are_listed(capsys):
     for name in annotations(fast()):
         assert f"\n  {name}" in told
     assert "\n  training.cooldown_steps=1400  (a whole number of at least 0)\n" in told
-    assert "\n  mixture  (true or false)\n      whether batches are of all depths, drawn at random" in told
+    assert "\n  mixture  (true or false)\n      whether batches are of all depths, drawn at" in told
