@@ -196,13 +196,16 @@ def config_asked_for(words: Sequence[str]) -> "RunConfig":
     Fields that changed along are reported on standard error.
 
     Raises:
-        HeadwayError: if there is no such recipe, or the changes do not fit.
+        HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
+            the run.
     """
     from headway.bases import base_of
     from headway.changes import changes_in, configured, told
+    from headway.training.memory import require_memory
 
     base = base_of(next(iter(sources_in(words)), "fast"))
     config, carried = configured(base, changes_in(base, list(filter(FIELD.match, words))))
+    require_memory(config)
     for line in told(carried):
         note(line)
     return config
