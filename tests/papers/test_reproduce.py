@@ -130,11 +130,12 @@ def test_claims_are_judged_from_the_results(smoke, capsys):
     assert told.count("holds") > 5
 
 
-def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("also", [[], ["--judge-only"]])
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch, also):
     sizes = []
     monkeypatch.setattr(groups, "seconds_a_step", lambda config: sizes.append(config) or 2.0)
     asked = ["reproduce", "fig4", "fig6", "--scale", "paper", "--folder", str(tmp_path)]
-    cli.main([*asked, "--dry-run"])
+    cli.main([*asked, "--dry-run", *also])
     told = capsys.readouterr().out
     assert "PFLOP" in told
     assert [config.transformer.n_layers for config in sizes] == [5, 5, 24]

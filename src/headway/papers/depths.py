@@ -29,8 +29,8 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     """`fast` at the full depth with so many layers of one head, in less time, stopped when solved.
 
     It has smaller batches, a shorter cool-down and the same decay for all: it measures whether
-    every hop is learnt, not how well. Where `fast` grows the depth, it differs from `fast` at the
-    end only.
+    every hop is learnt, not how well. Where `fast` deepens (in the fewest layers), it differs from
+    `fast` at the end only.
     """
     base = fast(depth, seed, n_layers=layers)
     ends = {"training.stop_below": 0.9 * SOLVED, "training.checkpoint_every": 0}

@@ -121,7 +121,7 @@ class Reproduction:
             raise HeadwayError(f"Missing from headway {self.verb}: {self.what.upper()}, {known}")
         or_file = self.document == "paper"
         experiments = paper.chosen(names, there, self.what, self.scale, or_file)
-        if not self.judge_only:
+        if self.dry_run or not self.judge_only:
             self._tell_costs(experiments)
         if self.dry_run:
             return
