@@ -111,7 +111,7 @@ def test_whole_forward_passes_measure_the_same():
 
 @pytest.mark.parametrize("seed", [1087, pytest.param(1016, marks=pytest.mark.slow)])
 def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart(seed):
-    """A decoy carries the symbol; loss and answers of the circuit cannot show it."""
+    """Other paths carry the symbol; loss and answers of the circuit cannot show it."""
     known, found = found_in(seed)
     true = expected(found.circuit, known)
     assert true != set(found.circuit.paths)
