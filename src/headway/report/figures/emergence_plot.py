@@ -30,7 +30,6 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
         timeline: of the circuit's paths.
         metrics: the evaluations of the same run, as in `metrics.jsonl`.
     """
-    several_heads = any(history.path.head > 0 for history in timeline.paths)
     figure, (above, middle, below) = _panels(timeline)
 
     middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2, zorder=4)
@@ -38,9 +37,8 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
     lines = path_lines([history.path for history in timeline.paths])
     for history, line in zip(timeline.paths, lines, strict=True):
         path = history.path
-        where = f"L{path.layer}" + (f".{path.head}" if several_heads else "")
         born, needed = _step(history.born, "not yet"), _step(history.needed, "never")
-        name = f"{where} {typeset(path.relation)}  {born}, {needed}"
+        name = f"{typeset(str(path))}  {born}, {needed}"
         _curve(above, timeline.steps, history.attention, line)
         _mark(above, history.born, BIRTH, line, name)
         _curve(middle, timeline.steps, history.loss_without, line)

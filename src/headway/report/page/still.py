@@ -59,7 +59,7 @@ def _lines(findings: Findings) -> list[tuple[str, str]]:
     for path in found.circuit.paths:
         step = born.get(path)
         when = f", born at step {step:,.0f}" if step is not None else ""
-        text = f"L{path.layer}.H{path.head} {typeset(path.relation)}{when}"
+        text = f"{typeset(str(path))}{when}"
         lines.append((looks[path].colour, text))
     return lines or [("", f"{name}: a circuit without paths.")]
 
