@@ -25,6 +25,7 @@ from headway.fields import (
     hints_of,
     to_json,
 )
+from headway.tasks import Hops
 
 Order = Literal["up", "down"]
 
@@ -189,3 +190,8 @@ def test_anything_goes_where_the_annotation_says_so():
     assert allows(Any, object())
     assert allows(Config, Config())
     assert not allows(Config, Stairs())
+
+
+def test_bounds_of_what_a_tuple_holds_are_told():
+    with pytest.raises(HeadwayError, match="must be numbers of at least 1"):
+        Hops(asked=(0,))

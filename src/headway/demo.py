@@ -44,4 +44,4 @@ def demo(config: RunConfig, folder: Path | None = None) -> Run:
 def peak_memory() -> float:
     """The most memory this process has held, in GB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1e9 if sys.platform == "darwin" else 1e6)
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e9

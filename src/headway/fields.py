@@ -200,7 +200,9 @@ def described(hint: Any) -> str:
         return " or ".join([*said, *(["none"] if type(None) in args else [])])
     if origin is tuple:
         things = "texts" if args[0] is str else "numbers"
-        return things if args[1:] == (...,) else f"{len(args)} {things}"
+        many = things if args[1:] == (...,) else f"{len(args)} {things}"
+        marks = getattr(args[0], "__metadata__", ())
+        return many + _bounds([mark for mark in marks if isinstance(mark, BaseMetadata)])
     plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     return plain.get(hint, f"a {getattr(hint, '__name__', hint)}")
 

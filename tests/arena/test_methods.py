@@ -8,13 +8,13 @@ from headway.arena.methods import METHODS, eap
 from headway.arena.scoring import score
 from headway.arena.subject import Subject
 from headway.circuits import discover
-from headway.models import Transformer, TransformerConfig, induction, planted
+from headway.models import Transformer, TransformerConfig, compiled, planted
 from headway.paths import Path
 from headway.tasks import Retrieval
 
 
 def subject_of(sequences: int = 16) -> Subject:
-    known = induction()
+    known = compiled(1)
     return Subject(Case("induction", known.model, known.task, known.required), sequences)
 
 

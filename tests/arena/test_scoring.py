@@ -4,7 +4,7 @@ import pytest
 
 from headway.arena.case import Case
 from headway.arena.scoring import Ranked, nearest, ranked, tied
-from headway.models import induction
+from headway.models import compiled
 from headway.paths import Path
 
 
@@ -36,7 +36,7 @@ def test_scores_alike_to_three_digits_are_ordered_by_size():
 
 def test_of_alternatives_those_count_that_an_answer_fits():
     one, other, needed = (Path.of(0, head, "s0←s2") for head in range(3))
-    known = induction()
+    known = compiled(1)
     options = ((frozenset({one}), frozenset({other})),)
     case = Case("two ways", known.model, known.task, frozenset({needed}), options)
     assert nearest(case, {one: 1.0, other: 2.0, needed: 3.0}, None) == {needed, other}

@@ -15,13 +15,15 @@ from headway.circuits import (
     Identity,
     KnockOut,
     Paths,
+    Patterns,
     Uniform,
     ablation,
     attention_along,
+    discover,
     streams,
 )
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, attention_patterns
+from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
 from headway.tasks import Conditional, Retrieval
 from headway.training import generator_for
 
@@ -281,3 +283,26 @@ def test_a_model_of_another_task_is_refused(bench):
     task = Conditional()
     with pytest.raises(HeadwayError, match=r"task( =)? 'conditional'"):
         Bench(bench.model, task, task.sample(2, generator_for("cpu", 1)))
+
+
+class Sunk(torch.nn.Module):
+    """Attention with a key that is no position."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.read, self.write = torch.nn.Linear(8, 8), torch.nn.Linear(8, 4)
+        self.inner = torch.nn.MultiheadAttention(8, 2, add_zero_attn=True, batch_first=True)
+
+    def forward(self, inputs):
+        x = self.read(inputs)
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        return self.write(self.inner(x, x, x, attn_mask=mask)[0])
+
+
+@pytest.mark.parametrize("rows", ABLATIONS)
+def test_a_key_that_is_no_position_is_on_no_path(rows):
+    task, model = Retrieval(depth=1), Sunk().eval()
+    found = discover(model, task, threshold=10.0, sequences=8, ablation=rows, trials=False)
+    assert found.replaced_loss < 10
+    assert Patterns(tapped(model), task.sample(2, torch.Generator()), {}).causal

@@ -235,3 +235,9 @@ def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, ca
     assert "ablation = [] is not allowed" in capsys.readouterr().err
     assert exit_code("certify", "a", "b", "c") == 2
     assert exit_code("certify") == 2
+
+
+def test_with_another_ablation_nothing_is_left_in_the_folder(run):
+    certify(run, ablation="uniform", agreement=0.1, sequences=8)
+    assert not faults_of(run.folder)
+    assert run.read("certificate.json") is None

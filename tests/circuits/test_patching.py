@@ -232,3 +232,10 @@ def test_other_layouts_and_kinds_are_refused():
         patch(model, task, clean, corrupted.part(slice(4)), "L0.H0")
     with pytest.raises(HeadwayError, match="at = 'layers' is not allowed: it must be paths, heads"):
         patch_all(model, task, clean, corrupted, "layers")
+
+
+def test_what_a_position_keeps_can_be_patched():
+    task = Hops(n_places=8)
+    batch, model = task.sample(4, torch.Generator().manual_seed(0)), build(task)
+    said = patch(model, task, batch, batch, "L0.H0 own position")
+    torch.testing.assert_close(said, model(batch.inputs))

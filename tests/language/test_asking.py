@@ -12,7 +12,8 @@ from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway.language import questions
 from headway.language.accuracy import cells
-from headway.language.asking import Asked, ask
+from headway.language.asking import Asked, answered, ask
+from headway.language.formulations import places
 from headway.language.local import Answers, LocalModel, best, expectation
 from headway.language.weights import PACKAGED, located
 
@@ -288,3 +289,12 @@ def test_packaged_weights_are_checked(tmp_path, monkeypatch):
     kept.write_bytes(b"GGUF, cut off")
     with pytest.raises(HeadwayError, match=r"is not the file that is meant: its SHA-256"):
         located("smollm2")
+
+
+def test_answers_that_lack_a_field_are_one_clear_line(folder, tmp_path):
+    asked = Asked(str(folder), None, places(("equations",), (1,), 4), n=2)
+    ledger = asked.ledger(tmp_path)
+    with ledger.writing("cpu"):
+        ledger.add({"formulation": "equations", "number": 0})
+    with pytest.raises(HeadwayError, match=r"asked.jsonl is corrupted .*'depth'"):
+        answered(asked, tmp_path)

@@ -3,7 +3,7 @@ import torch
 from cutting import attention, loss, losses_without, sample
 
 from headway.errors import HeadwayError
-from headway.models import Transformer, compiled, induction
+from headway.models import Transformer, compiled
 from headway.theory import closed_form
 
 CONSTRUCTIONS = ["doubling", "sequential", "passing"]
@@ -47,7 +47,7 @@ def test_circuits_known_by_hand():
 
 
 def test_induction_is_one_step():
-    known = induction(n_chains=3)
+    known = compiled(1, n_chains=3)
     assert known.required == {(0, 0, "s2←s1"), (1, 0, "s0←s2")}
     assert known.model.config.n_layers == 2
     assert loss(known, sample(known, 64)) < 0.01

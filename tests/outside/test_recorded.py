@@ -122,3 +122,31 @@ def test_in_every_seed(seed, tmp_path):
     found = headway.discover(recorded(tmp_path / "run", seed, steps=1500), ablation="uniform")
     assert found.faithful, found.replaced_loss
     assert is_induction(found)
+
+
+@pytest.mark.parametrize(
+    ("step", "loss", "complaint"),
+    [
+        (1.5, 1.0, "^step = 1.5 is not allowed: it must be a whole number above"),
+        (1, float("nan"), "^train_loss = nan is not allowed: it must be finite"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_anything_is_written(tmp_path, step, loss, complaint):
+    with headway.Recorder(tmp_path / "run", GPT(), TASK, sequences=8) as recorder:
+        with pytest.raises(HeadwayError, match=complaint):
+            recorder.save(step, loss)
+        recorder.save(2, 1.0)
+    run = headway.Run.open(tmp_path / "run")
+    assert [line["step"] for line in run.metrics()] == run.checkpoint_steps() == [2]
+
+
+def test_a_loop_that_saves_nothing_has_failed(tmp_path):
+    with headway.Recorder(tmp_path / "run", GPT(), TASK, sequences=8):
+        pass
+    run = headway.Run.open(tmp_path / "run")
+    assert (run.status, run.outcome()["message"]) == ("failed", "nothing was saved")
+
+
+def test_a_model_that_does_not_read_the_task_is_one_clear_line(tmp_path):
+    with pytest.raises(HeadwayError, match="the model does not read its sequences"):
+        headway.Recorder(tmp_path / "run", GPT(), headway.Retrieval())

@@ -10,6 +10,7 @@ from headway.errors import HeadwayError
 from headway.papers import groups, reproduce, result_files
 from headway.papers.groups import seconds_a_step
 from headway.papers.paper import FIGURES, layers
+from headway.terminal import base
 from headway.training import FinalHop, Run, to_dict
 from headway.training.config import FORMAT
 from in_process import swept_here
@@ -268,3 +269,18 @@ def test_an_interrupt_tells_the_command_that_goes_on(tmp_path, monkeypatch, caps
     assert stop.value.code == 130
     told = capsys.readouterr().err
     assert told == f"headway: interrupted; continue with: headway {' '.join(words)}\n"
+
+
+def test_results_are_kept_where_nothing_can_be_drawn(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    cli.main(["reproduce", "theorem1", "--folder", str(tmp_path)])
+    assert "without figures: they need" in capsys.readouterr().out
+    assert (tmp_path / "results" / "small" / "theorem1.json").is_file()
+
+
+def test_sizes_of_circuits_are_the_claims_at_every_scale():
+    for scale in ("small", "paper"):
+        runs = groups.plan(FIGURES["circuits"].groups[0], scale).runs
+        for name, size in {"usual": (5, 64), "layers=8": (8, 64), "width=32": (5, 32)}.items():
+            model = runs[f"{name},seed=0"].transformer
+            assert (model.n_layers, model.d_model) == size

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from headway.changes import changed
+from headway.papers import reading
 from headway.papers.talk import composition
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
@@ -76,7 +77,8 @@ def test_the_hardest_problem_is_that_of_the_mixtures(runs):
 
 
 def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypatch):
-    monkeypatch.setattr(composition, "hop_steps", lambda metrics, names: dict.fromkeys(names))
+    for module in (composition, reading):
+        monkeypatch.setattr(module, "hop_steps", lambda metrics, names: dict.fromkeys(names))
     found = composition.measured(runs)
     assert found["composition_steps"] == {}
     assert found["composition_in_order"] == dict.fromkeys(
@@ -84,9 +86,10 @@ def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypat
     )
     assert found["composition_growth"] == {"N=2,seed=0": 1.0, "N=3,seed=0": 1.0}
     dated = {"hop 1": 0.5, "hop 2": None}
-    monkeypatch.setattr(
-        composition, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
-    )
+    for module in (composition, reading):
+        monkeypatch.setattr(
+            module, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
+        )
     found = composition.measured(runs)
     assert found["composition_growth"]["N=3,seed=0"] == 4 / 0.5
     assert found["composition_times_linear"]["N=3,seed=0"] == 4 / (2 * 0.5)
@@ -98,7 +101,8 @@ def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
     def dated(metrics, names):
         return dict(zip(names, steps[tuple(names)], strict=True))
 
-    monkeypatch.setattr(composition, "hop_steps", dated)
+    for module in (composition, reading):
+        monkeypatch.setattr(module, "hop_steps", dated)
     found = composition.measured(runs)
     three = {name: value for name, value in found["composition_steps"].items() if "N=3" in name}
     assert three == {

@@ -169,3 +169,29 @@ def test_numbers_are_printed_alike_by_page_and_script(visit, learnt):
     assert visit(learnt).page.evaluate("(them) => them.map(number)", values) == [
         rounded(value) for value in values
     ]
+
+
+def test_a_cell_of_several_numbers_is_copied_whole(visit, learnt):
+    cells = "<th>mean</th></tr></thead><tbody><tr><td>{}</td></tr></tbody></table>"
+    cell = "<data value=0.123456>0.123</data> ± <data value=0.5>0.5</data><br>and one"
+    text = visit(learnt).page.evaluate(
+        "(rows) => { const it = made('div'); it.innerHTML = rows; return asCsv(it.firstChild); }",
+        "<table><thead><tr>" + cells.format(cell),
+    )
+    assert text.splitlines() == ["mean", "0.123456 ± 0.5; and one"]
+
+
+def test_a_table_stays_sorted_by_its_column_when_another_comes(visit, learnt):
+    page = visit(learnt).page
+    page.evaluate("all('details').forEach((it) => { it.open = true; })")
+    table = page.get_by_role("group", name="paths of the circuit", exact=True)
+    table.get_by_role("button", name="circuit without it").click()
+    page.evaluate(
+        """() => {
+          const group = document.querySelector("[aria-label='paths of the circuit']");
+          for (const row of all("tr", group)) row.prepend(row.firstElementChild.cloneNode());
+          parts.find((one) => String(one.start).includes("sortable")).start();
+        }"""
+    )
+    sorted_by = table.locator("th[aria-sort]")
+    assert sorted_by.text_content() == "circuit without it"

@@ -11,7 +11,9 @@ from headway import cli
 from headway.circuits import Discovery, Path, Timeline, compare
 from headway.errors import HeadwayError
 from headway.report.comparison import render_comparison, write_comparison
-from headway.report.comparison.members import links_from
+from headway.report.comparison.header import first_screen
+from headway.report.comparison.members import Member, links_from
+from headway.report.findings import Findings
 from headway.report.page.html import path_key
 from headway.text import rounded
 from headway.training import Run
@@ -234,3 +236,16 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert said.count("\n") == 1
     assert complaint in said
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_that_failed_does_not_count_as_solved(pair, monkeypatch):
+    monkeypatch.setattr(Findings, "solved", True)
+
+    def solved():
+        base = pair[0].folder.parent
+        members = [Member.of(i, run, base, lambda _: None) for i, run in enumerate(pair, start=1)]
+        return first_screen(members, "x")["solved"]
+
+    assert len(solved()) == 2
+    pair[0].fail("it broke")
+    assert len(solved()) == 1

@@ -8,12 +8,15 @@ from pathlib import Path as FilePath
 
 import pytest
 from pages import Page, report
+from tiny_runs import tiny_config
 
 from headway.circuits import Path
 from headway.errors import HeadwayError
 from headway.report import write_report
+from headway.report.findings import Findings
 from headway.report.page.html import command, named
-from headway.tasks import Conditional
+from headway.report.page.render import render
+from headway.tasks import Conditional, Retrieval
 from headway.text import rounded
 from headway.training import Run
 from headway.training.files import write_json
@@ -287,3 +290,9 @@ def test_what_the_query_holds_along_the_circuit(run):
     write_json(run.folder / "circuit.json", {**found, "heads": heads})
     (run.folder / "emergence.json").unlink()
     assert "The circuit breaks the flow at" in write_report(run).read_text()
+
+
+def test_a_run_that_failed_before_its_first_evaluation_says_why(tmp_path):
+    run = Run.create(tmp_path / "run", tiny_config(Retrieval(depth=1, n_chains=2)))
+    run.fail("out of memory at step 1")
+    assert "Training failed: out of memory at step 1" in render(Findings.of(run))

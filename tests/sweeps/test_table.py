@@ -160,3 +160,10 @@ def test_the_heads_of_a_circuit_that_was_found_are_counted(solved, tmp_path):
     (row,) = table(run.folder)
     assert row["status"] == "done"
     assert row["useful_heads"] == len(found.circuit.useful_heads) > 0
+
+
+def test_columns_that_parquet_cannot_hold_are_one_clear_line(tmp_path):
+    rows = [{"name": "a", "field": 1}, {"name": "b", "field": "auto"}]
+    with pytest.raises(HeadwayError, match=r"^Parquet cannot hold this table .*: write .csv or"):
+        write_table(tmp_path / "all.parquet", rows)
+    assert not list(tmp_path.iterdir())

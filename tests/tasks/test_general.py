@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from headway import IGNORE_INDEX, NO_KEY, Batch, Edges, Task, discover, general_relations
+from headway.circuits import attention_along
 
 
 def read(edges, row):
@@ -106,3 +107,9 @@ def test_the_induction_circuit_is_found_where_nobody_named_a_relation():
 def test_short_sequences_have_what_fits(places):
     found = general_relations(torch.zeros(2, places, dtype=torch.long))
     assert all(int(edges.queries.max()) < places for edges in found.values() if edges.keys.numel())
+
+
+def test_a_relation_that_applies_nowhere_has_no_rows():
+    found = general_relations(torch.arange(10).view(2, 5))
+    assert read(found["same token"], 0) == read(found["same token"], 1) == {}
+    assert attention_along(torch.ones(2, 3, 1, 5, 5), found["same token"]).tolist() == [[0.0]] * 3

@@ -122,3 +122,12 @@ def test_the_end_of_a_sweep_is_a_table(tiny, tmp_path, capsys):
         "c: the disk is full (not recorded)",
         f"1 done, 2 failed; sweep {tmp_path}",
     ]
+
+
+def test_what_begins_anew_counts_from_there(tiny, monkeypatch):
+    board = board_of(tiny, 1)
+    (name,) = board.runs
+    for step in (501, 600, 10):
+        board.note(Event("progressed", name, step, 1000))
+    assert board.seconds_left() is not None
+    assert board.seconds_left() > 0

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.theory import closed_form, codes_first, fewest_paths, minimum_layers, theorem_1_bound
+from headway.theory import closed_form, fewest_paths, minimum_layers, theorem_1_bound
 
 quick = settings(max_examples=25, deadline=None)
 
@@ -37,7 +37,7 @@ def test_formulas_stay_exact_where_floats_would_not(power, offset):
 
 @pytest.mark.parametrize(
     "function",
-    [minimum_layers, closed_form, theorem_1_bound, fewest_paths, codes_first],
+    [minimum_layers, closed_form, theorem_1_bound, fewest_paths],
 )
 @pytest.mark.parametrize("depth", [0, -1])
 def test_a_depth_below_1_is_refused(function, depth):

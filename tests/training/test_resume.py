@@ -226,3 +226,18 @@ def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp
     with pytest.raises(HeadwayError, match=r"state\.safetensors is missing"):
         resume(lost.folder)
     assert lost.checkpoint_steps() == [0, 4]
+
+
+def test_an_environment_is_noted_where_an_attempt_began_anew(tiny, with_training, tmp_path):
+    config = with_training(tiny, patience=4, steps=12, save_every=12)
+    folder = tmp_path / "run"
+
+    def stop(run, step, end, metrics):
+        if step == 1 and run.load_state() is not None:  # of the second attempt
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, folder, stop)
+    before = Run.open(folder).sessions()
+    resume(folder)
+    assert len(Run.open(folder).sessions()) == len(before) + 1

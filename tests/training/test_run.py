@@ -240,12 +240,12 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     for name in drafts:
         (run.folder / name).write_text("")
     with run.writing():
-        run.rewind(12, {})
+        run.rewind(12, {"threads": 1})
     assert run.status == "stopped"
     assert run.read("circuit.json") == {}
     assert not any((run.folder / name).exists() for name in drafts)
 
-    run.rewind(6, {})
+    run.rewind(6, {"threads": 2})
     assert run.checkpoint_steps() == [0, 4]
     assert [line["step"] for line in run.metrics()] == [2, 4, 6]
     assert run.read("circuit.json") is None

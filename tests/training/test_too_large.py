@@ -12,7 +12,8 @@ from headway.models import TransformerConfig
 from headway.report.findings import heads_of
 from headway.training import Run, train
 from headway.training import memory as memory_module
-from headway.training.memory import LIMITS, require_memory
+from headway.training.memory import LIMITS, estimate, require_memory
+from headway.training.stacked import train_stacked
 
 TOO_LARGE = [
     "training.batch_size=1000000000",
@@ -68,3 +69,12 @@ def test_no_page_is_made_of_a_model_with_more_heads_than_any_has(tiny, tmp_path)
     run = Run.create(tmp_path / "run", replace(tiny, model=replace(tiny.model, n_layers=10**30)))
     with pytest.raises(HeadwayError, match=r"model\.n_layers times .* at most 1000000"):
         heads_of(run)
+
+
+def test_all_replicas_of_a_stack_are_counted(tiny, tmp_path, monkeypatch):
+    one, three = estimate([tiny]), estimate([tiny] * 3)
+    monkeypatch.setattr(memory_module, "available", lambda device: (one + three) // 2)
+    configs = [replace(tiny, seed=seed) for seed in range(3)]
+    with pytest.raises(HeadwayError, match=r"^3 runs at once \(training.batch_size"):
+        train_stacked(configs, [tmp_path / str(seed) for seed in range(3)])
+    assert not list(tmp_path.iterdir())

@@ -22,8 +22,9 @@ def acdc(subject: Subject, budget: int) -> Answer:
 
     A pair of positions is cut when the last of its relations is; within a head the largest
     relations are tried first, so that small ones stay. An edge's score is the largest threshold
-    that it survives. A threshold goes on from what the one below left, where the paper starts
-    anew. The loss is the task's, where the paper takes the divergence from the model.
+    that it survives; once the budget is spent, edges that were not tried survive all that are
+    left. A threshold goes on from what the one below left, where the paper starts anew. The loss
+    is the task's, where the paper takes the divergence from the model.
     """
     covered = subject.cells.sum(0)
     counts = dict.fromkeys(subject.heads, covered + (covered == 0))

@@ -47,7 +47,7 @@ class Result:
             as the model, 0 as bad as with every head even.
         true_faithfulness: of the circuit itself, likewise.
         missing: the circuit's paths that are not chosen, or not among the first.
-        extra: those that are and should not.
+        extra: at most 20 of those that are and should not.
         paths_true: in the circuit.
         paths_all: to choose from.
         passes: forward and backward passes over all sequences.

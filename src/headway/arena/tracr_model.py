@@ -123,7 +123,7 @@ class Attends:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program and what the compiler made of it.
+    """What the compiler made of a program.
 
     Attributes:
         assembled: Tracr's own model.
@@ -133,7 +133,6 @@ class Compiled:
         values: that are put out, by number; None if the output is a number.
     """
 
-    program: Any
     assembled: Any
     module: TracrModule
     heads: tuple[Attends, ...]
@@ -178,7 +177,7 @@ def compile_program(program: Any, vocabulary: Sequence[Any], length: int) -> Com
         values = tuple(direction.value for direction in sink["OUTPUT_BASIS"])
         module.scale, module.nothing = LOGITS, True
     heads = tuple(_heads(graph, craft, rasp))
-    return Compiled(program, assembled, module.eval(), heads, tuple(inputs), values)
+    return Compiled(assembled, module.eval(), heads, tuple(inputs), values)
 
 
 @contextmanager

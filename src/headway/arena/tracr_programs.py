@@ -193,7 +193,7 @@ def unique(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
 
 def repeated(rng: random.Random, tokens: Sequence[Any], length: int) -> list[Any]:
     """Some tokens, no two alike, over and over."""
-    once = rng.sample(tokens, k=rng.randint(2, length - 2)) if length - 2 <= len(tokens) else []
+    once = rng.sample(tokens, k=rng.randint(2, length - 2))
     return (once * length)[: rng.randint(len(once) + 1, length)]
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.agreement import KINDS, NEEDS, Kinds, Pair, Share, predicted
@@ -19,7 +18,7 @@ from headway.circuits.emergence import BIRTH, crossing, hop_steps
 from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.fields import found_in, to_json
-from headway.models import Tap, Tappable
+from headway.models import attention_patterns
 from headway.paths import Path
 from headway.tasks import Batch
 from headway.training.clamp import clampable
@@ -208,7 +207,7 @@ def grown_in(
     steps, seen = run.checkpoint_steps(), list[dict[str, Tensor]]()
     for step in steps:
         tap = run.config.training.clamp.tap(run.task, batch, step)
-        patterns = patterns_through(run.transformer(step), tap, batch.inputs)
+        patterns = attention_patterns(run.transformer(step), batch.inputs, tap)
         seen.append({name: attention_along(patterns, edges) for name, edges in relations.items()})
         tell()
     metrics, outcome = run.metrics(), run.outcome() or {}
@@ -220,20 +219,6 @@ def grown_in(
         hops=hop_steps(metrics, run.task.hops),
         paths=[_grown(path, steps, [at[path.relation] for at in seen]) for path in paths],
     )
-
-
-def patterns_through(
-    model: Tappable, clamp: Tap | None, inputs: Tensor
-) -> Float[Tensor, "batch layer head query key"]:
-    """The attention of every head with a clamp in place."""
-    seen = list[Tensor]()
-
-    def tap(layer: int, pattern: Tensor) -> Tensor:
-        seen.append(pattern if clamp is None else clamp(layer, pattern))
-        return seen[-1]
-
-    model(inputs, tap)
-    return torch.stack(seen, dim=1)
 
 
 def _grown(path: Path, steps: Sequence[int], along: Sequence[Tensor]) -> Grown:

@@ -76,17 +76,18 @@ class Discovery:
 
     @property
     def necessary(self) -> bool | None:
-        """Whether cutting any one path takes the loss to the threshold; None if not faithful.
+        """Whether cutting any one path takes the loss to the threshold; None if not faithful, or if
+        there is no path.
 
         The loss is measured with the heads above replaced and with them free; the larger counts.
         """
-        if not self.faithful:
+        if not self.faithful or not self.circuit.paths:
             return None
         return all(n.worst >= self.threshold for n in self.evidence.necessity)
 
     @property
     def minimal(self) -> bool | None:
-        """Whether it is necessary, and no two paths can be cut together; None if not faithful.
+        """Whether it is necessary, and no two paths can be cut together; None as `necessary` is.
 
         Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
         """

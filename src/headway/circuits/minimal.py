@@ -22,6 +22,7 @@ from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.minimal_text import of_minimal_circuits
 from headway.circuits.reach import Reach
 from headway.circuits.search import CANDIDATE_ATTENTION, candidate_paths, searched
+from headway.circuits.study import require_fits
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
@@ -159,6 +160,7 @@ def every_circuit(
 
     def all_of(model: Any, task: Task, found: Discovery, seed: int) -> MinimalCircuits:
         model = with_tap(model, task)
+        require_fits(found.circuit, model)
         batch = held_out(task, sequences, seed, device_of(model), "circuit")
         return _exhausted(model, task, found, batch, free_above, most, workers, watch)
 
@@ -166,7 +168,8 @@ def every_circuit(
         if task is None or found is None:
             raise HeadwayError("a model is studied together with its task and what was discovered")
         return all_of(model, task, found, seed or 0)
-    require(task is None and found is None, "task", task, "None, as the run has its own")
+    for name, value in (("task", task), ("found", found)):
+        require(value is None, name, "given", "None, as the run has its own")
     with run.writing(), run.computing():
         its = run.config.seed if seed is None else seed
         circuits = all_of(run.model(), run.task, saved_discovery(run), its)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.mechanism import name_of
 from headway.paths import Path
-from headway.text import wrapped
+from headway.text import counted, wrapped
 
 if TYPE_CHECKING:
     from headway.circuits.minimal import MinimalCircuits
@@ -22,7 +22,7 @@ def of_minimal_circuits(found: "MinimalCircuits") -> str:
     for i, (circuit, loss) in enumerate(zip(found.circuits[:SHOWN], found.losses, strict=False)):
         own = "; as discovered" if set(circuit) == set(found.discovered) else ""
         rest = [path for path in circuit if path not in found.core]
-        line = f"{i + 1}: {len(circuit)} paths, loss {loss:.4f}{own}"
+        line = f"{i + 1}: {counted(len(circuit), 'path')}, loss {loss:.4f}{own}"
         more = f"; beside those in all: {said(rest)}" if rest else ""
         lines += wrapped(line + more, rest="   ")
     if len(found.circuits) > SHOWN:
@@ -32,14 +32,13 @@ def of_minimal_circuits(found: "MinimalCircuits") -> str:
 
 def sentences(found: "MinimalCircuits") -> Iterator[str]:
     """What was searched and found, sentence by sentence."""
-    count, n = len(found.circuits), len(found.candidates)
-    what = "minimal circuit" if count == 1 else "minimal circuits"
-    yield f"{count} {what} among {n} candidate paths; threshold {found.threshold:g}"
+    count, among = len(found.circuits), counted(len(found.candidates), "candidate path")
+    yield f"{counted(count, 'minimal circuit')} among {among}; threshold {found.threshold:g}"
     passes = "with all heads replaced"
     if found.free_above:
         passes += ", and with the layers above any layer free"
     yield (
-        f"judged {passes}: {found.judged} sets of paths, {found.sequences} sequences,"
+        f"judged {passes}: {counted(found.judged, 'set')} of paths, {found.sequences} sequences,"
         f" {found.seconds:.1f} s"
     )
     if found.complete:
@@ -50,7 +49,7 @@ def sentences(found: "MinimalCircuits") -> Iterator[str]:
             " --most allows more"
         )
     if found.smallest is not None:
-        yield f"smallest: {found.smallest} paths; none is smaller"
+        yield f"smallest: {counted(found.smallest, 'path')}; none is smaller"
     elif not found.complete:
         yield f"smallest: none has {found.searched} paths or fewer"
     if found.circuits:

@@ -175,8 +175,8 @@ class _Patching:
         require(shapes[0] == shapes[1], "corrupted: inputs", shapes[0], f"as clean, {shapes[1]}")
         if not torch.equal(corrupted.roles, clean.roles):
             raise HeadwayError("corrupted: roles must stand where they stand in clean")
-        self.patterns = Patterns(model, clean, task.relations(clean))
-        self.elsewhere = task.relations(corrupted)
+        self.patterns = Patterns(model, clean, task.edges(clean))
+        self.elsewhere = task.edges(corrupted)
         parts = ("hook_v", "hook_z", "hook_resid_pre", "hook_resid_post")
         _, self.corrupted = model.run_with_cache(
             corrupted.inputs, names=lambda name: name.endswith(parts)
@@ -257,7 +257,8 @@ class _Patching:
         require(fits, "site", written(site), allowed)
         if isinstance(site, Path):
             ours = self.patterns.relation(site.relation)
-            theirs = self.elsewhere[site.relation]
-            same = torch.equal(ours.queries, theirs.queries) and torch.equal(ours.keys, theirs.keys)
-            if not same:
+            theirs = self.elsewhere.get(site.relation)
+            if theirs is None or not (
+                torch.equal(ours.queries, theirs.queries) and torch.equal(ours.keys, theirs.keys)
+            ):
                 raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")

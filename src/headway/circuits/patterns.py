@@ -39,14 +39,15 @@ class Patterns:
         require(rows in ABLATIONS, "ablation", rows, "one of " + ", ".join(ABLATIONS))
         self.model, self.batch, self.rows = model, batch, rows
         self.visible, self.dtype = what_is_seen(model, batch.inputs)
+        size, n = batch.inputs.shape[:2]
+        self._shape = (size, n, self.visible.shape[2])
+        self.visible[..., n:] = False  # keys that are no position, such as a sink
         seen = self.visible.any(0)
         self.relations = {
             name: edges
             for name, edges in relations.items()
             if bool((seen[edges.queries[..., None], edges.keys] | ~edges.there).all())
         }
-        size, n = batch.inputs.shape[:2]
-        self._shape = (size, n, n)
         self._counts: dict[Paths, Tensor] = {}
         self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
 
@@ -107,12 +108,11 @@ class Patterns:
         return self._dense[mechanism, head]
 
     def _make(self, mechanism: Mechanism, head: Head) -> Tensor:
-        size, n = self._shape[:2]
-        inputs = self.batch.inputs
         if isinstance(mechanism, Identity):
-            return torch.eye(n, device=inputs.device).expand(size, n, n)
+            own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
+            return own.expand(self._shape)
         visible = self.visible[head[0]].to(self.dtype)
-        uniform = (visible / visible.sum(-1, keepdim=True)).expand(size, n, n)
+        uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):
             return uniform
         require(
@@ -124,7 +124,7 @@ class Patterns:
         assert isinstance(mechanism, Paths)
         fill = {
             "uniform": lambda: uniform,
-            "mean": lambda: self.mean_pattern(head),
+            "mean": lambda: self.means[head],
             "resample": lambda: self.own[:, *head].roll(1, 0),
         }[self.rows]()
         return torch.where(self.has_path(mechanism)[..., None], self._one_hot(mechanism), fill)
@@ -132,10 +132,6 @@ class Patterns:
     def has_path(self, mechanism: Paths) -> Tensor:
         """Which positions of every sequence a path leaves from, [sequence, position]."""
         return self._leaving(mechanism) > 0
-
-    def mean_pattern(self, head: Head) -> Float[Tensor, "query key"]:
-        """The head's own attention on average (see `means`)."""
-        return self.means[head]
 
     @cached_property
     def means(self) -> Float[Tensor, "layer head query key"]:
@@ -261,7 +257,7 @@ def attention_along(
     if shared:
         even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
         along = along.minimum(even[..., None, None, None])
-    if bool(there.all()):
+    if there.numel() and bool(there.all()):
         return along.sum(2).mean((0, 1))
     rows = there.any(-1).sum().clamp(min=1)
     return (along * there[..., None, None]).sum((0, 1, 2)) / rows

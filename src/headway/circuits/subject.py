@@ -92,7 +92,8 @@ def judged(
     step: int | None,
     seed: int | None,
 ) -> J:
-    """Judges a circuit. Of a run's own circuit, the judgement is left in its folder.
+    """Judges a circuit. Of a run's own circuit, with the ablation that it was found with, the
+    judgement is left in its folder.
 
     Args:
         file: where in the run's folder.
@@ -129,7 +130,8 @@ def judged(
     with run.writing(), run.computing():
         own = found.circuit, ablation or found.ablation
         judgement = judge(Subject(with_tap(run.model(), run.task), run.task, *own, its, at))
-        run.write(file, judgement.to_json())
+        if judgement.is_of(found):
+            run.write(file, judgement.to_json())
     return judgement
 
 

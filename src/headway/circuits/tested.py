@@ -119,7 +119,7 @@ class Minimality:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The circuit held against random circuits with as many paths.
+    """The circuit held against random circuits with as many paths or more.
 
     H0: P(the circuit does better than a random one) <= quantile. The test is passed if H0 is
     rejected.

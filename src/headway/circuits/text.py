@@ -68,8 +68,7 @@ def of_discovery(found: "Discovery") -> str:
     for kind, heads in found.circuit.idle_heads.items():
         lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
     lines += ["", *verdicts(found), ""]
-    if likeness := said_of_likeness(found.evidence):
-        lines += [*likeness, ""]
+    lines += [*said_of_likeness(found.evidence), ""]
     lines += necessity_table(found)
     lines += wrapped("without: the loss with this path cut and all other heads replaced")
     lines += wrapped("free above: the same, with the useful heads above attending freely")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headway.circuits.mechanism import Paths
 from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
@@ -16,27 +15,18 @@ def held(discovery: "Discovery") -> dict[str, bool | None]:
     Stable: the search finds this very circuit on every other sample at the same threshold. Of an
     unfaithful circuit, or of one without paths, most of this is unknown.
     """
-    found, heads = discovery.evidence, len(discovery.circuit.mechanisms)
+    found = discovery.evidence
     same = [t.jaccard == 1 for t in found.trials if t.threshold == discovery.threshold]
-    testable = untestable(discovery) is None
-    nothing_replaced = discovery.faithful and kept_as_they_are(discovery) == heads
     feasible = discovery.feasible if discovery.circuit.paths else None
     if found.minimum is None:  # no number of layers can answer, or nobody knows how many can
         feasible = None if found.infeasible is None else False
     return {
-        "faithful": None if nothing_replaced else discovery.faithful,
-        "necessary": discovery.necessary if testable else None,
-        "minimal": discovery.minimal if testable else None,
+        "faithful": discovery.faithful,
+        "necessary": discovery.necessary,
+        "minimal": discovery.minimal,
         "stable": all(same) if same else None,
         "feasible": feasible,
     }
-
-
-def kept_as_they_are(discovery: "Discovery") -> int:
-    """How many heads without a path kept all of their own attention, so were not replaced."""
-    mechanisms = discovery.circuit.mechanisms.values()
-    kept = sum(isinstance(m, Paths) and not m.relations for m in mechanisms)
-    return kept if discovery.ablation == "own" else 0
 
 
 def untestable(discovery: "Discovery") -> str | None:
@@ -72,12 +62,7 @@ def _faithful(discovery: "Discovery") -> Iterator[str]:
         f" {'' if discovery.faithful else 'not '}below the threshold {at:g}; of the model as it is,"
         f" {intact} ({rounded(own_low)} to {rounded(own_high)})."
     )
-    if kept := kept_as_they_are(discovery):
-        yield (
-            f"But {counted(kept, 'head')} without a path, of {len(discovery.circuit.mechanisms)},"
-            " kept all of their own attention: these were not replaced."
-        )
-    if held(discovery)["faithful"] is not None and low < at <= high:
+    if low < at <= high:
         yield "The interval contains the threshold: other sequences could change the verdict."
     above = [hop for hop, loss in found.replaced.items() if loss >= at]
     if discovery.faithful and above:

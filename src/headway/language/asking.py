@@ -16,7 +16,7 @@ from headway.language.local import Answers, Form, best, expectation
 from headway.language.question import Question
 from headway.language.sampling import questions
 from headway.training.data import generator_for
-from headway.training.files import read_json
+from headway.training.files import clear_content_errors, read_json
 
 FORMAT = 1
 """Of `asked.json`."""
@@ -107,7 +107,8 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
     """
     ledger = asked.ledger(folder)
     with ledger.writing(model.device):
-        known = {(line["formulation"], line["depth"], line["number"]) for line in ledger.lines()}
+        lines = answered(asked, folder)
+        known = {(line["formulation"], line["depth"], line["number"]) for line in lines}
         done = len(known)
         for number, question in asked.questions():
             if (question.formulation, question.depth, number) in known:
@@ -161,7 +162,10 @@ def answered(asked: Asked, folder: Path) -> list[dict[str, Any]]:
     """
     ledger = asked.ledger(folder)
     ledger.require_same()
-    return ledger.lines()
+    lines = ledger.lines()
+    with clear_content_errors(ledger.path):
+        cells(lines)
+    return lines
 
 
 def summary(asked: Asked, folder: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The models: a transformer with one tap, learnt or built by hand."""
 
-from headway.models.compiled import compiled, induction
+from headway.models.compiled import compiled
 from headway.models.config import TransformerConfig
 from headway.models.known import Known
 from headway.models.lens import accuracy_lens, logit_lens, loss_lens
@@ -19,7 +19,6 @@ __all__ = [
     "accuracy_lens",
     "attention_patterns",
     "compiled",
-    "induction",
     "logit_lens",
     "loss_lens",
     "planted",

@@ -119,14 +119,6 @@ def compiled(
     return Known(model, task, _required(depth, steps))
 
 
-def induction(n_chains: int = 4, d_token: int = 4) -> Known:
-    """The two-layer induction circuit: one retrieval step.
-
-    A previous-token head, and a head that looks for what followed an earlier copy of its token.
-    """
-    return compiled(1, n_chains=n_chains, d_token=d_token)
-
-
 def _steps(depth: int, construction: str) -> list[Step]:
     if construction == "sequential":
         return [Step(ask, 1) for ask in range(1, depth + 1)]

@@ -31,14 +31,14 @@ class Tappable(Protocol):
 
 
 def attention_patterns(
-    model: Tappable, inputs: Tensor
+    model: Tappable, inputs: Tensor, through: Tap | None = None
 ) -> Float[Tensor, "batch layer head query key"]:
-    """The attention pattern of every head of every layer."""
+    """The attention pattern of every head of every layer, edited by the tap `through`."""
     seen: list[Tensor] = []
 
-    def record(_: int, pattern: Tensor) -> Tensor:
-        seen.append(pattern)
-        return pattern
+    def record(layer: int, pattern: Tensor) -> Tensor:
+        seen.append(pattern if through is None else through(layer, pattern))
+        return seen[-1]
 
     model(inputs, record)
     return torch.stack(seen, dim=1)

@@ -109,7 +109,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
     Returns: the SVG files. The same folders give the same bytes.
     """
-    from headway.report.figures import save_figure
+    from headway.report.figures.saving import save_both
 
     found, _ = gathered(experiment, scale, folder)
     saved = []
@@ -117,9 +117,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
         return saved
     require_writable(folder / "figures")
     for name, (title, figure) in experiment.draw(found).items():
-        for ending in ("svg", "png"):
-            save_figure(figure, folder / "figures" / f"{name}.{ending}", title)
-        saved.append(folder / "figures" / f"{name}.svg")
+        saved.append(save_both(figure, folder / "figures" / name, title))
     return saved
 
 

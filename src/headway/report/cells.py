@@ -102,7 +102,7 @@ def timeline_cell(timeline: Timeline) -> str:
         last, _ = shown_until(timeline, [])
         ended = _ended(group, [*ends, [timeline.loss[-1]]])
         drawing = stacked([ended], last, last, pressable=False)
-    data = {"timeline": timeline, "drawing": drawing, "ending": ending(timeline, [])}
+    data = {"timeline": timeline, "drawing": drawing, "ending": ending(timeline)}
     return _cell(filled("cell/timeline.html", **data), CURVES)
 
 

@@ -48,7 +48,7 @@ def history(findings: Findings, memory: Memory | None = None) -> History:
         memory: filled with what was computed, and read if it was there.
 
     Raises:
-        HeadwayError: if there is no checkpoint, or one cannot be read.
+        HeadwayError: if a checkpoint cannot be read.
     """
     memory = {} if memory is None else memory
     heads, task = findings.followed_heads, findings.task

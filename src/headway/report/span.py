@@ -33,9 +33,9 @@ def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tup
     return worth_showing(max(latest), end), end
 
 
-def ending(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> str:
+def ending(timeline: Timeline) -> str:
     """A sentence about steps that the figure leaves out; empty if there are none."""
-    last, end = shown_until(timeline, metrics)
+    last, end = shown_until(timeline, [])
     if last == end:
         return ""
     return f" Steps {last:,.0f} to {end:,}, in which nothing passes its mark, are left out."

@@ -70,7 +70,7 @@ class Board:
         run = self.runs[event.name]
         run.state = STATES[event.kind]
         if event.kind in ("started", "progressed"):
-            if event.kind == "progressed" and run.first is None:
+            if event.kind == "progressed" and (run.first is None or event.step < run.step):
                 run.first = max(0, event.step - 1)
             run.step, run.end = event.step, event.end
             run.loss = event.loss if event.loss is not None else run.loss
@@ -91,8 +91,8 @@ class Board:
         A step still to be made is taken to cost as much as one that was made, and runs that have
         not begun are taken to end as early as those that have ended here.
         """
-        done = sum(run.cost * (run.step - run.first) for run in self.runs.values() if run.first)
-        done += sum(run.cost * run.step for run in self.runs.values() if run.first == 0)
+        runs = self.runs.values()
+        done = sum(run.cost * (run.step - run.first) for run in runs if run.first is not None)
         if not done:
             return None
         ended = [run for run in self.runs.values() if run.state == "done" and run.step]

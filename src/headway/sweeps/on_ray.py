@@ -107,6 +107,7 @@ class RayEngine:
         if not stacks:
             return
         self._require_nodes_for(stacks)
+        self._losses.clear()
         reports = self._reports()
         waiting, later = deque(stacks), dict[str, float]()
         while waiting or self._running:

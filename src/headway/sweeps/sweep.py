@@ -1,5 +1,6 @@
 """A sweep: a plan in a folder, carried out by an engine. What is done is what the folders say."""
 
+import shlex
 import shutil
 import sys
 import time
@@ -82,7 +83,9 @@ def sweep(
             begin(place, plan)
             return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack, track)
     except KeyboardInterrupt as stop:
-        again = f"{place}{engine.options}" + (f" --stack {stack}" if stack > 1 else "")
+        again = shlex.quote(str(place)) + engine.options
+        again += f" --stack {stack}" if stack > 1 else ""
+        again += " --retry-failed" if retry_failed else ""
         again += f" --track {track}" if track else ""
         stop.add_note(f"continue with: headway sweep {again}")
         raise

@@ -15,7 +15,7 @@ from headway.tasks import KINDS
 from headway.text import either
 from headway.training import Run, fast
 from headway.training.config import flat
-from headway.training.files import clear_content_errors, write_whole
+from headway.training.files import clear_content_errors, first_line, write_whole
 from headway.training.finding import run_folders
 from headway.words import named, said, split, values_of
 
@@ -168,8 +168,14 @@ def _json(rows: list[Row]) -> bytes:
 
 def _parquet(rows: list[Row]) -> bytes:
     pyarrow, parquet = _pyarrow()
+    try:
+        whole = pyarrow.Table.from_pylist(rows)
+    except pyarrow.ArrowException as error:
+        raise HeadwayError(
+            f"Parquet cannot hold this table ({first_line(error)}): write .csv or .json"
+        ) from None
     sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
+    parquet.write_table(whole, sink)
     return sink.getvalue().to_pybytes()
 
 

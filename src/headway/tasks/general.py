@@ -24,7 +24,8 @@ def general_relations(
     `previous token`, `2 back`, … `4 back`; `first position`; of tokens `same token` (all others
     like it), `after same token` (what followed each of these: the induction head of Olsson et al.
     2022) and `after latest same token`; all positions of a class of tokens; and `own position`. A
-    row that leads to several positions shares its attention evenly among them.
+    row that leads to several positions shares its attention evenly among them. A
+    relation that applies nowhere in these sequences has no rows.
 
     Args:
         inputs: [batch, position], tokens by number, or vectors [batch, position, number].
@@ -41,7 +42,7 @@ def general_relations(
     if of_tokens:
         masks |= _by_token(inputs, seen, classes or {})
     found = {"previous token": previous_token(inputs)}
-    found |= {name: Edges.where(mask) for name, mask in masks.items() if bool(mask.any())}
+    found |= {name: Edges.where(mask) for name, mask in masks.items()}
     return {**found, "own position": own_position(inputs)}
 
 

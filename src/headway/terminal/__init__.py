@@ -4,7 +4,7 @@ Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
 from headway.terminal.arena import print_arena, print_row
-from headway.terminal.base import require_file
+from headway.terminal.base import can_draw, draw_both, require_file
 from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import note_older_report, print_comparison
 from headway.terminal.counting import counting, exhausting
@@ -24,7 +24,9 @@ from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "TOLD",
+    "can_draw",
     "counting",
+    "draw_both",
     "draw_depths",
     "exhausting",
     "following",

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -57,6 +58,21 @@ def draw(figure: "Figure", path: Path, title: str) -> None:
 
     save_figure(figure, path, title)
     print(f"drawn in {path}")
+
+
+def can_draw() -> bool:
+    """Whether figures can be drawn; says what they need if not."""
+    if find_spec("matplotlib") is not None:
+        return True
+    print("without figures: they need pip install 'headway[plot]'")
+    return False
+
+
+def draw_both(figure: "Figure", stem: Path, title: str) -> None:
+    """Draws a figure as SVG and as PNG, and says so; `stem` is its file, without the ending."""
+    from headway.report.figures.saving import save_both
+
+    print(f"drawn in {save_both(figure, stem, title)}")
 
 
 def require_file(path: Path, endings: Sequence[str]) -> None:

@@ -97,7 +97,7 @@ def print_verdicts(
     out.print(table)
     every = [verdict for row in rows for verdict in row.values()]
     for missing in dict.fromkeys(verdict.missing for verdict in every if verdict.missing):
-        out.print(f"Not measured: {missing}", style="yellow")
+        out.print(f"Not measured: {missing}", style="yellow", markup=False)
 
 
 def _add_counts(table: Table, rows: Sequence[Judged]) -> None:

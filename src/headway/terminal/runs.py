@@ -13,7 +13,7 @@ from headway.text import duration
 
 def print_runs(
     rows: Sequence[dict[str, Any]],
-    folder: Path | None = None,
+    folder: Path,
     nothing: str = "no runs here yet: headway train makes one",
 ) -> None:
     """A table of runs and their state; what cannot be read or has failed says why.
@@ -54,7 +54,7 @@ def without_folder(message: str, folder: Path) -> str:
     return message.replace(f" in {folder.absolute()}", "").replace(f" in {folder}", "")
 
 
-def _name(row: dict[str, Any], folder: Path | None) -> str:
+def _name(row: dict[str, Any], folder: Path) -> str:
     path = Path(row["folder"])
-    inside = folder is not None and path.is_relative_to(folder)
-    return str(path.relative_to(folder)) if inside and folder else path.name
+    inside = path != folder and path.is_relative_to(folder)
+    return str(path.relative_to(folder)) if inside else path.name

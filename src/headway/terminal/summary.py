@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline
@@ -41,7 +42,7 @@ def print_summary(
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
 
     out = console()
-    out.rule(f"[bold]headway[/]  {task.title}", align="left")
+    out.rule(f"[bold]headway[/]  {escape(task.title)}", align="left")
     _part(
         out,
         "1 Trained",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from rich.markup import escape
 from rich.table import Table as Shown
 
 from headway.report.labels import layers_told, typeset
@@ -41,7 +42,7 @@ def print_effects(found: Mapping[str, Table[Effect]]) -> None:
         whole = table.intact
         means = {name: mean.value for name, mean in whole.means.items()}
         out.print(
-            f"[bold]{kind}[/]  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
+            f"[bold]{escape(kind)}[/]  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
             f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
         )
         for weights in table.weights:

@@ -4,7 +4,6 @@ from headway.theory.counting import Count, count_circuits, is_minimal_circuit, s
 from headway.theory.flow import Along, Flow, Holdings, is_code
 from headway.theory.formulas import (
     closed_form,
-    codes_first,
     fewest_paths,
     theorem_1_bound,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "bounds",
     "chain_depth",
     "closed_form",
-    "codes_first",
     "conditional_flow",
     "count_circuits",
     "facts_flow",

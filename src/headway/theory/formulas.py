@@ -33,17 +33,6 @@ def fewest_paths(depth: int) -> int:
     return 2 * depth
 
 
-def codes_first(depth: int) -> int:
-    """The least number of layers without a mask where layer 0 finds by codes: ⌈log₃ 2D⌉ + 1.
-
-    After layer 0 every pair is one position that holds two symbols; from then on stretches of
-    symbols grow as they do in `closed_form`, and the query holds x_D once (3^(t-1) - 1) / 2 ≥ D.
-    With the causal mask nothing is lost.
-    """
-    require_depth(depth)
-    return ceil_log(3, 2 * depth + 1) + 1
-
-
 def theorem_1_bound(depth: int) -> int:
     """The paper's lower bound (theorem 1): the least whole t with t ≥ log₃(2D)."""
     require_depth(depth)

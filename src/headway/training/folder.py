@@ -156,7 +156,8 @@ class RunFolder:
         return sessions or []
 
     def rewind(self, step: int, environment: dict[str, Any]) -> None:
-        """Forgets what was written after a step, and notes where the run goes on from it.
+        """Forgets what was written after a step, and notes where and in which environment the run
+        goes on; nothing is noted without an environment.
 
         A circuit and its dates go too if they were found in a run that had gone further. The
         metrics are changed last, as they tell that there is something to forget.
@@ -170,7 +171,7 @@ class RunFolder:
             self.drop_checkpoint(after)
             self.remove(f"circuit_{after:07d}.json")
         self.remove("outcome.json")
-        if step > 0:
+        if environment:
             sessions = [*self.sessions(), {**environment, "from_step": step}]
             self.write("environment.json", sessions)
         for folder in (self.folder / "checkpoints", self.folder):

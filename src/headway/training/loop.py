@@ -140,7 +140,7 @@ def make_steps(run: Run, watch: Watch | None) -> None:
             partial = losses_at(run, state.step, model, validation)
             metrics = state.add_evaluation(config, task.hops, partial)
             run.append_metrics(metrics)
-            if is_learnt(run, state.stage, model):
+            if is_learnt(run, state.step, state.stage, model):
                 state.next_stage()
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, model.state_dict())

@@ -9,6 +9,7 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Targets, Task
+from headway.training.files import first_line
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
 """Reads inputs, perhaps through a tap, and puts out [batch, position or query, number]."""
@@ -85,10 +86,9 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
     try:
         said = model(batch.inputs[:1])
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
-        reason = str(error).strip().partition("\n")[0]
         raise HeadwayError(
             f"task = {task.kind!r}: the model does not read its sequences,"
-            f" {list(batch.inputs.shape[1:])} each: {reason}"
+            f" {list(batch.inputs.shape[1:])} each: {first_line(error)}"
         ) from None
     fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
     require(

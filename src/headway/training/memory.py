@@ -14,12 +14,11 @@ from headway.models import TransformerConfig
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.files import clear_io_errors
+from headway.training.losses import CHUNK
 
 PROCESS = 384 * 2**20
 """Bytes of a process that has loaded PyTorch and is idle, with what its allocator keeps."""
 FLOAT = 4
-EVALUATED = 512
-"""Sequences that are evaluated at a time."""
 
 
 LIMITS = "HEADWAY_LIMITS"
@@ -116,7 +115,7 @@ def _of_one(config: RunConfig) -> int:
     width = 8 * model.d_model + 4 * model.n_heads * model.head_width + 2 * model.mlp_width
     layer = task.length * (width + 3 * model.n_heads * task.length)
     learning = training.batch_size * (layer * (model.n_layers + 1) + 2 * sequence)
-    judging = min(training.eval_examples, EVALUATED) * 2 * layer
+    judging = min(training.eval_examples, CHUNK) * 2 * layer
     floats = 14 * n_weights(model, task)
     floats += max(learning, judging) + 2 * training.eval_examples * sequence
     fixed = 0

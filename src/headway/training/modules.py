@@ -89,7 +89,7 @@ class Module:
         made = getattr(userfile.load(self.file), self.builder, None)
         if made is None:
             raise HeadwayError(f"{self.file} defines no {self.builder}, which built the model")
-        return made()
+        return userfile.called(Path(self.file), made)
 
     @property
     def changed(self) -> str | None:
@@ -103,7 +103,7 @@ class Module:
 def _why_not(build: Any, like: nn.Module) -> str | None:
     """Why a function cannot build a module again, in another process; None if it can."""
     allowed = "a function or class of a file of yours, that can be called without arguments"
-    if "<" in getattr(build, "__qualname__", "<") or userfile.source_of(build) is None:
+    if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
         return allowed
     try:
         made = build()
@@ -116,4 +116,6 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
 @torch.no_grad()
 def is_causal(model: Tapped, inputs: Tensor) -> bool:
     """Whether no position attends to a later one."""
-    return not bool(attention_patterns(model, inputs).triu(1).any())
+    patterns = attention_patterns(model, inputs)
+    positions = patterns.shape[-2]  # keys beyond them are none, such as a sink
+    return not bool(patterns[..., :positions].triu(1).any())

@@ -1,5 +1,6 @@
 """A training loop of one's own, recorded: what it leaves is a run like any other."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headway import userfile
 from headway.errors import require
 from headway.models import tapped
 from headway.tasks import Task
@@ -57,11 +59,12 @@ class Recorder:
         sequences: int = 512,
     ):
         self.model, self.task = model, task
-        device = next((str(weight.device) for weight in model.parameters()), "cpu")
+        weight = next(iter(model.parameters()), None)
+        device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._held_out = held_out(task, sequences, seed, device)
         with evaluating(model):
+            require_answers(tapped(model), task, self._held_out)
             self._tapped = tapped(model, self._held_out.inputs[:2])
-            require_answers(self._tapped, task, self._held_out)
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
             described = Module.of(self._tapped, build, causal)
         config = RunConfig(task, described, Elsewhere(), seed, device, torch.get_num_threads())
@@ -77,9 +80,13 @@ class Recorder:
 
         Returns:
             The metrics: the validation loss and the loss of every hop.
+
+        Raises:
+            HeadwayError: if the step is none, or a loss is no finite number; nothing is kept then.
         """
-        last = self.run.checkpoint_steps()[-1:]
-        require(step > (last[0] if last else -1), "step", step, f"above the last one, {last}")
+        last = max(self.run.checkpoint_steps(), default=-1)
+        fits = isinstance(step, int) and step > last
+        require(fits, "step", step, f"a whole number above {last}, the last one")
         with evaluating(self.model):
             partial = evaluate(self._tapped, self.task, self._held_out).tolist()
         metrics = {
@@ -89,6 +96,8 @@ class Recorder:
             "partial": dict(zip(self.task.hops, partial, strict=True)),
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
+        for name in ("train_loss", "val_loss"):
+            require(math.isfinite(metrics[name]), name, metrics[name], "finite")
         self.run.append_metrics(metrics)
         weights = {name: weight.clone() for name, weight in self.model.state_dict().items()}
         self.run.save_checkpoint(step, weights)
@@ -102,7 +111,8 @@ class Recorder:
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
         try:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
-                self.run.end(None if error is None else f"{type(error).__name__}: {error}")
+                why = None if self.run.metrics() else "nothing was saved"
+                self.run.end(why if error is None else userfile.described(error))
         finally:
             self._writing.__exit__(None, None, None)
 

@@ -106,8 +106,9 @@ def losses_at(run: Run, step: int, model: Transformer, batch: Batch) -> list[flo
     ).tolist()
 
 
-def is_learnt(run: Run, stage: int, model: Transformer) -> bool:
-    """Whether a model has learnt what a stage of its curriculum is about."""
+def is_learnt(run: Run, step: int, stage: int, model: Transformer) -> bool:
+    """Whether a model has learnt what a stage of its curriculum is about, with what is clamped at a
+    step."""
     config, curriculum = run.config, run.config.training.curriculum
     task = curriculum.taught(config.task)
     if stage + 1 == len(curriculum.stages(task)):
@@ -115,15 +116,18 @@ def is_learnt(run: Run, stage: int, model: Transformer) -> bool:
     depth, hops = curriculum.judged_in(stage, config.task)
     generator = generator_for(config.device, config.seed, "stage")
     batch = task.shallower(task.draw(STAGE_EXAMPLES, generator), depth)
-    losses = evaluate(curriculum.through(model, hops), task, batch).tolist()
+    clamp = config.training.clamp
+    read = curriculum.through(model, hops)
+    losses = evaluate(read, task, batch, tap=lambda part: clamp.tap(task, part, step)).tolist()
     return curriculum.is_over(losses[:hops])
 
 
 def begin(run: Run, state: State, environment: dict[str, Any]) -> None:
     """Lets a run go on from a state, in an environment; what was written after it is forgotten."""
     environment |= {"task_changed": run.changed} if run.changed else {}
-    run.rewind(state.step, environment)
-    if state.step == 0 and not state.given_up:
+    again = state.step > 0 or bool(state.given_up)
+    run.rewind(state.step, environment if again else {})
+    if not again:
         run.write("environment.json", [environment])
 
 

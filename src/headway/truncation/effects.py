@@ -25,8 +25,8 @@ MEASURES = ("answer", "generic", "log_odds", *SHARES)
 whether that is above 0, and whether the answer's telling token is the likeliest of all tokens; each
 averaged over texts."""
 
-RESAMPLES = 10_000
-CENTRE = 0.95
+RESAMPLES, CENTRE, SEED = 10_000, 0.95, 0
+"""Of the bootstrap: its resamples, the share inside its intervals, and its seed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Effect:
 
 
 def effects(
-    texts: Sequence[Completion], lines: Sequence[Line], reading: Reading = "token", seed: int = 0
+    texts: Sequence[Completion], lines: Sequence[Line], reading: Reading = "token"
 ) -> dict[str, Table[Effect]]:
     """Means over the texts of every kind at every cut, by one reading.
 
@@ -91,12 +91,11 @@ def effects(
         texts: in the order of every line's odds.
         lines: the intact model among them.
         reading: of the two ways to go on.
-        seed: of the bootstrap.
     """
     intact, found = Table(lines).intact, {}
     for kind in dict.fromkeys(text.kind for text in texts):
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
-        draws = _draws(len(rows), kind, seed)
+        draws = _draws(len(rows), kind)
         before = _values([intact.found[i] for i in rows], reading)
         means = [
             _means(_values([line.found[i] for i in rows], reading), before, draws) for line in lines
@@ -110,19 +109,18 @@ def effects(
     return found
 
 
-def document(tables: Mapping[str, Table[Effect]], about: Mapping[str, Any], seed: int = 0) -> str:
+def document(tables: Mapping[str, Table[Effect]], about: Mapping[str, Any]) -> str:
     """Effects of one reading as JSON, one per line.
 
     Args:
         tables: by kind of text.
         about: what was asked, and where it was computed.
-        seed: of the bootstrap.
     """
     effects = [effect for table in tables.values() for effect in table.rows]
     head = {
         **about,
         "reading": effects[0].reading,
-        "bootstrap": {"resamples": RESAMPLES, "interval": CENTRE, "seed": seed},
+        "bootstrap": {"resamples": RESAMPLES, "interval": CENTRE, "seed": SEED},
         "numbers": [field.name for field in fields(Mean)],
     }
     lines = [json.dumps(effect.to_json(), ensure_ascii=False) for effect in effects]
@@ -131,9 +129,9 @@ def document(tables: Mapping[str, Table[Effect]], about: Mapping[str, Any], seed
     return "{\n " + ",\n ".join([*parts, f'"effects": [\n  {told}\n ]']) + "\n}\n"
 
 
-def _draws(count: int, kind: str, seed: int) -> Tensor:
+def _draws(count: int, kind: str) -> Tensor:
     """How often each text is in every resample, as weights that sum to 1, [resample, text]."""
-    generator = generator_for("cpu", "truncate", seed, kind)
+    generator = generator_for("cpu", "truncate", SEED, kind)
     drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
     often = torch.zeros(RESAMPLES, count, dtype=torch.float64)
     often.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))

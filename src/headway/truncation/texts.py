@@ -122,8 +122,8 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
     """The texts of kinds by name, `all` of them, or those of a file of one's own.
 
     Args:
-        asked: kinds (`places`, `capitals`, `fictional`, `moved`, `names`), `all`, or one JSONL
-            file: an object per line with prompt, answer, generic and perhaps kind.
+        asked: kinds (`places`, `capitals`, `fictional`, `moved`, `names`), `all`, or JSONL
+            files: an object per line with prompt, answer, generic and perhaps kind.
 
     Raises:
         HeadwayError: if there is no such kind or file, or something is wrong with a line of it.

@@ -64,6 +64,6 @@ def depend(
         from headway.training.files import write_json
 
         write_json(
-            out, {one.folder.name: of.to_json() for one, of in zip(those, found, strict=True)}
+            out, {str(one.folder): of.to_json() for one, of in zip(those, found, strict=True)}
         )
         terminal.say(f"written to {out}")

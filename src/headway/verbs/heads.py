@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from headway.verbs.local_models import compute_on, place_of, save_both
+from headway.verbs.local_models import compute_on, place_of
 
 if TYPE_CHECKING:
     from headway.language.heads.study import Study
@@ -70,13 +70,15 @@ def _show(study: "Study", place: Path) -> None:
     """Prints the findings, draws them and writes their page."""
     from headway import terminal
     from headway.language.heads.study import summary
-    from headway.report.figures.heads_plot import draw_heads
     from headway.report.heads import write_heads
     from headway.training.files import write_json
 
     found = summary(study, place)
     terminal.print_heads(found)
     write_json(place / "heads.json", found)
-    save_both(draw_heads(found), place / "heads", f"Heads of {found['model']}")
     page = write_heads(found, place)
-    terminal.say(f"{page}, heads.json and heads.svg are in {place}")
+    terminal.say(f"{page} and heads.json are in {place}")
+    if terminal.can_draw():
+        from headway.report.figures.heads_plot import draw_heads
+
+        terminal.draw_both(draw_heads(found), place / "heads", f"Heads of {found['model']}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from headway.verbs.local_models import compute_on, place_of, save_both
+from headway.verbs.local_models import compute_on, place_of
 
 if TYPE_CHECKING:
     from headway.language.accuracy import Cell
@@ -46,7 +46,8 @@ def prompts(
     asked = questions(formulation, depth, chains, n, seed)
     lines = (json.dumps(question.to_json(), ensure_ascii=False) for question in asked)
     if out is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        for line in lines:
+            sys.stdout.write(f"{line}\n")
         return
     write_whole(out, "".join(f"{line}\n" for line in lines).encode())
     terminal.say(f"{n} questions written to {out}")
@@ -113,11 +114,13 @@ def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
     from headway import terminal
     from headway.language.asking import summary
     from headway.papers.paper.language_models import curves
-    from headway.report.figures.accuracy_plot import draw_accuracy
     from headway.training.files import write_json
 
     terminal.print_cells(found)
     write_json(place / "cells.json", summary(asked, place))
-    figure = draw_accuracy(curves({asked.model: found}))
-    save_both(figure, place / "accuracy", f"Accuracy of {Path(asked.model).name}")
-    terminal.say(f"answers, cells.json and accuracy.svg are in {place}")
+    terminal.say(f"answers and cells.json are in {place}")
+    if terminal.can_draw():
+        from headway.report.figures.accuracy_plot import draw_accuracy
+
+        figure, title = draw_accuracy(curves({asked.model: found})), "Accuracy of"
+        terminal.draw_both(figure, place / "accuracy", f"{title} {Path(asked.model).name}")

@@ -1,12 +1,8 @@
 """What the verbs that ask a language model of this machine have in common."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headway.errors import require
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def compute_on(device: str, threads: int | None) -> None:
@@ -28,21 +24,3 @@ def compute_on(device: str, threads: int | None) -> None:
 def place_of(verb: str, model: str, folder: Path | None) -> Path:
     """The folder that is asked for; by default one in `runs/`, named after verb and model."""
     return folder or Path("runs") / f"{verb}-{Path(model).stem}"
-
-
-def save_both(figure: "Figure", stem: Path, title: str) -> Path:
-    """Saves a figure as SVG and as PNG.
-
-    Args:
-        figure: a matplotlib figure.
-        stem: its file, without the ending.
-        title: what it shows, for readers who cannot see it.
-
-    Returns:
-        The SVG file.
-    """
-    from headway.report.figures import save_figure
-
-    for ending in ("png", "svg"):
-        save_figure(figure, stem.with_name(f"{stem.name}.{ending}"), title)
-    return stem.with_name(f"{stem.name}.svg")

@@ -198,9 +198,9 @@ class Reproduction:
 
         scale = self.scale
         found, missing = paper.measured(experiment, scale, self.place)
-        for drawn in paper.draw(experiment, scale, self.place):
-            terminal.say(f"drawn in {drawn}")
         result_files.write(experiment, scale, found, missing, kept)
+        for drawn in paper.draw(experiment, scale, self.place) if terminal.can_draw() else ():
+            terminal.say(f"drawn in {drawn}")
         for text in experiment.texts(setting(scale)):
             terminal.say(f"{experiment.name}: drawn from {text}")
         return paper.verdicts(experiment, scale, found, missing)

@@ -1,7 +1,7 @@
 """The verb that cuts weights to low rank, in a run's model or in a language model."""
 
 from collections.abc import Mapping
-from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from headway.arguments import opened
 from headway.errors import HeadwayError
-from headway.verbs.local_models import compute_on, place_of, save_both
+from headway.verbs.local_models import compute_on, place_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,16 +114,13 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
         found = truncate_run(its, cuts, sequences, step, watch)
     terminal.print_losses(found)
     terminal.say(f"written to {its.folder / FILE}")
-    if find_spec("matplotlib") is None:
-        terminal.say("without a figure: it needs pip install 'headway[plot]'")
-    elif found.spans:
+    if found.spans and terminal.can_draw():
         from headway.training.files import clear_io_errors
 
         figures, title = its.folder / "figures", "Losses with weights cut to low rank"
         with clear_io_errors(figures, "make"):
             figures.mkdir(exist_ok=True)
-        drawn = save_both(_losses_figure(found, cuts), figures / "truncation", title)
-        terminal.say(f"drawn in {drawn}")
+        terminal.draw_both(_losses_figure(found, cuts), figures / "truncation", title)
 
 
 def _losses_figure(found: "Table[Losses]", cuts: "Cuts") -> "Figure":
@@ -169,12 +166,12 @@ def _of_model(
     about = asked.ledger(place).about()
     del about["texts"]
     write_whole(place / "effects.json", document(found, about).encode())
-    first = next(iter(found.values()))
-    for weights in first.weights:
-        for span in first.spans:
-            title = f"{Path(asked.model).name} with weights cut to low rank"
-            save_both(_effects_figure(found, weights, span), place / f"{weights}-{span}", title)
-    terminal.say(f"truncation.jsonl, effects.json and figures are in {place}")
+    terminal.say(f"truncation.jsonl and effects.json are in {place}")
+    if terminal.can_draw():
+        first, title = next(iter(found.values())), "with weights cut to low rank"
+        for weights, span in product(first.weights, first.spans):
+            figure, name = _effects_figure(found, weights, span), f"{weights}-{span}"
+            terminal.draw_both(figure, place / name, f"{Path(asked.model).name} {title}")
 
 
 def _effects_figure(found: "Mapping[str, Table[Effect]]", weights: str, span: str) -> "Figure":

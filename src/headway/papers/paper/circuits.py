@@ -13,13 +13,16 @@ from headway.papers.experiment import Configs, Drawn, Group, Runs, study
 from headway.papers.reading import least_heads, minimum, taken_apart
 from headway.papers.scales import base, smoke
 
+USUAL: dict[str, Any] = {"model.n_layers": 5, "model.d_model": 64, "model.d_mlp": 64}
+"""The model that others are compared with, as changes of a scale's config."""
+
 SIZES: dict[str, dict[str, Any]] = {
     "usual": {},
     "layers=8": {"model.n_layers": 8},
     "width=32": {"model.d_model": 32, "model.d_mlp": 32},
     "heads=2": {"model.n_heads": 2},
 }
-"""Models whose circuits are compared, as changes of a config."""
+"""Models whose circuits are compared, as changes of the usual one."""
 
 
 def runs_of(scale: str) -> Configs:
@@ -27,7 +30,7 @@ def runs_of(scale: str) -> Configs:
     if scale == "smoke":
         return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
     return {
-        f"{size},seed={seed}": changed(base(scale, 2, seed), changes)
+        f"{size},seed={seed}": changed(base(scale, 2, seed), USUAL | changes)
         for size, changes in SIZES.items()
         for seed in range(20 if size == "usual" else 5)
     }

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headway.changes import changed
-from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits.emergence import hop_steps
 from headway.papers.claims import Measures
 from headway.papers.experiment import Configs, Drawn, Group, Runs, study
-from headway.papers.reading import accuracies, task_of
+from headway.papers.reading import accuracies, in_order, task_of
 from headway.tasks import Composition
 from headway.training import Run, RunConfig
 from headway.training.curriculum import Curriculum, Implicit, Scheduled
@@ -138,10 +138,7 @@ def measured(runs: Runs) -> Measures:
         if way == "alone":
             times.setdefault(every, {}).update(taken)
         if way == "mixture":
-            hops = hop_steps(run.metrics(), run.task.hops)
-            found["composition_in_order"][name] = float(
-                bool(learnt_in_order(hops, run.task.hop_order))
-            )
+            found["composition_in_order"][name] = in_order(run) or 0.0
             most = max(taken)
             found["composition_times_linear"][every] = taken[most] / (most * taken[1])
     for every, taken in times.items():

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from headway.changes import changed
-from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.patterns import attention_along
 from headway.models import attention_patterns
 from headway.papers.claims import Measures
 from headway.papers.experiment import Configs, Drawn, Group, Runs, study
-from headway.papers.reading import accuracies, task_of
+from headway.papers.reading import accuracies, in_order, task_of
 from headway.papers.scales import crossed
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.training import Run, RunConfig
@@ -106,9 +105,8 @@ def measured(runs: Runs) -> Measures:
             found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
         for k in (k for k, is_solved in solved.items() if is_solved and layers == needed(k)):
             found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
-        order = learnt_in_order(hop_steps(run.metrics(), run.task.hops), run.task.hop_order)
-        if order is not None:
-            found["khop_in_order"][name] = float(order)
+        if (order := in_order(run)) is not None:
+            found["khop_in_order"][name] = order
     return found
 
 

@@ -1,6 +1,5 @@
 """Births of several runs on one axis, and their validation losses."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,7 +59,6 @@ def _losses(members: Sequence[Member]) -> Panel:
     curves = []
     for member in members:
         points = [(line["step"], line["val_loss"]) for line in member.findings.metrics]
-        points = [point for point in points if math.isfinite(point[1])]
         curves.append(Curve(points, RUN, _dashes(member), {"run": str(member.number)}))
     values = [value for curve in curves for _, value in curve.points]
     losses = sorted({member.findings.task.targets.loss_name for member in members})

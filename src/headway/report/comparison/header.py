@@ -38,7 +38,7 @@ def first_screen(members: Sequence[Member], folder: str) -> dict[str, Any]:
         "kicker": f"{len(members)} runs in {folder}, side by side",
         "common": common_parts(configs),
         "varies": short_names(varied_in_all([flat(config) for config in configs])).values(),
-        "solved": [member for member in members if member.findings.solved],
+        "solved": [m for m in members if m.status == "done" and m.findings.solved],
         "found": found,
         "heads": between([len(d.circuit.useful_heads) for d in found], str),
         "layers": between([len(d.circuit.useful_layers) for d in found], str),

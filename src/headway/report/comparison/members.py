@@ -3,20 +3,18 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from headway.circuits import Circuit, PathHistory
-from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits.emergence import learnt_in_order
 from headway.circuits.roles import places
 from headway.reading import is_file
 from headway.report.findings import Findings
 from headway.report.page.html import tag
 from headway.training import Run
-from headway.training.files import clear_content_errors
 from headway.training.seeds import generator_for
 
 Link = Callable[[Path], str | None]
@@ -69,14 +67,11 @@ class Member:
         assert self.findings.discovery is not None
         return self.findings.discovery.circuit
 
-    @cached_property
+    @property
     def hops(self) -> dict[str, float | None]:
         """The step at which every hop was learnt, if the evaluations tell it."""
-        if self.findings.timeline is not None:
-            return self.findings.timeline.hops
-        run = self.findings.run
-        with clear_content_errors(run.folder / "metrics.jsonl"):
-            return hop_steps(self.findings.metrics, run.task.hops)
+        timeline = self.findings.timeline
+        return self.findings.hops if timeline is None else timeline.hops
 
     @property
     def in_chain_order(self) -> bool | None:

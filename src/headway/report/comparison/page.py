@@ -60,7 +60,7 @@ def render_comparison(runs: Sequence[Run], link: Link, live: bool = False) -> st
         raise HeadwayError(f"{len(runs)} run cannot be compared: name at least two")
     base = Path(os.path.commonpath([folder.parent for folder in folders]))
     members = [Member.of(i, run, base, link) for i, run in enumerate(runs, start=1)]
-    screen = first_screen(members, base.name)
+    screen = first_screen(members, base.name or str(base))
     return document(
         "comparison/page.html",
         about=f"{screen['title']} — {len(members)} runs",

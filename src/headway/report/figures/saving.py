@@ -28,12 +28,8 @@ def save_figures(run: Run) -> dict[str, Path]:
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the figures.
     """
-    return save_figures_of(Findings.of(run))
-
-
-def save_figures_of(findings: Findings) -> dict[str, Path]:
-    """`save_figures`, of a folder that was read already."""
-    folder = findings.run.folder / "figures"
+    findings = Findings.of(run)
+    folder = run.folder / "figures"
     with clear_io_errors(folder, "make"):
         folder.mkdir(exist_ok=True)
     saved = {}
@@ -54,8 +50,26 @@ def save_figure(figure: Figure, path: Path, title: str) -> None:
         HeadwayError: if the disk does not take it.
     """
     content = svg_bytes(figure, title) if path.suffix == ".svg" else png_bytes(figure)
-    with clear_io_errors(path, "write"):
-        write_whole(path, content)
+    write_whole(path, content)
+
+
+def save_both(figure: Figure, stem: Path, title: str) -> Path:
+    """Saves a figure as SVG and as PNG.
+
+    Args:
+        figure: that is drawn.
+        stem: its file, without the ending.
+        title: what it shows, for readers who cannot see it.
+
+    Returns:
+        The SVG file.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    for ending in ("png", "svg"):
+        save_figure(figure, stem.with_name(f"{stem.name}.{ending}"), title)
+    return stem.with_name(f"{stem.name}.svg")
 
 
 def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:

@@ -22,7 +22,7 @@ from headway.report.page.maps import cost
 from headway.tasks import Edges
 
 MOST_STEPS = 1000
-"""The step at which a run without attention is shown."""
+"""The most checkpoints at which a run without attention is shown; of more, evenly many."""
 
 
 def page_data(findings: Findings, seen: History | None) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _paths(findings: Findings, steps: list[int]) -> list[dict[str, Any]]:
     when = {} if timeline is None else {step: i for i, step in enumerate(timeline.steps)}
     index = [when.get(step) for step in steps]
     standing = [place.role for place in places(task)]
-    relations = task.relations(batch)
+    relations = task.edges(batch)
     lost = lost_without(task, discovery.circuit.paths, findings.causal) or {}
     data = []
     for path in discovery.circuit.paths:

@@ -70,6 +70,14 @@ class Catalogue:
         path = self._folders().get(name)
         return None if path is None else self._entry(name, path)
 
+    def mark_of(self, file: str, name: Name) -> str:
+        """A text that changes with a file beside the runs of a name; empty if there is none."""
+        try:
+            told = self.folder.joinpath(*name, file).lstat()
+        except OSError:
+            return ""
+        return repr(_Mark(file, told.st_mtime_ns, told.st_size, told.st_ino))
+
     def _folders(self) -> dict[Name, Path]:
         folders: dict[Name, Path] = {}
         for path in run_folders(self.folder):
@@ -97,12 +105,12 @@ class Catalogue:
         Raises:
             HeadwayError: if it cannot be read, or something in it must not be.
         """
-        self._require_inside(folder)
+        self.require_inside(folder)
         names = set[str]()
         for entry in _scanned(folder):
             names.add(entry.name)
             if entry.name == "checkpoints":
-                self._require_inside(entry)
+                self.require_inside(entry)
                 yield from self._checkpoints(entry)
             elif not entry.name.startswith(".") and entry.name.endswith((".json", ".jsonl")):
                 yield from self._file(entry)
@@ -112,12 +120,12 @@ class Catalogue:
     def _checkpoints(self, folder: os.DirEntry[str]) -> Iterator["_Mark"]:
         for entry in _scanned(folder):
             if not entry.name.startswith("."):
-                self._require_inside(entry)
+                self.require_inside(entry)
                 _require_file(entry.is_file(), entry)
                 yield _Mark(entry.name)
 
     def _file(self, entry: os.DirEntry[str]) -> Iterator["_Mark"]:
-        self._require_inside(entry)
+        self.require_inside(entry)
         with clear_io_errors(Path(entry), "read"):
             try:
                 told = entry.stat()
@@ -126,7 +134,12 @@ class Catalogue:
         _require_file(stat.S_ISREG(told.st_mode), entry)
         yield _Mark(entry.name, told.st_mtime_ns, told.st_size, told.st_ino)
 
-    def _require_inside(self, path: Path | os.DirEntry[str]) -> None:
+    def require_inside(self, path: Path | os.DirEntry[str]) -> None:
+        """Refuses a link that leads out of the folder.
+
+        Raises:
+            HeadwayError: if it is one.
+        """
         if self._leads_out(path):
             where = os.fspath(path)
             raise HeadwayError(f"{where} is a link that leads out of {self.folder}")

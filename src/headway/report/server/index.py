@@ -1,5 +1,6 @@
 """The page of all runs."""
 
+import shlex
 import threading
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,14 @@ class Index:
             known = {entry.name: self._summed_up(entry) for entry in entries}
             self._known = known
         rows = [row_of(entry, known[entry.name][1]) for entry in entries]
+        first = shlex.quote(str(folder / "first"))
         return document(
             "server/index.html",
             f"{folder} · headway",
             version=_version(entries),
             script=INDEX,
             folder=folder.name or folder.resolve().name,
-            first="" if folder == Path("runs") else f" --folder {folder / 'first'}",
+            first="" if folder == Path("runs") else f" --folder {first}",
             rows=rows,
             groups=_grouped(rows),
         )

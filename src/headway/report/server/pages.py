@@ -17,9 +17,10 @@ from headway.report.page.render import render
 from headway.report.server.catalogue import Catalogue, Entry, Name, digest
 from headway.report.server.document import document, version_tag
 from headway.report.server.rows import link
-from headway.report.sweep import gathered, render_sweep
+from headway.report.sweep import gathered, planned_in, render_sweep
 from headway.training import Run
 from headway.training.files import first_line
+from headway.training.finding import PLAN
 
 KEPT = 32
 """How many pages are kept for the next request."""
@@ -27,6 +28,7 @@ KEPT = 32
 TRIES = 3
 
 Kind = Literal["run", "sweep", "compare"]
+NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,13 @@ class Shown:
         kind: a run, all runs of a sweep, or some runs side by side.
         name: of the run or the sweep; for runs side by side, the address of each.
         entries: the runs.
+        plan: a text that changes with the plan of a sweep.
     """
 
     kind: Kind
     name: Name
     entries: Sequence[Entry]
+    plan: str = ""
 
     @property
     def key(self) -> tuple[Kind, Name]:
@@ -53,7 +57,8 @@ class Shown:
         """A short text, which changes with the page."""
         if self.kind == "run":
             return self.entries[0].version
-        return digest(text for entry in self.entries for text in (*entry.name, entry.version))
+        told = [text for entry in self.entries for text in (*entry.name, entry.version)]
+        return digest([*told, self.plan])
 
 
 class Pages:
@@ -73,7 +78,9 @@ class Pages:
         """
         if kind == "sweep":
             found = [one for one in self._catalogue.entries() if one.name[:-1] == name]
-            return Shown(kind, name, found) if name and found else None
+            if not name or not found:
+                return None
+            return Shown(kind, name, found, self._catalogue.mark_of(PLAN, name))
         names = [name] if kind == "run" else [tuple(one.split("/")) for one in name]
         found = [one for one in map(self._catalogue.find, names) if one is not None]
         known = len(found) == len(names) == len(set(names))
@@ -130,7 +137,9 @@ class Pages:
                     text = render(Findings.of(run), live=True, memory=seen)
             case "sweep":
                 folder = self._catalogue.folder.joinpath(*shown.name)
-                text = render_sweep(gathered(folder, _readable(shown)), self._links, live=True)
+                self._catalogue.require_inside(folder / PLAN)
+                found = gathered(folder, _readable(shown), planned_in(folder))
+                text = render_sweep(found, self._links, live=True)
             case "compare":
                 text = render_comparison(list(map(_opened, shown.entries)), self._links, live=True)
         return text.replace("<head>", f"<head>\n{version_tag(shown.version)}", 1)
@@ -161,7 +170,8 @@ def _reason_page(shown: Shown, why: str) -> str:
     name = ", ".join("/".join(entry.name) for entry in shown.entries)
     if shown.kind == "sweep":
         name = "/".join(shown.name)
-    return document("server/reason.html", f"{name} · headway", shown.version, name=name, why=why)
+    told = {"name": name, "why": why, "noun": NOUNS[shown.kind]}
+    return document("server/reason.html", f"{name} · headway", shown.version, **told)
 
 
 def decoded(parts: Sequence[str]) -> Name:

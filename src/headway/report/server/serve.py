@@ -21,7 +21,7 @@ from headway.report.page.render import SCRIPTS
 from headway.report.server.catalogue import Catalogue
 from headway.report.server.document import live_script
 from headway.report.server.index import INDEX, Index
-from headway.report.server.pages import Kind, Pages, decoded
+from headway.report.server.pages import NOUNS, Kind, Pages, decoded
 from headway.report.server.rows import link
 
 ADDRESS = "127.0.0.1"
@@ -43,8 +43,6 @@ HEADERS = {
 
 MOST, PATIENCE = 256, 10.0
 """The most requests answered at a time, and the seconds within which one must arrive in full."""
-
-NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 

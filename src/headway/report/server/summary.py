@@ -1,9 +1,10 @@
 """A run's line in the list of runs."""
 
-import math
 from dataclasses import dataclass
 
+from headway.circuits import THRESHOLD
 from headway.circuits.least import Least
+from headway.report.findings import judged_loss
 from headway.report.history import thinned
 from headway.report.server.catalogue import Entry
 from headway.text import counted
@@ -28,6 +29,7 @@ class Summary:
         step: of the last evaluation.
         steps: that its config allows; None if it was trained elsewhere.
         loss: the validation loss at the last evaluation, if there was one.
+        solved: whether that of the hops that can be predicted without error is below the threshold.
         curve: steps and validation losses, at most `POINTS`.
         heads: useful heads and the layers they are in, if its circuit is known.
         least: the flow minimum of its task.
@@ -41,6 +43,7 @@ class Summary:
     step: int
     steps: int | None
     loss: float | None
+    solved: bool
     curve: list[tuple[int, float]]
     heads: tuple[int, int] | None
     least: Least
@@ -71,7 +74,8 @@ def summary_of(entry: Entry) -> Summary:
         step=last.get("step", 0),
         steps=None if isinstance(config.training, Elsewhere) else config.training.steps,
         loss=last.get("val_loss"),
-        curve=[(step, loss) for step, loss in curve if math.isfinite(loss)],
+        solved=bool(metrics) and judged_loss(run.task, last) < THRESHOLD,
+        curve=curve,
         heads=heads,
         least=Least.of(task, config.model.causal),
     )

@@ -1,6 +1,5 @@
 """The runs of a folder, each read once, and only as far as the page shows it."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ class Entry:
         folder: its folder.
         config: what decided it.
         task: as the model answers it.
-        fields: the same, flat.
+        fields: those of the config, flat.
         status: `done`, `failed`, `running` or `stopped`.
         message: why it failed, if it did.
         loss: the validation loss at the end, or so far.
@@ -69,8 +68,8 @@ class Entry:
 
     @property
     def done(self) -> bool:
-        """Whether training came to its end, with a loss that is a number."""
-        return self.status == "done" and self.loss is not None and math.isfinite(self.loss)
+        """Whether training came to its end, with a loss."""
+        return self.status == "done" and self.loss is not None
 
     @property
     def solved(self) -> bool:
@@ -93,7 +92,6 @@ class Entry:
             order = learnt_in_order(hops, run.task.hop_order) if len(hops) > 1 else None
         line = last | {name: outcome[name] for name in ("val_loss", "partial") if name in outcome}
         points = [(m["step"], m["val_loss"]) for m in metrics]
-        points = [point for point in points if math.isfinite(point[1])]
         return cls(
             folder=run.folder,
             config=config,
@@ -138,12 +136,20 @@ def gather(folder: Path) -> Gathered:
     Raises:
         HeadwayError: if there is no run in it, it cannot be read, or its plan cannot.
     """
-    planned = None
-    if is_there(folder / PLAN):
-        plan = read_json(folder / PLAN)
-        with clear_content_errors(folder / PLAN):
-            planned = list(map(str, plan["runs"].keys()))
-    return gathered(folder, find_runs(folder), planned)
+    return gathered(folder, find_runs(folder), planned_in(folder))
+
+
+def planned_in(folder: Path) -> list[str] | None:
+    """The names of all runs that the plan of a sweep's folder has; None if there is no plan.
+
+    Raises:
+        HeadwayError: if the plan cannot be read.
+    """
+    if not is_there(folder / PLAN):
+        return None
+    plan = read_json(folder / PLAN)
+    with clear_content_errors(folder / PLAN):
+        return list(map(str, plan["runs"].keys()))
 
 
 def gathered(

@@ -1,6 +1,5 @@
 """The results of some runs over seeds: counts, median, mean and deviation."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
@@ -59,5 +58,4 @@ COLUMNS = ("done", "solved", "median loss", "mean ± st. dev.", "n", "least", "l
 
 def bounds(losses: Sequence[float]) -> tuple[float, float]:
     """The ends of a logarithmic axis of losses."""
-    finite = [loss for loss in losses if math.isfinite(loss)]
-    return 0.8 * max(min([*finite, 0.04]), 1e-9), max([1.3, *finite])
+    return 0.8 * max(min([*losses, 0.04]), 1e-9), max([1.3, *losses])

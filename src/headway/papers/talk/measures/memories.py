@@ -95,15 +95,12 @@ def associative(runs: GroupRuns) -> Measures:
 def gradient(runs: GroupRuns) -> Measures:
     """One step from zero, trained and written down, and memories of items of unequal frequency."""
     known = {name: known_share(run) for name, run in runs["memories-one-step"].items()}
-    widest = max(
-        (run.config.transformer.d_model for run in runs["memories-one-step"].values()), default=0
-    )
     return {
         "gradient_accuracy": known,
         "gradient_accuracy_wide": {
             name: known[name]
             for name, run in runs["memories-one-step"].items()
-            if run.config.transformer.d_model >= widest // 2
+            if run.config.transformer.d_model >= 2 * task_of(run.config, Associations).n_items
         },
         "gradient_exact_logits": exact_logits(),
         "gradient_as_written": {

@@ -93,10 +93,12 @@ function save(text, type, name) {
 
 function asCsv(table) {
   const cell = (element) => {
-    const exact = element.querySelector("data")?.getAttribute("value")
-      ?? element.querySelector("output")?.dataset.exact;
-    const box = element.querySelector("input"), switched = box && (box.checked ? "on" : "off");
-    const text = switched || exact || element.textContent.replace(/\s+/g, " ").trim();
+    const box = element.querySelector("input"), copy = element.cloneNode(true);
+    for (const one of all("data", copy)) one.textContent = one.value;
+    for (const one of all("output", copy)) one.textContent = one.dataset.exact || one.textContent;
+    for (const one of all("br", copy)) one.replaceWith("; ");
+    const text = box ? (box.checked ? "on" : "off")
+      : copy.textContent.replace(/\s+/g, " ").trim().replace(/ ✗$/, "");
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return all("tr", table).map((row) => [...row.children].map(cell).join(",")).join("\n") + "\n";

@@ -180,7 +180,6 @@ maps.described = (map, value) => {
 
 // Colours of the theme, as the pixels of a canvas have them.
 maps.mix = () => {
-  const style = getComputedStyle(byId("maps"));
   const probe = made("canvas", { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
   const rgb = (colour) => {
     probe.fillStyle = colour;
@@ -204,7 +203,6 @@ maps.mix = () => {
     idle: shades(grey), // as a filter of the canvas it would take longer than all the rest
     roles: Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`c${i}`,
       pixel(resolve(`--c${i}`)) >>> 0])),
-    style,
   };
 };
 

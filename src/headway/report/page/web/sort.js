@@ -21,7 +21,7 @@ function sortBy(header, down = header.getAttribute("aria-sort") === "ascending")
   const table = header.closest("table"), column = [...header.parentNode.children].indexOf(header);
   for (const other of all("th", table)) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", down ? "descending" : "ascending");
-  sorted.set(table.parentNode.ariaLabel, [column, down]);
+  sorted.set(table.parentNode.ariaLabel, [column, header.textContent, down]);
   const rows = [...table.tBodies[0].rows].map((row) => [cellValue(row, column), row]);
   rows.sort(([a], [b]) => (a === null || b === null || !down ? before(a, b) : before(b, a)));
   table.tBodies[0].append(...rows.map(([, row]) => row));
@@ -36,7 +36,9 @@ parts.push({ start: () => {
     button.addEventListener("click", () => sortBy(header));
   }
   for (const table of all(".sortable table")) {
-    const [column, down] = sorted.get(table.parentNode.ariaLabel) ?? [];
-    if (column !== undefined) sortBy(table.tHead.rows[0].children[column], down);
+    const [column, name, down] = sorted.get(table.parentNode.ariaLabel) ?? [];
+    const heads = [...table.tHead.rows[0].children];
+    const header = [heads[column], ...heads].find((one) => one?.textContent === name);
+    if (header) sortBy(header, down);
   }
 } });
