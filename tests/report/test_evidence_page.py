@@ -14,7 +14,6 @@ from headway.circuits import (
     Necessity,
     Pair,
     Path,
-    Paths,
     Trial,
     Uniform,
     saved_discovery,
@@ -201,17 +200,6 @@ def test_without_paths_there_is_nothing_to_drop(found):
     assert held(empty)["necessary"] is None
     assert held(empty)["minimal"] is None
     assert held(empty)["feasible"] is None
-
-
-@pytest.mark.parametrize(("kept", "verdict"), [(2, None), (1, True), (0, True)])
-def test_heads_left_as_they_are_prove_nothing(found, kept, verdict):
-    heads = dict.fromkeys(found.circuit.mechanisms, Uniform())
-    heads |= dict.fromkeys(list(heads)[:kept], Paths(frozenset()))
-    empty = certified(replace(found, circuit=Circuit(heads), ablation="own"), necessity=[])
-    assert held(empty)["faithful"] is verdict
-    assert ("not replaced" in words(empty, "faithful")) is (kept > 0)
-    zeroed = replace(empty, ablation="zero")
-    assert held(zeroed)["faithful"] is True
 
 
 @pytest.mark.parametrize("rows", ABLATIONS)

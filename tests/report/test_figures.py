@@ -180,7 +180,7 @@ def test_quiet_steps_at_the_end_are_left_out_and_it_is_told(finished, born, need
         path |= {name: path[name][:2] for name in ("attention", "loss_without")}
     timeline = Timeline.from_json(data)
     assert shown_until(timeline, []) == (shown, 2000)
-    assert ("left out" in ending(timeline, [])) is (shown < 2000)
+    assert ("left out" in ending(timeline)) is (shown < 2000)
 
 
 def test_branches_lie_on_bands_and_meet_at_a_ring(finished):
