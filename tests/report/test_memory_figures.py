@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
 from headway.report.figures.capacity_plot import Kept, draw_capacity
+from headway.report.figures.depth_plot import draw_depths
 from headway.report.figures.frontier_plot import draw_frontier
 from headway.report.figures.memory_plot import draw_errors, draw_one_step
 from headway.report.figures.recall_plot import Course, draw_courses
@@ -17,6 +20,19 @@ def test_capacities_are_drawn_with_their_slope():
     assert "none" not in drawn.replace("fill: none", "")
     alone = svg_bytes(draw_capacity([Kept("one", [(10.0, 5.0)])], "x", "y"), "t").decode()
     assert "0.5 a parameter" in alone
+
+
+def test_ticks_of_logarithmic_axes_are_plain_numbers():
+    waiting = draw_waiting([Waiting("alone", 0, False, {1: [10.0, 4000.0]}, 9000)])
+    spread = draw_capacity([Kept("one", [(0.01, 5.0), (20_000.0, 70_000.0)])], "x", "y")
+    for figure, shown in (
+        (waiting, {"10", "100", "1,000"}),
+        (spread, {"0.01", "1", "100", "10,000", "100,000"}),
+        (draw_depths(100), {"2", "16", "64"}),
+    ):
+        texts = set(re.findall(r"<text[^>]*>([^<]*)</text>", svg_bytes(figure, "t").decode()))
+        assert shown <= texts
+        assert not any("$" in text for text in texts)
 
 
 def test_one_step_has_a_dot_a_run():

@@ -38,7 +38,7 @@ def draw_births(timeline: Timeline) -> Figure:
             va="center",
             fontsize=7,
         )
-    names = [f"layer {h.path.layer}.{h.path.head}  {typeset(h.path.relation)}" for h in dated]
+    names = [typeset(str(history.path)) for history in dated]
     axes.set_yticks(range(len(dated)), names)
     axes.invert_yaxis()
     axes.set(xlim=(0, 1.04 * last), xlabel=f"step at which the attention passes {BIRTH:g}")
@@ -64,9 +64,8 @@ def draw_paths(timeline: Timeline) -> Figure:
         axes.axhline(BIRTH, color=FAINT, lw=0.7, ls=(0, (1, 2)))
         if history.born is not None:
             axes.axvline(history.born, color=INK, lw=0.7, alpha=0.5)
-        layer, head, relation = history.path
         born = "never" if history.born is None else f"{history.born:,.0f}"
-        axes.set_title(f"{layer}.{head} {typeset(relation)}: {born}", fontsize=7.5)
+        axes.set_title(f"{typeset(str(history.path))}: {born}", fontsize=7.5)
         axes.set_ylim(-0.03, 1.05)
     figure.supxlabel("step", fontsize=8.5)
     figure.supylabel("attention along the path", fontsize=8.5)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from headway.report.figures.style import FAINT, look, styled
+from headway.report.figures.style import FAINT, log_scale, look, styled
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def draw_capacity(kinds: Sequence[Kept], x: str, y: str) -> Figure:
     label = f"{share:.2g} a parameter"
     ends = every[[0, -1], 0]
     axes.plot(ends, share * ends, color=FAINT, lw=1, ls=(0, (2, 2)), label=label)
-    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
+    log_scale(axes, "xy")
+    axes.set(xlabel=x, ylabel=y)
     axes.legend(fontsize=7.5)
     return figure

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headway.report.figures.style import DASHES, FAINT, INK, PALETTE, styled
+from headway.report.figures.style import DASHES, FAINT, INK, PALETTE, log_scale, styled
 from headway.theory import closed_form, theorem_1_bound
 
 CURVES = (
@@ -55,7 +55,7 @@ def draw_depths(
             edge = FAINT if marker == "x" else INK
             axes.plot([], [], marker, mfc=fill, mec=edge, ms=6, mew=1.1, label=name)
     if deepest > 40:
-        axes.set_xscale("log", base=2)
+        log_scale(axes, "x", base=2)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="D, retrieval steps", ylabel="layers")

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from headway.report.figures.style import DASHES, FAINT, MARKERS, PALETTE, styled
+from headway.report.figures.style import DASHES, FAINT, MARKERS, PALETTE, log_scale, styled
 
 Errors = Mapping[tuple[str, float, int], Mapping[int, float]]
 """By scheme (or `samples`), exponent a and seed: the error by width, or number of samples."""
@@ -75,4 +75,4 @@ def _curves(axes, curves: Sequence[Mapping[int, float]], power: float, i: int, l
     for curve in values:
         axes.plot(at, curve, color=colour, lw=0.8, alpha=0.5)
     axes.plot(at, means[-1] * (at / at[-1]) ** -power, color=colour, lw=1, ls=DASHES[2])
-    axes.set(xscale="log", yscale="log")
+    log_scale(axes, "xy")

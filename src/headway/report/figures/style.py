@@ -9,6 +9,7 @@ from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from headway.circuits import Head, Path
 
@@ -69,6 +70,25 @@ def look(number: int) -> dict[str, Any]:
     """Colour, dashes and marker of one of several curves, as keywords of `Axes.plot`."""
     colour, dashes, marker = (some[number % len(some)] for some in (PALETTE, DASHES, MARKERS))
     return {"color": colour, "ls": dashes, "marker": marker}
+
+
+class _Plain(LogFormatter):
+    """Ticks of a logarithmic axis as plain numbers: matplotlib's own ask for typeset ones."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:,g}" if super().__call__(x, pos) else ""
+
+
+def log_scale(axes: Axes, which: str, base: float = 10) -> None:
+    """Makes axes logarithmic: `x`, `y` or `xy`."""
+    if "x" in which:
+        axes.set_xscale("log", base=base)
+    if "y" in which:
+        axes.set_yscale("log", base=base)
+    for name in which:
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_formatter(_Plain(base))
+        axis.set_minor_formatter(_Plain(base))
 
 
 def draw_intervals(

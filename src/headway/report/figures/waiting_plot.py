@@ -6,9 +6,10 @@ from statistics import geometric_mean
 
 from matplotlib.figure import Figure
 
-from headway.report.figures.style import DASHES, MARKERS, PALETTE, styled
+from headway.report.figures.style import DASHES, MARKERS, PALETTE, log_scale, styled
 
-NEVER = r"$\uparrow$"
+NEVER = ((0, 1), (0.6, 0.1), (0.2, 0.1), (0.2, -1), (-0.2, -1), (-0.2, 0.1), (-0.6, 0.1))
+"""A marker: an arrow that points up."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def draw_waiting(kinds: Sequence[Waiting]) -> Figure:
                     axes.plot(beside, kind.budget, marker=NEVER, color=colour, ms=6, mew=0)
                 else:
                     axes.plot(beside, step, ".", color=colour, ms=3, alpha=0.6)
-    axes.set_yscale("log")
+    log_scale(axes, "y")
     axes.set_xticks(sorted({k for kind in kinds for k in kind.steps}))
     axes.set(xlabel="hops k", ylabel="steps until learnt")
     axes.plot([], [], marker=NEVER, color="black", ms=6, mew=0, ls="none", label="never learnt")
