@@ -6,12 +6,8 @@ from pathlib import Path as FilePath
 from headway.arena.case import Case, LeftOutError
 from headway.circuits import THRESHOLD, Bench, Uniform
 from headway.circuits.exhaustive import Exhaustive
-from headway.circuits.search import (
-    CANDIDATE_ATTENTION,
-    candidate_paths,
-    relation_attention,
-    searched,
-)
+from headway.circuits.minimal import candidates_among
+from headway.circuits.search import relation_attention, searched
 from headway.models import Tappable
 from headway.paths import Path
 from headway.tasks import Task
@@ -58,14 +54,8 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
     bench = Bench(model, task, batch)
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
-    attention, first_read = relation_attention(model, task, batch), task.length - task.n_read
-    names, least = searched(bench.patterns, "path"), min(CANDIDATE_ATTENTION)
-    candidates = [
-        Path.of(*head, name)
-        for head, along in candidate_paths(bench.heads, attention, names, least).items()
-        for name in along
-        if head[0] < model.n_layers - 1 or bench.patterns.relation(name).query_span[1] >= first_read
-    ]
+    attention = relation_attention(model, task, batch)
+    candidates = candidates_among(bench, attention, searched(bench.patterns, "path"))
     idle = {head: Uniform() for head in bench.heads}
     free = [THRESHOLD] * model.n_layers
     found = Exhaustive(bench.losses, candidates, idle, THRESHOLD, None, free, MOST).search()

@@ -21,7 +21,12 @@ from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.minimal_text import of_minimal_circuits
 from headway.circuits.reach import Reach
-from headway.circuits.search import CANDIDATE_ATTENTION, candidate_paths, searched
+from headway.circuits.search import (
+    CANDIDATE_ATTENTION,
+    Attention,
+    candidate_paths,
+    searched,
+)
 from headway.circuits.study import require_fits
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
@@ -192,8 +197,17 @@ def candidates_of(bench: Bench, found: Discovery) -> list[Path]:
     stays = set(searched(bench.patterns, "stay"))
     if stays & {path.relation for path in found.circuit.paths}:
         relations += sorted(stays)
+    return candidates_among(bench, found.attention, relations)
+
+
+def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str]) -> list[Path]:
+    """The paths along these relations that a circuit may use.
+
+    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
+    must end at a position that is read.
+    """
     first_read = bench.batch.inputs.shape[1] - bench.batch.targets.shape[1]
-    by_head = candidate_paths(bench.heads, found.attention, relations, min(CANDIDATE_ATTENTION))
+    by_head = candidate_paths(bench.heads, attention, relations, min(CANDIDATE_ATTENTION))
     return [
         Path.of(*head, name)
         for head, names in by_head.items()
