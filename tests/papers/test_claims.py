@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from headway.papers.reproduce import judged
 from headway.papers.table import SIDE_BY_SIDE, markdown
 from headway.papers.talk import MECHANISMS
 from headway.training.config import flat
+
+ROOT = Path(__file__).parents[2]
 
 CLAIM = """
 [[claim]]
@@ -132,19 +135,17 @@ def test_claims_that_cannot_be_read_name_their_file(tmp_path):
 
 @pytest.mark.parametrize(("document", "there"), [("paper", FIGURES), ("mechanisms", MECHANISMS)])
 def test_the_table_in_the_docs_is_that_of_the_results(document, there):
-    root = Path(__file__).parents[2]
-    rows, known = judged(there, SIDE_BY_SIDE, root / "results")
+    rows, known = judged(there, SIDE_BY_SIDE, ROOT / "results")
     assert known
-    page = (root / "docs" / f"{document}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / f"{document}.md").read_text(encoding="utf-8")
     table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
     assert table == markdown(rows)
 
 
 def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
-    root = Path(__file__).parents[2]
-    result = result_files.read("curricula", "small", root / "results")
+    result = result_files.read("curricula", "small", ROOT / "results")
     assert result is not None
-    page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
     table = page.partition("<!-- ways -->\n")[2].partition("<!-- end -->")[0]
     assert table == ways_of_asking(result.measures)
 
@@ -194,3 +195,18 @@ def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
         assert name_fresh == name_small.replace(f"seed={config.seed}", f"seed={renewed.seed}")
         others = {field for field, value in flat(renewed).items() if value != flat(config)[field]}
         assert others == set(group.seeded)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(file.stem for file in (ROOT / "results/fresh").glob("*.json"))
+)
+def test_no_fresh_verdict_rests_on_a_seed_that_chose(name):
+    result = result_files.read(name, "fresh", ROOT / "results")
+    assert result is not None
+    told = [seed for named in result.measures.values() for seed in seeds_in(named)]
+    assert told
+    assert min(told) >= FRESH
+
+
+def seeds_in(names) -> list[int]:
+    return [int(seed) for name in names for seed in re.findall(r"seed=(\d+)", name)]

@@ -170,8 +170,9 @@ def draw_gradient(runs: GroupRuns) -> Drawn:
     if points:
         title = "Accuracy after one gradient step from zero, against the width"
         drawn["gradient-memory"] = title, draw_one_step(points)
-    title = "Errors of memories of Zipf frequencies, against width and samples"
-    drawn["zipf-memory"] = title, draw_errors(measures.zipf_errors(), measures.EXPECTED)
+        title = "Errors of memories of Zipf frequencies, against width and samples"
+        errors = measures.zipf_errors(measures.seeds_of(runs))
+        drawn["zipf-memory"] = title, draw_errors(errors, measures.EXPECTED)
     return drawn
 
 

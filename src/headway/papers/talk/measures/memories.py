@@ -2,6 +2,7 @@
 
 import functools
 import statistics
+from collections.abc import Sequence
 from itertools import product
 
 import torch
@@ -34,7 +35,7 @@ EXPECTED = {
 """How fast the error should fall with the width, or with the samples: minus the power."""
 WIDTHS = (8, 16, 32, 64, 128, 256)
 SAMPLES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
-N_ITEMS, N_CLASSES, N_SAMPLED, N_SEEDS = 4_000, 5, 200_000, 3
+N_ITEMS, N_CLASSES, N_SAMPLED = 4_000, 5, 200_000
 REPEATS = 10
 """Draws of all vectors, or of samples, over which an error is averaged: the laws are of means."""
 
@@ -93,7 +94,11 @@ def associative(runs: GroupRuns) -> Measures:
 
 
 def gradient(runs: GroupRuns) -> Measures:
-    """One step from zero, trained and written down, and memories of items of unequal frequency."""
+    """One step from zero, trained and written down, and memories of items of unequal frequency.
+
+    What is not trained is drawn by the runs' seeds.
+    """
+    seeds = seeds_of(runs)
     known = {name: known_share(run) for name, run in runs["memories-one-step"].items()}
     return {
         "gradient_accuracy": known,
@@ -102,12 +107,17 @@ def gradient(runs: GroupRuns) -> Measures:
             for name, run in runs["memories-one-step"].items()
             if run.config.transformer.d_model >= 2 * task_of(run.config, Associations).n_items
         },
-        "gradient_exact_logits": exact_logits(),
+        "gradient_exact_logits": exact_logits(seeds),
         "gradient_as_written": {
             name: _as_written(run) for name, run in runs["memories-one-step"].items()
         },
-        **zipf_exponents(),
+        **zipf_exponents(seeds),
     }
+
+
+def seeds_of(runs: GroupRuns) -> tuple[int, ...]:
+    """The seeds of the runs of one step, each once."""
+    return tuple(sorted({run.config.seed for run in runs["memories-one-step"].values()}))
 
 
 def known_share(run: Run) -> float:
@@ -115,11 +125,11 @@ def known_share(run: Run) -> float:
     return accuracy(run, every_item(run))
 
 
-def exact_logits() -> dict[str, float]:
+def exact_logits(seeds: Sequence[int]) -> dict[str, float]:
     """How far the logits after one step are from the lemma's at most, for orthonormal vectors."""
     found = {}
     for n_items, n_classes in ((16, 16), (64, 64), (64, 8)):
-        for seed in range(N_SEEDS):
+        for seed in seeds:
             generator = torch.Generator().manual_seed(seed)
             keys = memory.orthonormal_vectors(n_items, 64, generator)
             values = memory.orthonormal_vectors(n_classes, 64, generator)
@@ -147,14 +157,14 @@ def _as_written(run: Run) -> float:
     return ((trained - written).abs().max() / written.abs().max()).item()
 
 
-def zipf_exponents() -> Measures:
+def zipf_exponents(seeds: tuple[int, ...]) -> Measures:
     """How fast errors fall, as a power of width and of samples, against the expected power.
 
     Every number is a measured exponent over the expected one; where none is expected (all items
     kept alike: the error stays), the exponent itself.
     """
     measured: Measures = {f"zipf_{name}": {} for name in EXPECTED}
-    found = {which: -power(errors.items()) for which, errors in zipf_errors().items()}
+    found = {which: -power(errors.items()) for which, errors in zipf_errors(seeds).items()}
     for (name, a, seed), fall in found.items():
         expected = EXPECTED[name](a)
         measured[f"zipf_{name}"][f"a={a:g},seed={seed}"] = fall / expected if expected else fall
@@ -167,7 +177,7 @@ def zipf_exponents() -> Measures:
 
 
 @functools.cache
-def zipf_errors() -> dict[tuple[str, float, int], dict[int, float]]:
+def zipf_errors(seeds: tuple[int, ...]) -> dict[tuple[str, float, int], dict[int, float]]:
     """The error by width, for every scheme, and by samples (`samples`), for every a and seed."""
     drawn: dict[tuple[str, float, int], dict[int, list[float]]] = {}
 
@@ -176,7 +186,7 @@ def zipf_errors() -> dict[tuple[str, float, int], dict[int, float]]:
 
     frequencies = {a: memory.zipf(N_ITEMS, a) for a in EXPONENTS}
     tails = {a: memory.zipf(N_SAMPLED, a) for a in EXPONENTS}
-    for seed in range(N_SEEDS):
+    for seed in seeds:
         generator = torch.Generator().manual_seed(seed)
         classes = torch.randint(N_CLASSES, (N_ITEMS,), generator=generator)
         for _ in range(REPEATS):
