@@ -29,7 +29,8 @@ def draw_births(timeline: Timeline) -> Figure:
             axes.annotate("never", (last, row), ha="right", va="center", fontsize=7, color=FAINT)
             continue
         axes.plot([0, history.born], [row, row], color=line.colour, lw=1, alpha=0.5)
-        axes.plot(history.born, row, line.marker, color=line.colour, ms=6, mec=INK, mew=0.4)
+        look = {"color": line.colour, "ms": 6, "mec": INK, "mew": 0.4, "clip_on": False}
+        axes.plot(history.born, row, line.marker, **look)
         axes.annotate(
             f"{history.born:,.0f}",
             (history.born, row),
@@ -40,7 +41,7 @@ def draw_births(timeline: Timeline) -> Figure:
         )
     names = [typeset(str(history.path)) for history in dated]
     axes.set_yticks(range(len(dated)), names)
-    axes.invert_yaxis()
+    axes.set_ylim(len(dated) - 0.5, -0.5)
     axes.set(xlim=(0, 1.04 * last), xlabel=f"step at which the attention passes {BIRTH:g}")
     return figure
 
