@@ -152,6 +152,17 @@ def test_errors_fall_by_the_powers_that_they_have(monkeypatch):
     assert found["zipf_frequency_to_first"] == {"a=1.5,seed=0": pytest.approx(0.5)}
 
 
+def test_what_is_not_trained_is_drawn_by_the_seeds_of_the_runs(tmp_path, monkeypatch):
+    for name, value in {"WIDTHS": (8, 32), "SAMPLES": (10, 100), "N_ITEMS": 200}.items():
+        monkeypatch.setattr(measures, name, value)
+    config = next(iter(memories.one_step("smoke").values()))
+    for seed in (10_000, 10_001):
+        run = planted(tmp_path, f"{seed}", changed(config, {"seed": seed}), 1)
+        found = measures.gradient({"memories-one-step": {f"seed={seed}": run}})
+        assert all(found.values() for name in found if name != "gradient_accuracy_wide")
+        assert all(key.endswith(f"seed={seed}") for named in found.values() for key in named)
+
+
 def test_errors_are_means_over_vectors(monkeypatch):
     for name, value in {"WIDTHS": (8, 32), "SAMPLES": (10, 100), "N_ITEMS": 200}.items():
         monkeypatch.setattr(measures, name, value)
