@@ -131,7 +131,7 @@ def paper(depth: int = 3, seed: int = 0) -> RunConfig:
 
     12 layers of one head, width 128, Adam 1e-3 with decoupled decay 0.1, 24 000 steps of 128 from
     a fixed set of 2^18 sequences. Blocks are drawn as GPT-2's; the maps into and out of the stream,
-    which GPT-2 does not have, as PyTorch draws them. 100 minutes on one core (docs/paper.md).
+    which GPT-2 does not have, as PyTorch draws them. 100 minutes on one core (docs/as-printed.md).
     """
     return RunConfig(
         task=Retrieval(depth=depth),
