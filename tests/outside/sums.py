@@ -36,7 +36,7 @@ class Sums(headway.Task):
         return headway.Batch(numbers, queries)
 
     def relations(self, batch):
-        places = torch.arange(self.terms, self.places, device=batch.inputs.device)
+        places = torch.arange(self.terms - 1, self.places, device=batch.inputs.device)
         queries = places.expand(len(batch.inputs), -1)
         return {
             f"{n} back": headway.Edges(queries, queries[..., None] - n)

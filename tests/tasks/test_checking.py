@@ -233,6 +233,10 @@ WRONG = {
         "error relations: 'next': keys stand after their queries: looks_ahead must be",
         relations('{"next": Edges(batch.roles[:, 1], batch.roles[:, 0, :, None])}'),
     ),
+    "asked where no path leads": case(
+        "doubt relations: no path leads from 67% of the positions that are asked, so",
+        relations('{"next": Edges(batch.roles[:, 0, :1], batch.roles[:, 1, :1, None] * 0)}'),
+    ),
     "nothing to find": case("doubt relations: no circuit can be found", relations("{}")),
     "no depth": case(
         "error n_depths: 0: it must be a whole number of at least 1", more("n_depths = 0")

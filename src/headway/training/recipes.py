@@ -195,9 +195,10 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     It is meant for small problems of a few hops, in tokens or in vectors. The model has two layers
     more than hops, and four heads a layer: with one head some tasks stay on a plateau for long.
     Embeddings of tokens are scaled up to nearly the length of what blocks write. With embeddings of
-    length 1, as they are drawn, chains of assignments stayed on their plateau. The rates fall as
-    soon as the loss is small. An attempt that learns nothing for long is given up
-    (`TrainingConfig.patience`).
+    length 1, as they are drawn, chains of assignments stayed on their plateau. As soon as the loss
+    is small the rates fall to zero, and then training ends: attention goes on sharpening until
+    then, and a circuit's paths stand for sharp attention only. An attempt that learns nothing for
+    long is given up (`TrainingConfig.patience`).
 
     Args:
         task: what is learned.
@@ -229,9 +230,8 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
             betas=(0.9, 0.95),
             weight_decay=0.05,
             warmup_steps=50,
-            cooldown_steps=steps // 4,
+            cooldown_steps=steps // 8,
             cooldown_below=0.1,
-            stop_below=0.01,
             patience=steps // 3,
             eval_every=50,
             eval_examples=512,

@@ -1,4 +1,4 @@
-"""Whether answers can be found in their sequences, as far as a sample can show it."""
+"""Whether answers can be found in their sequences, and by paths, as far as a sample can show it."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ Findings = Iterator[Finding]
 
 
 def about_answers(task: Task, batch: Batch) -> Findings:
-    """What is odd about answers: all the same, not decided by the sequence, at no role of a chain.
+    """What is odd about answers: all the same, undecided, at no role of a chain, out of reach.
 
     Args:
         task: whose shapes are all right.
@@ -29,6 +29,7 @@ def about_answers(task: Task, batch: Batch) -> Findings:
     if batch.roles.numel():
         for i, hop in enumerate(task.hops):
             yield from _standing(task, hop, batch, i)
+    yield from _reached(task, batch, asked)
 
 
 def _decided(task: Task, batch: Batch, asked: Bool[Tensor, "batch query hop"]) -> Findings:
@@ -44,6 +45,22 @@ def _decided(task: Task, batch: Batch, asked: Bool[Tensor, "batch query hop"]) -
         if hop in task.judged and len(cases.unique(dim=0)) > len(cases[:, :2].unique(dim=0)):
             what = f"one sequence has two answers to {hop}: it does not decide the answer"
             yield Finding("assemble", what, doubt=True)
+
+
+def _reached(task: Task, batch: Batch, asked: Bool[Tensor, "batch query hop"]) -> Findings:
+    """Whether some path leads away from every position at which something is asked."""
+    leads = torch.zeros(batch.inputs.shape[:2], dtype=torch.bool, device=asked.device)
+    relations = task.relations(batch).values()
+    paths = [edges for edges in relations if edges.use == "path"]
+    for edges in paths:
+        rows, n = edges.there.any(2).nonzero(as_tuple=True)
+        leads[rows, edges.queries[rows, n]] = True
+    asks = asked.any(2)
+    alone = asks & ~leads[:, -asks.shape[1] :]
+    if paths and alone.any():
+        share = alone.sum() / asks.sum()
+        what = f"no path leads from {share:.0%} of the positions that are asked, so that no"
+        yield Finding("relations", f"{what} circuit can answer there", doubt=True)
 
 
 def _standing(task: Task, hop: str, batch: Batch, i: int) -> Findings:
