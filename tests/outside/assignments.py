@@ -21,7 +21,8 @@ class Assignments(headway.Task):
 
     @property
     def roles(self):
-        return tuple(f"s{i}" for i in range(2 * self.depth + 1))
+        hops = range(1, self.depth + 1)  # "=" is one, too: heads pass symbols on by it
+        return ("s0", *(role for i in hops for role in (f"s{2 * i - 1}", f"is{i}", f"s{2 * i}")))
 
     def draw(self, count, generator):
         def shuffled(n):
@@ -40,6 +41,6 @@ class Assignments(headway.Task):
         text[torch.arange(count)[:, None], places] = assignments.flatten(1, 2)
         tokens = torch.cat([text.flatten(1), chains[:, 0, :1]], dim=1)
         own = 3 * places[:, : self.depth]  # the chain that is asked about
-        roles = torch.stack([own, own + 2], dim=2).flatten(1)
+        roles = torch.stack([own, own + 1, own + 2], dim=2).flatten(1)
         roles = torch.cat([torch.full_like(own[:, :1], tokens.shape[1] - 1), roles], dim=1)
         return headway.Batch(tokens, chains[:, :1, 1:], roles[:, :, None])
