@@ -18,7 +18,7 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     cli.main(["check", "chains.py", "depth=1"])
     told = capsys.readouterr().out
     assert told.startswith("chains.py: nothing is wrong\n")
-    assert re.search(r"^roles +s0, s1, s2; chains: 1$", told, re.MULTILINE)
+    assert re.search(r"^roles +s0, s1, is1, s2; chains: 1$", told, re.MULTILINE)
     assert re.search(r"^vocabulary +9 tokens$", told, re.MULTILINE)
     assert re.search(r"^flow +not known$", told, re.MULTILINE)
     small = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0")
