@@ -119,9 +119,9 @@ def test_a_model_that_does_not_answer_the_task_is_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_in_every_seed(seed, tmp_path):
-    found = headway.discover(recorded(tmp_path / "run", seed, steps=1500), ablation="uniform")
+    found = headway.discover(recorded(tmp_path / "run", seed, steps=3000), ablation="uniform")
     assert is_induction(found)
-    assert found.replaced_loss < 0.1  # around the threshold, and the processor's rounding decides
+    assert found.faithful, found.replaced_loss
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,284 @@
+"""A task that keeps its word, and changes that break it, each with what must be told of it."""
+
+GOOD = '''
+"""Chains of symbols in tokens: pairs in random order, then the first symbol of every chain."""
+from dataclasses import dataclass
+import torch
+from headway import Batch, Edges, Task
+
+@dataclass(frozen=True)
+class Pairs(Task):
+    """Pairs a b, b c in random order; asked for b and c at a."""
+    depth: int = 2
+    n_chains: int = 3
+    n_symbols: int = 30
+
+    roles = property(lambda self: tuple(f"s{i}" for i in range(2 * self.depth + 1)))
+    vocabulary = property(lambda self: self.n_symbols)
+
+    def draw(self, count, generator):
+        device = generator.device
+        symbols = torch.rand(count, self.n_symbols, generator=generator, device=device).argsort(-1)
+        n_pairs = self.n_chains * self.depth
+        places = torch.rand(count, n_pairs, generator=generator, device=device).argsort(-1)
+        return symbols[:, : self.n_chains * (self.depth + 1)], places
+
+    def assemble(self, draws):
+        chains = draws[0].unflatten(1, (self.n_chains, -1))
+        places = 2 * draws[1].unflatten(1, (self.n_chains, -1))
+        ends = torch.stack([places, places + 1], -1).flatten(2)
+        first = ends.shape[1] * ends.shape[2] + torch.arange(self.n_chains, device=ends.device)
+        first = first.expand(len(ends), -1)[..., None]
+        roles = torch.cat([first, ends], -1)
+        tokens = chains.repeat_interleave(2, -1)[..., :-1]
+        inputs = tokens.new_zeros(len(tokens), tokens[0].numel())
+        inputs.scatter_(1, roles.flatten(1), tokens.flatten(1))
+        return Batch(inputs, chains[..., 1:], roles.transpose(1, 2))
+'''
+ADDED = "    vocabulary = property(lambda self: self.n_symbols)\n"
+
+
+DOUBLED = """
+def doubled(batch):
+    return Batch(batch.inputs, batch.targets.repeat(1, 1, 2), batch.roles)
+
+"""
+
+
+def case(told, *changes):
+    """What is told of the good task with some texts replaced."""
+    return told, changes
+
+
+def more(text):
+    return ADDED, ADDED + "".join(f"    {line}\n" for line in text.splitlines())
+
+
+def relations(returned):
+    return more(f"def relations(self, batch):\n    return {returned}")
+
+
+def inputs(instead):
+    return "Batch(inputs,", f"Batch({instead},"
+
+
+def targets(instead):
+    return "chains[..., 1:],", f"{instead},"
+
+
+def roles(instead):
+    return "roles.transpose(1, 2)", instead
+
+
+WRONG = {
+    "undecorated": case(
+        "error depth: it is no field: Pairs must be decorated, @dataclass(frozen=True)",
+        ("@dataclass(frozen=True)\n", ""),
+    ),
+    "list": case(
+        "error names: a list of a int: it must be hashable, as a tuple is",
+        ("n_symbols: int = 30", "n_symbols: int = 30; names: list = None"),
+        more("def __post_init__(self):\n    object.__setattr__(self, 'names', [1])"),
+    ),
+    "no assemble": case("error assemble: Pairs must have it", ("def assemble", "def lay_out")),
+    "draw raises": case(
+        "error draw: it raised AttributeError: 'torch._C.Generator' object has no",
+        ("device = generator.device", "device = generator.place"),
+    ),
+    "draw returns a tensor": case(
+        "error draw: it returns int64 [8, 30]: it must be a tuple of tensors",
+        ("return symbols[:, : self.n_chains * (self.depth + 1)], places", "return symbols"),
+    ),
+    "draw forgets the sequence": case(
+        "error draw: tensor 1 is int64 [6] of 8 sequences: the first dim",
+        ("+ 1)], places", "+ 1)], places[0]"),
+    ),
+    "draw ignores its generator": case(
+        "error draw: the same generator must draw the same", ("generator=generator, ", "")
+    ),
+    "draw is the same": case(
+        "doubt draw: another seed draws the same sequences",
+        (
+            "device = generator.device",
+            "device, generator = 'cpu', torch.Generator().manual_seed(1)",
+        ),
+    ),
+    "assemble raises": case(
+        "error assemble: it raised RuntimeError: ",
+        ("(self.n_chains, -1))\n        places", "(7, -1))\n        places"),
+    ),
+    "assemble returns a pair": case(
+        "error assemble: it returns a tuple of int64 [8, 15], int64 [8,",
+        ("return Batch(inputs, chains[..., 1:], roles.transpose(1, 2))", "return inputs, roles"),
+    ),
+    "assemble changes draws": case(
+        "error assemble: it changes what draw drew",
+        ("2 * draws[1].unflatten", "draws[1].mul_(2).unflatten"),
+    ),
+    "assemble draws": case(
+        "error assemble: inputs of the same draws differ from call to call",
+        inputs("torch.randint_like(inputs, 30)"),
+    ),
+    "no vocabulary": case("error vocabulary: None, but inputs are int64 [8, 15]", (ADDED, "")),
+    "vocabulary too small": case(
+        "error assemble: inputs hold 0 to 29: it must be 0 to 28",
+        ("lambda self: self.n_symbols", "lambda self: self.n_symbols - 1"),
+    ),
+    "float tokens": case(
+        "error assemble: inputs are float32 [8, 15]: they must be int64 [batch, posit",
+        inputs("inputs.float()"),
+    ),
+    "small tokens": case(
+        "error assemble: inputs are uint8 [8, 15]: they must be int64",
+        inputs("inputs.to(torch.uint8)"),
+    ),
+    "a column of tokens": case(
+        "error assemble: inputs are int64 [8, 15, 1]: they must be int64 [batch,",
+        inputs("inputs[..., None]"),
+    ),
+    "endless vectors": case(
+        "error assemble: inputs are not finite everywhere",
+        (ADDED, ""),
+        inputs("inputs[..., None] / torch.zeros(())"),
+    ),
+    "targets without hops": case(
+        "error assemble: targets are int64 [8, 3]: they must be tokens int64",
+        targets("chains[..., 1]"),
+    ),
+    "float targets": case(
+        "error assemble: targets are float32 [8, 3, 2]: they must be tokens int64",
+        targets("chains[..., 1:].float()"),
+    ),
+    "vectors for tokens": case(
+        "error assemble: targets are float32 [8, 3, 2, 1]: they must be int64, t",
+        targets("chains[..., 1:, None].float()"),
+    ),
+    "targets out of range": case(
+        "error assemble: targets hold -1 to 28: it must be 0 to 29, or IGNORE",
+        targets("chains[..., 1:] - 1"),
+    ),
+    "nothing asked": case(
+        "error assemble: targets are IGNORE_INDEX everywhere", targets("chains[..., 1:] * 0 - 100")
+    ),
+    "too many hops": case(
+        "error hops: one, two, three: there must be as many as the third size of",
+        more('hops = ("one", "two", "three")'),
+    ),
+    "one name": case(
+        "error hops: one, one: there must be as many as the third size of targets, 2, and",
+        more('hops = ("one", "one")'),
+    ),
+    "a list of hops": case(
+        "error hops: ['one', 'two']: it must be a tuple of names", more('hops = ["one", "two"]')
+    ),
+    "role names twice": case(
+        "error roles: ('s0', 's1', 's2', 's3', 's0'): names must differ", ('f"s{i}"', 'f"s{i % 4}"')
+    ),
+    "role names with arrows": case("error roles: ('s←0', ", ('f"s{i}"', 'f"s←{i}"')),
+    "roles forgotten": case(
+        "error assemble: roles are int64 [8, 0, 0]: the second size must be that of",
+        (", roles.transpose(1, 2))", ")"),
+    ),
+    "roles the wrong way round": case(
+        "error assemble: roles are int64 [8, 3, 5]: the second size must", roles("roles")
+    ),
+    "float roles": case(
+        "error assemble: roles are float32 [8, 5, 3]: they must be int64",
+        roles("roles.transpose(1, 2).float()"),
+    ),
+    "roles out of range": case(
+        "error assemble: roles hold 1 to 15: it must be 0 to 14", roles("roles.transpose(1, 2) + 1")
+    ),
+    "the query not first": case(
+        "error roles: s0 stands at position 1: the first role is the query's",
+        roles("roles.transpose(1, 2).flip(1)"),
+    ),
+    "two at one place": case(
+        "doubt roles: two stand at one position in 100% of sequences",
+        roles("roles.transpose(1, 2)[:, [0, 1, 2, 2, 4]]"),
+    ),
+    "another length": case("error length: 7: assemble says 15", more("length = 7")),
+    "dependent sequences": case(
+        "error assemble: inputs of 4 sequences differ from those among 8",
+        inputs("(inputs + inputs.sum()) % 30"),
+    ),
+    "other relations": case(
+        "error relations: it returns a list of a int: it must be a dict", relations("[1]")
+    ),
+    "no edges": case(
+        "error relations: 'next': it is int64 [8, 5, 3]: it must be headway.Edges",
+        relations('{"next": batch.roles}'),
+    ),
+    "edges of another shape": case(
+        "error relations: 'next': queries are int64 [8, 3], keys int64 [8, 3]",
+        relations('{"next": Edges(batch.roles[:, 0], batch.roles[:, 1])}'),
+    ),
+    "edges out of range": case(
+        "error relations: 'next': it holds ",
+        relations('{"next": Edges(batch.roles[:, 0], batch.roles[:, 1, :, None] + 99)}'),
+    ),
+    "edges of another use": case(
+        "error relations: 'next': use = 'way': it must be path, stay or measured",
+        relations('{"next": Edges(batch.roles[:, 0], batch.roles[:, 1, :, None], "way")}'),
+    ),
+    "edges ahead": case(
+        "error relations: 'next': keys stand after their queries: looks_ahead must be",
+        relations('{"next": Edges(batch.roles[:, 1], batch.roles[:, 0, :, None])}'),
+    ),
+    "asked where no path leads": case(
+        "doubt relations: no path leads from 67% of the positions that are asked, so",
+        relations('{"next": Edges(batch.roles[:, 0, :1], batch.roles[:, 1, :1, None] * 0)}'),
+    ),
+    "nothing to find": case("doubt relations: no circuit can be found", relations("{}")),
+    "no depth": case(
+        "error n_depths: 0: it must be a whole number of at least 1", more("n_depths = 0")
+    ),
+    "a depth with more hops": case(
+        "error shallower: at depth 1 of 2: targets are int64 [8, 3, 4], of assemble",
+        more("n_depths = 2"),
+        more("def shallower(self, draws, depth):\n    return doubled(self.assemble(draws))"),
+        ("@dataclass(frozen", DOUBLED + "@dataclass(frozen"),
+    ),
+    "losses of another hop": case(
+        "error reference_losses: 'guess': 'hop 3' = 1.0: it must be a finite",
+        more('def reference_losses(self):\n    return {"guess": {"hop 3": 1.0}}'),
+    ),
+    "a flow that is none": case(
+        "error flow: a int: it must be a Flow, or None if it is not known",
+        more("def flow(self):\n    return 3"),
+    ),
+    "judged by nothing": case(
+        "error judged: ('hop 9',): it must be some of hop 1, hop 2", more('judged = ("hop 9",)')
+    ),
+    "no docstring": case(
+        "doubt reading: without a docstring, pages cannot say how",
+        ('    """Pairs a b, b c in random order; asked for b and c at a."""\n', ""),
+    ),
+    "off by one": case(
+        "doubt assemble: the answer to hop 1 stands at the query itself, s0",
+        targets("chains[..., :-1]"),
+    ),
+    "shifted": case(
+        "doubt assemble: the answer to hop 2 stands one position after s4, and at no role",
+        inputs("inputs.roll(1, 1)"),
+    ),
+    "unrelated": case(
+        "doubt assemble: the answer to hop 1 stands at no role of its chain (at s0 in 0%)",
+        targets("chains[..., 1:].roll(1, 1)"),
+    ),
+    "always the same": case(
+        "doubt assemble: the answer to hop 1 is the token 7 in all 512 sequences",
+        targets("chains[..., 1:] * 0 + 7"),
+    ),
+    "undecided": case(
+        "doubt assemble: one sequence has two answers to hop 1: it does not decide",
+        inputs("inputs * 0"),
+    ),
+    "never asked": case(
+        "doubt hops: hop 2 is never asked in 512 sequences",
+        (
+            "return Batch(",
+            "chains = chains.clone()\n        chains[..., 2] = -100\n        return Batch(",
+        ),
+    ),
+}
