@@ -254,6 +254,8 @@ def test_what_is_no_model_is_one_clear_line(tmp_path, capsys):
         (["--formulation", "riddles"], "it must be one of equations, lives-with, kingdoms, func"),
         (["--formulation", "equations", "--depth", "7"], "depth = 7 is not allowed"),
         (["--formulation", "equations", "--chains", "40"], "chains = 40 is not allowed"),
+        (["--chains", "0"], "chains = 0 is not allowed: it must be from 1 to 26 for equations"),
+        (["--formulation", "functions", "--chains", "1"], "chains = 1 is not allowed"),
         (["--n", "0"], "n = 0 is not allowed"),
         (["--threads", "0"], "threads = 0 is not allowed"),
         (["--depth", "deep"], "depth = 'deep' is not allowed"),

@@ -9,6 +9,7 @@ from solver import solve
 
 from headway.errors import HeadwayError
 from headway.language import FORMULATIONS, questions
+from headway.language.formulations import places
 
 
 @pytest.mark.parametrize("section", FACTS)
@@ -135,6 +136,7 @@ def test_every_span_holds_its_word(name):
         ("kingdoms", 5, 13, "chains = 13 is not allowed: it must be from 1 to 12"),
         ("functions", 4, 4, "from 1 to 3 for functions with chains = 4"),
         ("functions", 2, 11, "chains = 11"),
+        ("functions", 2, 1, "chains = 1 is not allowed: it must be from 2 to 10 for functions"),
         ("relatives", 4, 17, "chains = 17"),
         ("lives-with", 5, 0, "chains = 0"),
         ("riddles", 1, 4, "formulation = 'riddles' is not allowed: it must be one of equations"),
@@ -143,3 +145,10 @@ def test_every_span_holds_its_word(name):
 def test_names_that_run_out_are_told_at_once(name, depth, chains, said):
     with pytest.raises(HeadwayError, match=said):
         questions(name, depth, chains)
+
+
+def test_a_depth_that_is_named_twice_is_asked_once():
+    assert places(("equations", "kingdoms"), (2, 1, 2, 6, 6), 4) == (
+        *(("equations", 2), ("equations", 1), ("equations", 6)),
+        *(("kingdoms", 2), ("kingdoms", 1)),
+    )

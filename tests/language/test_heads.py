@@ -1,5 +1,6 @@
 """Heads of a planted model are found; knocking them out does what it must; going on; bad input."""
 
+import dataclasses
 import json
 
 import pytest
@@ -167,7 +168,7 @@ def test_a_study_that_stops_goes_on_where_it_was(study, model, done, tmp_path, a
 
 
 def words(folder, place, *more):
-    given = ["heads", "--model", folder, "--n", "8", "--random", "2", "--threads", "1"]
+    given = ["heads", "--model", folder, "--n", "16", "--random", "2", "--threads", "1"]
     return [*given, "--folder", str(place), *more]
 
 
@@ -205,7 +206,7 @@ def test_the_command_tells_draws_and_draws_again(folder, tmp_path, capsys, monke
         (["--formulation", "relatives"], "formulation = 'relatives' is not allowed"),
         (["--depth", "7"], "depth = 7 is not allowed: it must be from 1 to 6"),
         (["--chains", "1"], "chains = 1 is not allowed"),
-        (["--n", "3"], "n = 3 is not allowed: it must be a whole number of at least 4"),
+        (["--n", "3"], "n = 3 is not allowed: it must be a whole number of at least 16"),
         (["--random", "0"], "random = 0 is not allowed"),
         (["--top", "0"], "top = 0 is not allowed"),
         (["--top", "many"], "top = 'many' is not allowed"),
@@ -229,3 +230,8 @@ def test_a_folder_holds_one_study(study, model, done, folder):
     other = Study(folder, "equations", 2, n=16, top=(1, 2, 4), random=2, seed=1)
     with pytest.raises(HeadwayError, match=r"^seed = 1 is not allowed: it must be 0, as in"):
         look(other, model, done)
+
+
+def test_a_models_name_is_not_cut_at_a_dot(study, done):
+    named = dataclasses.replace(study, model="models/tiny-2.5-0B")
+    assert summary(named, done)["model"] == "tiny-2.5-0B"

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from headway.terminal.heads import print_heads
+from headway.terminal.heads import told as told_in_table
+
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "heads.md").read_text(encoding="utf-8")
 RESULTS = json.loads((ROOT / "results" / "heads.json").read_text())
@@ -38,3 +41,21 @@ def test_results_tell_where_they_come_from(name):
     assert "/" not in "".join(study["environment"]["command"])
     assert study["ranked_on"] == study["n"] // 2
     assert len(study["ranking"]) >= max(study["top"])
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_tables_on_the_terminal_cut_no_number(name, columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    study = RESULTS[name]
+    print_heads(study)
+    said = capsys.readouterr().out
+    assert "…" not in said
+    assert max(map(len, said.splitlines())) <= columns
+    for one in study["ranking"][:10]:
+        assert told_in_table((one["more"], *one["interval"]), 3) in said
+    for effect in study["effects"]:
+        for measure in ("argmax", "expectation", "margin"):
+            mean, interval = told_in_table(effect["found"][measure], 2).split(" ", 1)
+            assert mean in said
+            assert interval in said

@@ -46,6 +46,7 @@ def test_a_reader_that_stops_is_no_error():
         (["riddles"], "formulation = 'riddles' is not allowed: it must be one of equations"),
         (["equations", "--depth", "7"], "depth = 7 is not allowed: it must be from 1 to 6"),
         (["equations", "--chains", "27"], "chains = 27 is not allowed: it must be from 1 to 26"),
+        (["functions", "--chains", "1"], "chains = 1 is not allowed: it must be from 2 to 10"),
         (["equations", "--n", "0"], "n = 0 is not allowed"),
         (["equations", "--out", "q.txt"], "q.txt"),
     ],

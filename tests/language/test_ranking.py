@@ -175,7 +175,7 @@ def lines(count, top, drawn):
 
 
 def test_effects_are_paired_and_their_intervals_hold_the_truth():
-    whole, top, drawn = effects(lines(200, 0.3, 0.7), [0] * 200, seed=0)
+    whole, top, drawn = effects(lines(200, 0.3, 0.7), [0] * 200)
     assert (whole.kind, whole.sets, whole.top_less) == ("none", 1, None)
     assert (top.top, top.sets, top.questions, top.top_less) == (3, 1, 200, None)
     assert (drawn.kind, drawn.sets) == ("random", 4)
@@ -191,7 +191,7 @@ def test_effects_are_paired_and_their_intervals_hold_the_truth():
 
 
 def test_no_difference_is_seen_where_there_is_none():
-    _, _, drawn = effects(lines(200, 0.5, 0.5), [0] * 200, seed=0)
+    _, _, drawn = effects(lines(200, 0.5, 0.5), [0] * 200)
     assert drawn.top_less is not None
     _, low, high = drawn.top_less["argmax"]
     assert low < 0 < high
@@ -216,7 +216,7 @@ def test_a_favourite_answer_is_no_knowledge_and_makes_nothing_uncertain():
     """A model that always prefers the first answer: as many questions have each by design."""
     ranks = [0, 1, 2, 3] * 10
     told = [{"outcomes": [answer("none", 0, -0.1, -3.0)]} for _ in ranks]
-    (whole,) = effects(told, ranks, seed=0)
+    (whole,) = effects(told, ranks)
     assert whole.found["margin"] == (pytest.approx(0, abs=1e-9),) * 3
     assert whole.found["expectation"] == (pytest.approx(0.25),) * 3
     assert whole.found["argmax"][0] == 0.25

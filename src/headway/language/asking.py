@@ -11,12 +11,12 @@ import torch
 from headway.errors import require
 from headway.language.accuracy import cells
 from headway.language.formulations import formulation
-from headway.language.ledger import Ledger
+from headway.language.ledger import Ledger, as_text
 from headway.language.local import Answers, Form, best, expectation
 from headway.language.question import Question
 from headway.language.sampling import questions
 from headway.training.data import generator_for
-from headway.training.files import clear_content_errors, read_json
+from headway.training.files import clear_content_errors, is_there, read_json
 
 FORMAT = 1
 """Of `asked.json`."""
@@ -103,9 +103,13 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
 
     Raises:
         HeadwayError: if the folder holds another asking, is damaged, or is in use; or if a
-            question does not fit into the model.
+            question does not fit into the model, or it answers with values that are not finite.
     """
     ledger = asked.ledger(folder)
+    first = None
+    if not is_there(ledger.path):
+        first = line_of(asked, model, *next(asked.questions()))
+        as_text(first)  # what a model cannot do is told before anything is written
     with ledger.writing(model.device):
         lines = answered(asked, folder)
         known = {(line["formulation"], line["depth"], line["number"]) for line in lines}
@@ -113,7 +117,7 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
         for number, question in asked.questions():
             if (question.formulation, question.depth, number) in known:
                 continue
-            ledger.add(line_of(asked, model, number, question))
+            ledger.add(line_of(asked, model, number, question) if done or not first else first)
             done += 1
             if watch is not None:
                 watch(done, asked.total)

@@ -19,6 +19,7 @@ from headway.training.environment import describe_environment
 from headway.training.files import (
     append_line,
     clear_io_errors,
+    drop_torn_line,
     holding,
     is_there,
     read_json,
@@ -84,8 +85,12 @@ class Ledger:
         return found
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Adds a result; only while `writing`."""
-        append_line(self.path, json.dumps(line, ensure_ascii=False))
+        """Adds a result; only while `writing`.
+
+        Raises:
+            HeadwayError: if a number in it is not finite; nothing is then written.
+        """
+        append_line(self.path, as_text(line))
 
     @contextmanager
     def writing(self, device: str) -> Iterator[None]:
@@ -110,10 +115,17 @@ class Ledger:
                 write_json(self.folder / f"{self.name}.json", about)
             remove_drafts(self.folder)
             for path in self.folder.glob("*.jsonl"):
-                _drop_torn_line(path)
+                drop_torn_line(path)
             yield
 
 
-def _drop_torn_line(path: Path) -> None:
-    with clear_io_errors(path, "write"), path.open("rb+") as file:
-        file.truncate(file.read().rfind(b"\n") + 1)
+def as_text(line: Mapping[str, Any]) -> str:
+    """A result as a line of JSON.
+
+    Raises:
+        HeadwayError: if a number in it is not finite.
+    """
+    try:
+        return json.dumps(line, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise HeadwayError("the model answers with values that are not finite") from None

@@ -150,6 +150,9 @@ class LocalModel:
             options: their tokens.
             first: log-probabilities of what comes after the prompt, [next token].
             after: likewise after every token of every answer, [option, token, next token].
+
+        Raises:
+            HeadwayError: if the model puts out what is not a number.
         """
         said, ended = [], []
         for option, row in zip(options, after, strict=True):
@@ -157,6 +160,8 @@ class LocalModel:
             log_p = before.gather(1, torch.tensor(option, device=self.device)[:, None]).sum()
             said.append(log_p.item())
             ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
+        if any(map(math.isnan, said + ended)):
+            raise HeadwayError("the model answers with values that are not finite")
         return Answers(said, ended)
 
     @torch.no_grad()

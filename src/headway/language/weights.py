@@ -63,6 +63,11 @@ PACKAGED = {
 """SmolLM2-135M-Instruct, and the base model Gemma-3-270M, which has no chat template."""
 
 
+def short_name(model: str) -> str:
+    """What a model's name or path is called in the names of folders and in titles."""
+    return Path(model).name.removesuffix(".gguf")
+
+
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     """The GGUF file or the folder that a model's name or path means.
 

@@ -30,11 +30,12 @@ def places(
 
     Args:
         names: of formulations; `all` means each.
-        depths: look-ups to the answer; by default that of the paper's example.
+        depths: look-ups to the answer, each asked once; by default that of the paper's example.
         chains: that are interleaved.
 
     Raises:
-        HeadwayError: if there is no such formulation, or it can be asked at none of the depths.
+        HeadwayError: if there is no such formulation, or it can be asked at none of the depths or
+            not with so many chains.
     """
     listed = ", ".join([*FORMULATIONS, "all"])
     for name in names:
@@ -42,7 +43,8 @@ def places(
     found: list[tuple[str, int]] = []
     for name in dict.fromkeys(FORMULATIONS if "all" in names else names):
         one = formulation(name)
-        wanted = [one.default_depth] if depths is None else list(depths)
+        one.require_chains(chains)
+        wanted = [one.default_depth] if depths is None else list(dict.fromkeys(depths))
         possible = [depth for depth in wanted if 1 <= depth <= one.deepest(chains)]
         if not possible:
             one.require(wanted[0], chains)

@@ -65,10 +65,15 @@ class Formulation(ABC, Generic[Facts]):
     def tell(self, facts: Facts) -> Question:
         """Puts what was drawn into words."""
 
+    def require_chains(self, chains: int) -> None:
+        """Raises `HeadwayError` unless there are names enough for so many chains."""
+        able = [n for n in range(1, 101) if self.deepest(n)]
+        allowed = f"from {able[0]} to {able[-1]} for {self.name}"
+        require(chains in able, "chains", chains, allowed)
+
     def require(self, depth: int, chains: int) -> None:
         """Raises `HeadwayError` unless there are names enough for a depth and so many chains."""
-        most = next((n for n in range(100, 0, -1) if self.deepest(n)), 0)
-        require(1 <= chains <= most, "chains", chains, f"from 1 to {most} for {self.name}")
+        self.require_chains(chains)
         deepest = self.deepest(chains)
         require(
             1 <= depth <= deepest,

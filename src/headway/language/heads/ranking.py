@@ -9,15 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from statistics import NormalDist
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from headway.intervals import Z, rank_correlation
+from headway.intervals import rank_correlation
 from headway.language.heads.following import Relation
 from headway.language.heads.knockout import Head
+from headway.language.heads.student import quantile
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Ranked:
         attention: to its own chain, on the other questions.
         others: to the other chains, on the other questions.
         more: the difference on the other questions.
-        interval: of that difference, 95 %.
+        interval: of that difference, 95 % (Student's).
     """
 
     layer: int
@@ -80,6 +80,7 @@ def ranking(measured: Measured) -> list[Ranked]:
         ((layer, head) for layer in range(layers) for head in range(heads)),
         key=lambda place: (-best[place].item(), place),
     )
+    t = quantile(0.95, len(measured.own) - split - 1)
     found = []
     for place in order:
         relation = following[int(which[place])]
@@ -93,7 +94,7 @@ def ranking(measured: Measured) -> list[Ranked]:
                 measured.own[at].mean().item(),
                 measured.others[at].mean().item(),
                 mean.item(),
-                (mean.item() - Z * error.item(), mean.item() + Z * error.item()),
+                (mean.item() - t * error.item(), mean.item() + t * error.item()),
             )
         )
     return found
@@ -156,7 +157,7 @@ def orders(measured: Measured) -> list[Order]:
 
     A head follows a hop if it gives at least `LEAST_MORE` more attention to its own chain along one
     of the hop's relations in all questions, and more beyond doubt: 95 % for all heads and relations
-    together (Bonferroni).
+    together (Bonferroni, Student's t).
     """
     return [_order(measured, name, kinds) for name, kinds in SIDES.items()]
 
@@ -164,7 +165,7 @@ def orders(measured: Measured) -> list[Order]:
 def _order(measured: Measured, name: str, kinds: tuple[str, ...]) -> Order:
     numbers = [i for i, relation in enumerate(measured.relations) if relation.kind in kinds]
     mean, error = mean_and_error(measured.more[:, numbers])
-    doubt = NormalDist().inv_cdf(1 - 0.05 / (2 * mean.numel()))
+    doubt = quantile(1 - 0.05 / mean.numel(), len(measured.own) - 1)
     hops, points = [], dict[Head, list[tuple[float, float]]]()
     for hop in sorted({measured.relations[i].hop for i in numbers}):
         rows = [row for row, i in enumerate(numbers) if measured.relations[i].hop == hop]

@@ -19,11 +19,12 @@ from headway.language.heads.effects import effects
 from headway.language.heads.following import attention, relations, require_chains
 from headway.language.heads.knockout import Ablation, Head, answers_without, trials
 from headway.language.heads.ranking import LEAST_MORE, Measured, orders, ranking, to_json
-from headway.language.ledger import Ledger
+from headway.language.ledger import Ledger, as_text
 from headway.language.local import Form, LocalModel
 from headway.language.question import Question
 from headway.language.sampling import questions
 from headway.language.tap import shape
+from headway.language.weights import short_name
 from headway.training.files import clear_content_errors, read_json
 
 FORMAT = 1
@@ -47,10 +48,10 @@ class Study:
         formulation: of the questions.
         depth: look-ups to the answer.
         chains: interleaved.
-        n: questions; the first half ranks.
+        n: questions, at least four for every chain; the first half ranks.
         top: how many of the best heads to knock out; by default `TOPS`.
         random: sets of heads drawn for every question, for every number and kind of draw.
-        seed: of questions and draws.
+        seed: of questions and of drawn heads.
         form: `chat` or `completion`; by default the model's own.
         ablation: how heads are knocked out.
     """
@@ -68,9 +69,10 @@ class Study:
 
     def __post_init__(self):
         require_chains(self.formulation, self.depth, self.chains)
-        for name, least in (("n", 4), ("random", 1)):
-            value = getattr(self, name)
-            require(value >= least, name, value, f"a whole number of at least {least}")
+        least = 4 * self.chains
+        allowed = f"a whole number of at least {least}: half of them tell, each right answer twice"
+        require(self.n >= least, "n", self.n, allowed)
+        require(self.random >= 1, "random", self.random, "a whole number of at least 1")
         for top in self.top or ():
             require(top >= 1, "top", top, "a whole number of at least 1")
 
@@ -123,13 +125,15 @@ def look(study: Study, model: LocalModel, folder: Path, watch: Watch = lambda *_
         watch: called after every question.
 
     Raises:
-        HeadwayError: if there are not enough heads, the attention of the model cannot be seen, a
-            question does not fit into it, or the folder holds something else, or is in use.
+        HeadwayError: if there are not enough heads, the attention of the model cannot be seen or is
+            not finite, a question does not fit into it, or the folder holds something else, or is
+            in use.
     """
     layers, heads = shape(model.model)
     tops = study.tops(layers * heads)
     asked = study.questions()
-    first = line_of(0, asked[0], model)  # what a model cannot do is told before anything is written
+    first = line_of(0, asked[0], model)
+    as_text(first)  # what a model cannot do is told before anything is written
     reading, answering = (study.ledger(folder, part) for part in PARTS)
     with reading.writing(model.device):
         for number, question in islice(enumerate(asked), len(reading.lines()), None):
@@ -147,18 +151,18 @@ def line_of(number: int, question: Question, model: LocalModel) -> dict[str, Any
     start = time.perf_counter()
     found, named = attention(model, question), relations(question)
 
-    def told(values: Tensor) -> dict[str, Any]:
+    def told(values: Tensor, compared: bool) -> dict[str, Any]:
         return {
             relation.name: [[round(value, 5) for value in row] for row in of.tolist()]
             for relation, of in zip(named, values, strict=True)
-            if not of.isnan().any()
+            if relation.compared or not compared
         }
 
     seconds = round(time.perf_counter() - start, 3)
     return {
         "number": number,
-        "own": told(found.own),
-        "others": told(found.others),
+        "own": told(found.own, compared=False),
+        "others": told(found.others, compared=True),
         "seconds": seconds,
     }
 
@@ -221,11 +225,11 @@ def summary(study: Study, folder: Path) -> Mapping[str, Any]:
         asked = study.questions()
         right = [asked[line["number"]] for line in lines]
         ranks = [question.acceptable.index(question.correct) for question in right]
-        after = effects(lines, ranks, study.seed)
+        after = effects(lines, ranks)
     layers, heads = seen.own.shape[2:]
     return {
         **study.about,
-        "model": Path(study.model).stem,
+        "model": short_name(study.model),
         "layers": layers,
         "heads": heads,
         "ranked_on": study.ranked_on,
