@@ -214,7 +214,10 @@ def test_the_verb_keeps_the_certificate_and_check_reads_it(run, written):
 
 def test_another_circuit_takes_the_certificate_away(run, written):
     discover(run, threshold=10.0, sequences=8, trials=False)
+    assert run.read("certificate.json") == written, "the same search says the same"
+    discover(run, threshold=11.0, sequences=8, trials=False)
     assert run.read("certificate.json") is None
+    discover(run, threshold=10.0, sequences=8, trials=False)
 
 
 def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, capsys):

@@ -147,4 +147,6 @@ def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
     assert str(alone).endswith("no order of hops to compare")
     dated = replace(timeline, hops={"x_1": 7.4, "x_2": None}, in_chain_order=True)
     assert "partial loss below 0.5 at step: x_1 7 x_2 never" in said(dated, columns)[1]
-    assert str(dated).endswith("hops learnt in chain order")
+    assert str(dated).endswith("some hops never learnt, the others in chain order")
+    learnt = replace(timeline, hops={"x_1": 7.4, "x_2": 9.0}, in_chain_order=True)
+    assert str(learnt).endswith("hops learnt in chain order")

@@ -225,7 +225,10 @@ def test_what_a_run_keeps(solved, tmp_path, capsys):
     kept = json.loads((solved.folder / "circuits.json").read_text())
     assert kept["free_above"]
     discover(solved, trials=False)
+    assert saved_circuits(solved) is not None, "the same search says the same"
+    discover(solved, trials=False, threshold=0.06)
     assert saved_circuits(solved) is None
+    discover(solved, trials=False)
 
 
 def test_what_is_stopped_leaves_what_was_there(solved):

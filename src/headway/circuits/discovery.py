@@ -17,6 +17,7 @@ from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import CANDIDATE_ATTENTION, Attention
 from headway.circuits.study import Settings, study
 from headway.circuits.text import of_discovery
+from headway.circuits.verdicts import held
 from headway.errors import HeadwayError, require
 from headway.fields import Written, found_in, to_json
 from headway.tasks import Task
@@ -105,11 +106,10 @@ class Discovery:
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `circuit.json`."""
         saved = to_json(self)
-        verdicts = ("faithful", "necessary", "minimal", "feasible")
         return {
             **saved,
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
-            "verdicts": {name: getattr(self, name) for name in verdicts},
+            "verdicts": held(self),
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
             "heads": saved.pop("circuit"),
@@ -212,13 +212,20 @@ def _of_run(
             require(step in steps, "step", step, allowed)
         found = _timed(settings, run.model(step), run.task, seed, circuit)
         name = circuit_file(run, step, circuit)
-        if name == "circuit.json":
+        about = {"step": steps[-1] if step is None else step, "seed": seed}
+        told = {**about, **found.to_json()}
+        if name == "circuit.json" and not _is_told(run, told):
             outdated_too = ("circuits.json", "certificate.json", "hypotheses.json")
             for outdated in (*outdated_too, *_about_others(run, found.circuit)):
                 run.remove(outdated)
-        about = {"step": steps[-1] if step is None else step, "seed": seed}
-        run.write(name, {**about, **found.to_json()})
+        run.write(name, told)
     return found
+
+
+def _is_told(run: Run, found: dict[str, Any]) -> bool:
+    """Whether the run's `circuit.json` says the same already, but for the time that it took."""
+    known = run.read("circuit.json")
+    return isinstance(known, dict) and {**known, "seconds": 0} == {**found, "seconds": 0}
 
 
 def _timed(

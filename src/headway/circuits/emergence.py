@@ -118,7 +118,8 @@ def emergence(
 ) -> Timeline:
     """Dates every path of a circuit over the checkpoints of a model.
 
-    Given a run, leaves the timeline in its `emergence.json`.
+    Given a run, leaves the timeline in its `emergence.json`, unless its `circuit.json` holds
+    another circuit.
 
     Args:
         checkpoints: a run or its folder; or models by their step, together with their task.
@@ -154,7 +155,9 @@ def emergence(
         kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
         hops = hop_steps(run.metrics(), its.hops)
         timeline = _dated(kept, its, batch, circuit, watch, hops)
-        run.write("emergence.json", timeline.to_json())
+        found = run.read("circuit.json")
+        if found is None or Discovery.from_json(found).circuit.paths == circuit.paths:
+            run.write("emergence.json", timeline.to_json())
     return timeline
 
 

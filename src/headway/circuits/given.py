@@ -1,7 +1,10 @@
 """What is studied without a run: a model, its task and a circuit."""
 
+import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
+
+from torch import nn
 
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
@@ -32,10 +35,16 @@ def with_tap(model: Any, task: Task) -> Tappable:
             model.config.attention,
             "softmax: a circuit says where heads look; linear scores are no shares of attention",
         )
-    if isinstance(model, Tappable):
+    if has_tap(model):
         return model
     example = task.sample(2, generator_for(device_of(model), "example"))
     return tapped(model, example.inputs)
+
+
+def has_tap(model: Any) -> TypeGuard[Tappable]:
+    """Whether a model hands its attention patterns to a `tap`, as `Tappable` says."""
+    called = model.forward if isinstance(model, nn.Module) else model
+    return isinstance(model, Tappable) and "tap" in inspect.signature(called).parameters
 
 
 def device_of(model: Any) -> str:

@@ -68,11 +68,18 @@ class Effects:
 
     @property
     def normalised(self) -> Float[Tensor, "site hop"]:
-        """0 where a patch changes nothing, 1 where it costs as much as corrupting all."""
+        """0 where a patch changes nothing, 1 where it costs as much as corrupting all; nan or
+        infinite for a hop that corrupting all does not change."""
         return (self.patched - self.clean) / (self.corrupted - self.clean)
 
     def __getitem__(self, site: Site | str) -> dict[str, float]:
-        """The normalised effect of a site on every hop."""
+        """The normalised effect of a site on every hop.
+
+        Raises:
+            HeadwayError: if the site was not patched.
+        """
+        known = ", ".join(map(written, self.sites))
+        require(site_of(site) in self.sites, "site", str(site), f"one of {known}")
         effects = self.normalised[self.sites.index(site_of(site))]
         return dict(zip(self.hops, effects.tolist(), strict=True))
 

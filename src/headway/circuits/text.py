@@ -199,4 +199,7 @@ def said_of_order(timeline: "Timeline") -> str:
     """Whether hops were learnt in chain order, in words."""
     if timeline.in_chain_order is None:
         return "no order of hops to compare"
-    return "hops learnt in chain order" if timeline.in_chain_order else "hops NOT in chain order"
+    if not timeline.in_chain_order:
+        return "hops NOT in chain order"
+    some = "some hops never learnt, the others" if None in timeline.hops.values() else "hops learnt"
+    return f"{some} in chain order"

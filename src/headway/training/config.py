@@ -44,7 +44,7 @@ class TrainingConfig:
     Attributes:
         steps: at most so many optimiser steps, over all attempts.
         batch_size: sequences in a step.
-        train_examples: size of the fixed training set, reshuffled every epoch; by default,
+        train_examples: size of the fixed training set, reshuffled every epoch; if None,
             sequences are fresh at every step.
         curriculum: which depth and which hops a step asks for (see `training.curriculum`). The
             validation loss is always that of the full depth, over all hops that a model answers.
@@ -74,8 +74,8 @@ class TrainingConfig:
         stop_below: stop as soon as the validation loss is below this; 0 means never.
         patience: an attempt in which some hop is not learnt (its loss is above 0.5) and none was
             for so many steps is given up, and training starts again from other weights, as long
-            as a whole attempt still fits into `steps`; 0 means never. Attempts that were given up
-            are listed in `outcome.json`.
+            as `patience` and `cooldown_steps` together still fit into `steps`; 0 means never.
+            Attempts that were given up are listed in `outcome.json`.
         eval_every: steps between evaluations.
         eval_examples: held-out sequences.
         checkpoints: `linear` (every `checkpoint_every` steps) or `log` (steps 1, 2, 4, 8, …).

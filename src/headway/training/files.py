@@ -130,6 +130,13 @@ def whole_lines(path: Path) -> list[bytes]:
     return read_bytes(path).split(b"\n")[:-1] if is_there(path) else []
 
 
+def drop_torn_line(path: Path) -> None:
+    """Removes the last line of a file, if there is one and it was cut off in writing."""
+    if is_there(path):
+        with clear_io_errors(path, "write"), path.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+
+
 def sync_folder(folder: Path) -> None:
     """Flushes to disk which files a folder holds."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -159,17 +159,14 @@ class RunFolder:
         """Forgets what was written after a step, and notes where and in which environment the run
         goes on; nothing is noted without an environment.
 
-        A circuit and its dates go too if they were found in a run that had gone further. The
-        metrics are changed last, as they tell that there is something to forget.
+        A circuit and its dates go too, as they will not be those of the run's last weights.
         """
         kept = self._lines()[: len(self.metrics_until(step))]
-        later = [s for s in self.checkpoint_steps() if s > step]
-        if later or len(kept) < len(self._lines()):
-            for name in FOUND_OUT:
-                self.remove(name)
-        for after in later:
-            self.drop_checkpoint(after)
+        for name in FOUND_OUT:
+            self.remove(name)
+        for after in [s for s in self.checkpoint_steps() if s > step]:
             self.remove(f"circuit_{after:07d}.json")
+            self.drop_checkpoint(after)
         self.remove("outcome.json")
         if environment:
             sessions = [*self.sessions(), {**environment, "from_step": step}]

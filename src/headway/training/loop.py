@@ -144,10 +144,11 @@ def make_steps(run: Run, watch: Watch | None) -> None:
                 state.next_stage()
         if state.is_checkpoint(config):
             run.save_checkpoint(state.step, model.state_dict())
-        if state.is_saved(config):
+        is_stuck = metrics is not None and state.is_stuck(config, task.n_hops, batches.full_from)
+        if state.is_saved(config) and not is_stuck:
             save(run, state, model.state_dict(), optimisers.state())
         if watch is not None:
             watch(run, state.step, state.end, metrics)
-        if metrics is not None and state.is_stuck(config, task.n_hops, batches.full_from):
+        if metrics is not None and is_stuck:
             state, model, optimisers, batches = give_up(run, state, metrics)
     finish(run, state, losses_at(run, state.step, model, held_out_of(run, "test")))

@@ -106,7 +106,8 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
     if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
         return allowed
     try:
-        made = build()
+        with torch.random.fork_rng():  # what the caller draws next is not to depend on this
+            made = build()
     except Exception as error:  # whatever a constructor of somebody's may raise
         return f"{allowed} ({userfile.described(error)})"
     wanted, found = ({n: w.shape for n, w in m.state_dict().items()} for m in (like, made))

@@ -67,7 +67,8 @@ class Recorder:
             self._tapped = tapped(model, self._held_out.inputs[:2])
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
             described = Module.of(self._tapped, build, causal)
-        config = RunConfig(task, described, Elsewhere(), seed, device, torch.get_num_threads())
+        threads = min(256, torch.get_num_threads())  # the most that a config may ask for
+        config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
         self._clock = time.perf_counter()
 
@@ -98,9 +99,9 @@ class Recorder:
         }
         for name in ("train_loss", "val_loss"):
             require(math.isfinite(metrics[name]), name, metrics[name], "finite")
-        self.run.append_metrics(metrics)
         weights = {name: weight.clone() for name, weight in self.model.state_dict().items()}
         self.run.save_checkpoint(step, weights)
+        self.run.append_metrics(metrics)
         return metrics
 
     def __enter__(self) -> "Recorder":

@@ -6,8 +6,8 @@ from typing import Literal
 from headway.fields import NotBelowZero, NotNegative
 
 FOUND_OUT = (
-    *("circuit.json", "circuits.json", "emergence.json", "dependence.json", "certificate.json"),
-    "hypotheses.json",
+    *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
+    *("dependence.json", "certificate.json", "hypotheses.json"),
 )
 """The files of a run's folder that are about the weights of the last step."""
 

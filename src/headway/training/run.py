@@ -2,6 +2,7 @@
 
 import glob
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Names
 from headway.tasks import Batch, Task
 from headway.tasks.registry import KINDS, change_of
-from headway.training.config import FORMAT, RunConfig, from_dict, to_dict
+from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
 from headway.training.files import (
     clear_io_errors,
@@ -69,10 +70,9 @@ class Run(RunFolder):
             HeadwayError: if the folder exists already or the disk does not take it.
         """
         if is_there(folder):
-            raise HeadwayError(
-                f"{folder} exists already: choose another folder,"
-                f" or continue it with: headway train --resume {folder}"
-            )
+            resumes = f", or continue it with: headway train --resume {shlex.quote(str(folder))}"
+            again = "" if isinstance(config.training, Elsewhere) else resumes
+            raise HeadwayError(f"{folder} exists already: choose another folder{again}")
         draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
         with clear_io_errors(folder, "make"):
             remove_drafts(folder.parent, glob.escape(folder.name), living=False)

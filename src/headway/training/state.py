@@ -147,7 +147,7 @@ class State:
         self.stage, self.learnt, self.learnt_at = self.stage + 1, 0, self.step
 
     def is_stuck(self, config: TrainingConfig, n_hops: int, full_from: int) -> bool:
-        """Whether nothing was learnt for too long, and another whole attempt still fits.
+        """Whether nothing was learnt for too long, and there is room for another attempt.
 
         Args:
             config: how the run is trained.

@@ -58,19 +58,19 @@ def truncate_run(
         losses = evaluate(model, run.task, batch).tolist()
         return dict(zip(run.task.hops, losses, strict=True))
 
-    with run.computing():
+    with run.writing(), run.computing():
         rows = list(truncate(places, wanted, measure, watch))
-    about = {
-        "step": run.checkpoint_steps()[-1] if step is None else step,
-        "layers": cuts.chosen(range(len(places))),
-        "weights": cuts.weights,
-        "fractions": cuts.fractions,
-        "sequences": sequences,
-        "rows": [
-            {**asdict(row.cut), "kept": row.kept, "loss": loss(row), "partial": row.found}
-            for row in rows
-        ],
-    }
-    environment = describe_environment(run.device, run.config.threads)
-    run.write(FILE, {"format": FORMAT, **about, "environment": environment})
+        about = {
+            "step": run.checkpoint_steps()[-1] if step is None else step,
+            "layers": cuts.chosen(range(len(places))),
+            "weights": cuts.weights,
+            "fractions": cuts.fractions,
+            "sequences": sequences,
+            "rows": [
+                {**asdict(row.cut), "kept": row.kept, "loss": loss(row), "partial": row.found}
+                for row in rows
+            ],
+        }
+        environment = describe_environment(run.device, run.config.threads)
+        run.write(FILE, {"format": FORMAT, **about, "environment": environment})
     return Table(rows)

@@ -248,12 +248,13 @@ def write(
     run, state, config = replica.run, replica.state, replica.run.config.training
     if state.is_checkpoint(config):
         run.save_checkpoint(state.step, stack.weights(row))
-    if state.is_saved(config):
+    full_from = replica.batches.full_from
+    is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
+    if state.is_saved(config) and not is_stuck:
         save(run, state, stack.weights(row), stack.remembered(row))
     if watch is not None:
         watch(run, state.step, state.end, metrics)
-    full_from = replica.batches.full_from
-    if metrics is not None and state.is_stuck(config, run.task.n_hops, full_from):
+    if metrics is not None and is_stuck:
         replica.state, model, optimisers, replica.batches = give_up(run, state, metrics)
         stack.put(row, model, optimisers)
 
