@@ -1,8 +1,10 @@
 """A contest goes on where it was; models that cannot be cases are left out with their reason."""
 
 import json
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from headway import cli
 from headway.arena import contest as module
@@ -13,6 +15,7 @@ from headway.arena.table import lines, markdown
 from headway.arena.trained import only_circuit
 from headway.errors import HeadwayError
 from headway.models import compiled
+from headway.terminal.arena import print_arena
 
 QUICK = ("attention", "random")
 
@@ -31,6 +34,53 @@ def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatc
     assert [(job.model, job.methods) for job in jobs] == [(rows[-1]["model"], ("random",))]
     assert len(read(tmp_path)) == 4
     assert len(contest(tmp_path, ["compiled"], QUICK[:1], first=1)) == 1
+
+
+def test_a_line_that_a_kill_cut_off_is_written_again_on_its_own(tmp_path):
+    rows = contest(tmp_path, ["compiled"], QUICK, first=2)
+    path = tmp_path / FILE
+    path.write_bytes(path.read_bytes()[:-40])
+    again = contest(tmp_path, ["compiled"], QUICK, first=2)
+    assert [one["method"] for one in again] == [one["method"] for one in rows]
+    assert [json.loads(line) for line in path.read_text().splitlines()] == again
+
+
+def test_a_folder_has_one_writer(tmp_path):
+    lock = FileLock(tmp_path / ".lock")
+    with lock, pytest.raises(HeadwayError, match="another process is writing here"):
+        contest(tmp_path, ["compiled"], QUICK, first=1)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1, "budget": 2}']
+)
+def test_scores_that_are_none_are_one_clear_line(line, tmp_path, capsys):
+    (tmp_path / FILE).write_text(f"{line}\n")
+    words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*words, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert "scores.jsonl is corrupted or of another version" in capsys.readouterr().err
+    assert (tmp_path / FILE).read_text() == f"{line}\n"
+
+
+def test_rows_that_lack_scores_are_one_clear_line(tmp_path, capsys):
+    (row,) = contest(tmp_path, ["planted"], ["random"], first=1)
+    del row["paths"]
+    (tmp_path / FILE).write_text(f"{json.dumps(row)}\n")
+    words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*words, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert "scores.jsonl is corrupted or of another version" in capsys.readouterr().err
+
+
+def test_a_method_that_is_named_twice_competes_once(tmp_path):
+    (row,) = contest(tmp_path, ["planted"], ["random", "random"], first=1)
+    assert read(tmp_path) == [row]
+    (tmp_path / FILE).write_text(f"{json.dumps(row)}\n" * 2)  # as two writers left it before
+    assert contest(tmp_path, ["planted"], ["random"], first=1) == [row]
 
 
 def test_other_budgets_are_other_contests(tmp_path):
@@ -98,6 +148,21 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
     assert "planted 4000" in told
     assert "written to runs/arena/arena.md" in told
     assert "## planted: 1 models" in (tmp_path / "runs/arena/arena.md").read_text()
+
+
+@pytest.mark.parametrize(("columns", "names"), [(80, 8), (60, 6), (40, 3)])
+def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    results = Path(__file__).parents[2] / "results" / "arena"
+    rows = read(results)
+    print_arena(rows)
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= columns
+    assert "…" not in told
+    head, *body = told.splitlines()
+    assert len(head.split()) == 1 + names
+    assert sum(line.startswith("  ") for line in body) == len(lines(rows))
+    assert f"{lines(rows)[0].values['paths AP'][0]:.3f}" in told
 
 
 @pytest.mark.slow

@@ -18,15 +18,23 @@ from headway.arena.families import case_of, families
 from headway.arena.methods import METHODS
 from headway.arena.scoring import score
 from headway.arena.subject import Subject
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.fields import to_json
-from headway.training.files import append_line, clear_io_errors, whole_lines
+from headway.reading import parsed
+from headway.training.files import (
+    append_line,
+    clear_content_errors,
+    clear_io_errors,
+    drop_torn_line,
+    holding,
+    whole_lines,
+)
 
 FILE = "scores.jsonl"
 """Where the folder of a contest keeps its scores."""
 
 BUDGET = 2_000
-"""Forward and backward passes that a method may make on a model."""
+"""Forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model."""
 
 Row = dict[str, Any]
 """One method on one model, or a model that was left out, as JSON data."""
@@ -58,7 +66,7 @@ def contest(
         folder: of the scores, and of the models that are trained.
         chosen: families; by default all that are installed.
         methods: by name; by default all.
-        budget: passes that a method may make on a model.
+        budget: passes that EAP-IG, ACDC and edge pruning may make on a model.
         first: so many models of every family alone.
         workers: processes, each on one core.
         watch: called with every new row.
@@ -67,26 +75,29 @@ def contest(
         All rows that were asked for, new and old.
 
     Raises:
-        HeadwayError: if there is no such family or method, or a number is out of range.
+        HeadwayError: if there is no such family or method, a number is out of range, or the folder
+            is in use or holds something else.
     """
     require_contest(chosen, methods, budget, first, workers)
-    known = families()
     with clear_io_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)
-    asked = tuple(methods or METHODS)
+    asked = tuple(dict.fromkeys(methods or METHODS))
+    known = families()
     which = {name: known[name].names()[:first] for name in chosen or known}
-    there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
-    jobs = [
-        Job(family, model, left, budget, folder)
-        for family, models in which.items()
-        for model in models
-        if (left := tuple(one for one in asked if (model, one) not in there))
-        and (model, None) not in there
-    ]
-    for rows in _done(jobs, workers):
-        for row in rows:
-            append_line(folder / FILE, json.dumps(row, ensure_ascii=False, allow_nan=False))
-            watch(row)
+    with holding(folder, HeadwayError(f"{folder}: another process is writing here")):
+        there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
+        jobs = [
+            Job(family, model, left, budget, folder)
+            for family, models in which.items()
+            for model in models
+            if (left := tuple(one for one in asked if (model, one) not in there))
+            and (model, None) not in there
+        ]
+        drop_torn_line(folder / FILE)
+        for rows in _done(jobs, workers):
+            for row in rows:
+                append_line(folder / FILE, json.dumps(row, ensure_ascii=False, allow_nan=False))
+                watch(row)
     models = {model for names in which.values() for model in names}
     return [
         row
@@ -112,12 +123,18 @@ def require_contest(
 
 
 def read(folder: FilePath) -> list[Row]:
-    """All rows that a folder has; a line that a kill cut off is not one."""
-    rows: list[Row] = []
-    for line in whole_lines(folder / FILE):
-        with contextlib.suppress(ValueError):  # written again, as its method is not there
-            rows.append(json.loads(line))
-    return rows
+    """All rows that a folder has, each once; a line that a kill cut off is not one.
+
+    Raises:
+        HeadwayError: if a line is something else.
+    """
+    path, found = folder / FILE, list[Row]()
+    for line in whole_lines(path):
+        with contextlib.suppress(HeadwayError):  # written again, as its method is not there
+            found.append(parsed(line, path))
+    with clear_content_errors(path):
+        kinds = "family", "model", "method", "budget"
+        return list({tuple(row[kind] for kind in kinds): row for row in found}.values())
 
 
 def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:

@@ -21,7 +21,8 @@ from headway.circuits.study import DRAFT, Sample, Settings
 from headway.training.data import held_out
 
 Method = Callable[[Subject, int], Answer]
-"""Given a subject and how many passes may be made."""
+"""Given a subject and how many passes may be made; only EAP-IG, ACDC and edge pruning, which can do
+with fewer, heed that."""
 
 STEPS = 5
 """Points that gradients are integrated over, as in Hanna et al."""

@@ -33,7 +33,7 @@ def edge_pruning(subject: Subject, budget: int) -> Answer:
         return 1 - shut.exp()
 
     count = len(subject.batch.inputs)
-    for step in range(max(1, min(STEPS, budget * count // (2 * BATCH)))):
+    for step in range(max(1, min(STEPS, (budget - 1) * count // (2 * BATCH)))):
         part = slice(start := step * BATCH % count, start + BATCH)
         noise = torch.rand(logits.shape, generator=rng).clamp(1e-6, 1 - 1e-6)
         soft = torch.sigmoid((noise.logit() + logits) / TEMPERATURE)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from headway.arena.contest import Row
 from headway.arena.table import lines
 from headway.terminal.base import columns, console
+from headway.text import width
 
 SHOWN = {
     "heads AUROC": "heads",
@@ -15,6 +16,9 @@ SHOWN = {
     "faithfulness": "faithful",
 }
 """The columns that 80 letters have room for."""
+
+LEAST = "F1", "heads", "exact", "s", "passes", "faithful", "paths"
+"""Which of them are left out of a narrower terminal, the first one first."""
 
 
 def print_row(row: Row) -> None:
@@ -33,11 +37,25 @@ def print_row(row: Row) -> None:
 
 def print_arena(rows: Sequence[Row]) -> None:
     """Means over the models of every family: AUROC of heads and of paths, and so on."""
-    table = columns(("family", "method"), (*SHOWN.values(), "passes", "s"), wrap=False)
+    told: dict[str, list[str]] = {name: [] for name in ("method", *SHOWN.values(), "passes", "s")}
     before = None
     for line in lines(rows):
-        cells = ["" if (one := line.values[name]) is None else f"{one[0]:.3f}" for name in SHOWN]
-        family = line.family if line.family != before else ""
+        if line.family != before:
+            for name, cells in told.items():
+                cells.append(line.family if name == "method" else "")
         before = line.family
-        table.add_row(family, line.method, *cells, f"{line.passes:.0f}", f"{line.seconds:.1f}")
+        told["method"].append(f"  {line.method}")
+        for name, short in SHOWN.items():
+            one = line.values[name]
+            told[short].append("" if one is None else f"{one[0]:.3f}")
+        told["passes"].append(f"{line.passes:.0f}")
+        told["s"].append(f"{line.seconds:.1f}")
+    for name in LEAST:
+        if sum(2 + max(map(len, (one, *cells))) for one, cells in told.items()) - 2 <= width():
+            break
+        del told[name]
+    left, *right = told
+    table = columns((left,), right, wrap=False)
+    for cells in zip(*told.values(), strict=True):
+        table.add_row(*cells)
     console().print(table)

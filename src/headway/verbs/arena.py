@@ -21,22 +21,25 @@ def arena(
             planted. By default all.
         methods: headway, EAP, EAP-IG, ACDC, "edge pruning", "head ablation", attention, random.
             By default all.
-        budget: forward and backward passes that a method may make on a model.
+        budget: forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model
+            (at least 2 are made); the other methods make the passes that they need.
         first: how many models of every family; by default all.
         workers: processes, each on one core.
         out: the folder.
     """
     from headway import terminal
-    from headway.arena.contest import contest, require_contest
+    from headway.arena.contest import FILE, contest, require_contest
     from headway.arena.families import families as known
     from headway.arena.table import markdown
-    from headway.training.files import write_text
+    from headway.training.files import clear_content_errors, write_text
 
     require_contest(families, methods, budget, first, workers)
     for name, family in known().items():
         if family.missing is not None and not families:
             terminal.say(f"without the family {name}: {family.missing}")
     rows = contest(out, families, methods, budget, first, workers, terminal.print_row)
+    with clear_content_errors(out / FILE):
+        page = markdown(rows)
     terminal.print_arena(rows)
-    write_text(out / "arena.md", markdown(rows))
-    terminal.say(f"written to {out / 'arena.md'} and {out / 'scores.jsonl'}")
+    write_text(out / "arena.md", page)
+    terminal.say(f"written to {out / 'arena.md'} and {out / FILE}")
