@@ -149,6 +149,8 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["train", "fast", "depth", "4"], "fast and depth and 4 are 3 recipes or files: it must"),
         (["train", "no.py"], "no.py: No such file or directory"),
         (["train", "--folder"], "Missing value for argument '--folder'"),
+        (["train", "fast", "training.steps=2", "--folder"], "Missing value for argument '--fold"),
+        (["train", "fast", "--folder", "--changed-task"], "Missing value for argument '--folder'"),
         (["train", "fast", "--resume", "nowhere"], "--resume continues a run as it was begun"),
         (["check"], "Missing from headway check: FILE"),
         (["check", "no.py"], "no.py: No such file or directory"),
@@ -163,6 +165,10 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["circuit", "nowhere", "--circuit", "no.json"], "no.json"),
         (["truth", "--planted", "0", "--depth", "0"], "planted = 0 is not allowed"),
         (["truth", "--first", "-1", "--depth", "0"], "first = -1 is not allowed"),
+        (["truth", "--depth", "0", "--file", ".json"], "file = '.json' is not allowed: it must"),
+        (["truth", "--depth", "0", "--file", "no/a.json"], "'no/a.json' is not allowed: it must"),
+        (["truth", "--depth", "0", "--file", "/proc/a.json"], "cannot write /proc/a.json: "),
+        (["depths", "--figure", "a" * 300 + ".svg"], "aaa.svg: File name too long"),
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
         (["truncate"], "takes RUN, the folder of a run, or --model with a language model"),
@@ -184,6 +190,10 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "--stack", "some"], "headway sweep: "),
         (["sweep", "--engine", "slurm"], "headway sweep: "),
         (["sweep", "--bring-home"], "--bring-home is an option of --engine ray"),
+        (
+            ["sweep", "--engine", "ray", "--gpus-per-run", "inf"],
+            "gpus_per_run = inf is not allowed: it must be from 0 to 1, or a whole number",
+        ),
         (["sweep", "--engine", "ray", "--address", "x"], "address = 'x' is not allowed: it must"),
         (
             ["sweep", "--engine", "ray", "--address", "127.0.0.1:9"],
@@ -195,6 +205,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
             "--depth is no option: a field is written without dashes, dep",
         ),
         (["theory", "--depth", "0"], "depth = 0 is not allowed: it must be "),
+        (["theory", "--depth", "3", "--queries", "65"], "queries = 65 is not allowed: it must be"),
         (["prompts", "equations", "--depth", "0"], "depth = 0 is not allowed: it must be "),
         (["truth", "--depth", "-1"], "depth = -1 is not allowed: it must be from 0 to 16"),
         (["arena", "--families", "tracer"], "family = 'tracer' is not allowed: it must be one of"),
@@ -219,6 +230,22 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").mkdir()
+    (tmp_path / "a.svg").mkdir()
+    for words in (
+        ["truth", "--planted", "1", "--depth", "0", "--file", "a.json"],
+        ["theory", "--depth", "2", "--figure", "a.svg"],
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(words)
+        assert stop.value.code == 2
+        told, complained = capsys.readouterr()
+        assert told == ""
+        assert "is not allowed: it must be a file, not a folder\n" in complained
+
+
 def test_bad_input_ends_the_program_too(tmp_path):
     shown = headway("dance", cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (2, "")
@@ -240,7 +267,7 @@ def test_what_python_is_given_is_looked_at_without_a_type_checker_too(call, comp
     assert f"headway.errors.HeadwayError: {complaint}" in shown.stderr
 
 
-def test_the_fields_of_a_recipe_are_listed(capsys):
+def test_the_fields_of_a_recipe_are_listed(capsys, monkeypatch):
     with pytest.raises(SystemExit):
         cli.main(["train", "fast", "--help"])
     told = capsys.readouterr().out
@@ -248,3 +275,8 @@ def test_the_fields_of_a_recipe_are_listed(capsys):
         assert f"\n  {name}" in told
     assert "\n  training.cooldown_steps=1400  (a whole number of at least 0)\n" in told
     assert "\n  mixture  (true or false)\n      whether batches are of all depths, drawn at" in told
+    for columns in (80, 60):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        with pytest.raises(SystemExit):
+            cli.main(["train", "fast", "--help"])
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= columns

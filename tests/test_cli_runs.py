@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from commands import TINY, headway
-from headway import cli
+from headway import cli, sweeps
+from headway.arguments import config_asked_for
+from headway.training import fast
 
 
 def test_known_circuits_are_scored(tmp_path, monkeypatch, capsys):
@@ -86,6 +89,26 @@ def test_a_page_about_a_folder_of_tokens(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         cli.main(["report", "runs"])
     assert "no run in it can be read" in capsys.readouterr().err
+
+
+def test_a_study_with_failed_runs_ends_as_a_sweep_does(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: SimpleNamespace(count=lambda _: 1))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["depths", "--grid", "depth=1", "layers=2", "seed=0", "--folder", "my runs"])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == "headway: 1 run failed: headway runs 'my runs'\n"
+
+
+def test_a_run_named_like_a_recipe_does_not_hide_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("fast", "my run"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    assert config_asked_for(["depth=1"]) == config_asked_for(["fast", "depth=1"]) == fast(1)
+    with pytest.raises(SystemExit):
+        cli.main(["train", "my run"])
+    assert "headway train --resume 'my run' goes on with it" in capsys.readouterr().err
 
 
 def test_train_then_look(tmp_path, monkeypatch, capsys):

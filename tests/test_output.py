@@ -1,6 +1,8 @@
 """Printing: a stream that takes nothing, letters it lacks, text that would command a terminal."""
 
+import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,10 +11,11 @@ import time
 import pytest
 
 from headway import cli
-from headway.output import Screen
-from headway.terminal.base import console
+from headway.output import Screen, guarded
+from headway.terminal.base import columns, console
 
 HEADWAY = [sys.executable, "-m", "headway"]
+FULL = "headway: cannot print: No space left on device\n"
 
 
 def test_a_disk_that_is_full_is_one_line():
@@ -22,6 +25,72 @@ def test_a_disk_that_is_full_is_one_line():
         )
     assert done.returncode == 2
     assert done.stderr == b"headway: cannot print: No space left on device\n"
+
+
+def test_what_drawings_lose_is_told_too():
+    screen = Screen(Failing(OSError("full")))
+    drawing = screen.for_drawing()
+    assert screen.lost is None
+    drawing.write("line")
+    assert screen.lost is drawing.lost is not None
+
+
+class Failing(io.StringIO):
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def write(self, text):
+        raise self.error
+
+
+def test_who_has_seen_enough_of_a_drawing_ends_it(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Screen(Failing(BrokenPipeError())))
+    with pytest.raises(BrokenPipeError):
+        console().print("line")
+
+
+def test_what_is_told_to_no_stream_goes_nowhere(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with guarded() as screen:
+        console().print("line")
+        assert screen.lost is None
+    assert sys.stdout is None
+
+
+CLOSED = [
+    pytest.param("theory --count --depth 1 >/dev/full", 2, FULL, marks=pytest.mark.slow),
+    pytest.param("theory --count --depth 1 | true", 141, "", marks=pytest.mark.slow),
+    pytest.param("theory --count --depth 1 >&-", 0, "", marks=pytest.mark.slow),
+    ("dance 2>&-", 2, ""),
+    ("dance >&-", 2, "headway: verb = 'dance' is not allowed"),
+]
+
+
+@pytest.mark.parametrize(("shell", "code", "complaint"), CLOSED)
+def test_streams_that_are_full_or_closed(shell, code, complaint):
+    command = f"set -o pipefail; {shlex.join(HEADWAY)} {shell}"
+    done = subprocess.run(["bash", "-c", command], stderr=-1, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith(complaint)
+    assert done.stderr.count("\n") == bool(complaint)
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[bold]x", ":smile:", "[link=a]x"])
+def test_brackets_and_colons_are_no_markup(name, capsys):
+    out = console()
+    out.print(name)
+    table = columns((name,))
+    table.add_row(name)
+    out.print(table)
+    assert capsys.readouterr().out.split() == [name] * 3
+
+
+def test_names_in_brackets_are_told_as_they_are(tmp_path, capsys):
+    cli.main(["runs", str(tmp_path), "--where", "name=[/b]"])
+    assert "name=[/b]" in capsys.readouterr().out
+    cli.main(["theory", "--facts", "ab", "bz", "[/b]"])
+    assert capsys.readouterr().out.startswith("ab bz [/b], a?")
 
 
 def test_work_goes_on_when_nothing_more_can_be_printed():

@@ -171,7 +171,7 @@ def options_and_words(
     """The options among some arguments, each with its value, and all other words.
 
     Raises:
-        HeadwayError: if an option is a field, which is written without dashes.
+        HeadwayError: if an option is a field, which is written without dashes, or lacks its value.
     """
     taken = inspect.signature(function).parameters
     flags = {f"--{name.replace('_', '-')}" for name, one in taken.items() if one.default is False}
@@ -186,7 +186,10 @@ def options_and_words(
             raise HeadwayError(f"{arg} is no option: {told} (see --help)")
         options.append(arg)
         if "=" not in arg and arg not in flags and name in taken:
-            options += [value] if (value := next(rest, None)) is not None else []
+            value = next(rest, "-")
+            if value.startswith("-"):
+                raise HeadwayError(f"Missing value for argument '{arg}' (see --help)")
+            options.append(value)
     return options, words
 
 

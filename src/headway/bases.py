@@ -13,6 +13,7 @@ from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of
 from headway.tasks import Task, task_in
+from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.files import is_there
 from headway.training.recipes import RECIPES, own
@@ -61,10 +62,10 @@ def base_of(source: str) -> Base:
         HeadwayError: if there is no such recipe or file, or the file has neither.
     """
     if not is_file(source):
-        if is_there(Path(source) / "config.json"):
+        if source not in RECIPES and is_there(Path(source) / "config.json"):
+            resume = command("train", "--resume", source)
             raise HeadwayError(
-                f"{source} is a run's folder, not a recipe: headway train --resume {source} goes on"
-                " with it"
+                f"{source} is a run's folder, not a recipe: {resume} goes on with it"
             )
         there = ", ".join(RECIPES)
         require(source in RECIPES, "recipe", source, f"one of {there}, or a Python file, NAME.py")

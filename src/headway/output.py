@@ -27,8 +27,13 @@ class Screen:
     """
 
     def __init__(self, stream: TextIO, drawing: bool = False):
-        self.stream, self.lost = stream, None
-        self._drawing = drawing
+        self.stream, self._drawing = stream, drawing
+        self._losses = list[OSError]()
+
+    @property
+    def lost(self) -> OSError | None:
+        """Why the stream takes nothing more; None if it does."""
+        return self._losses[0] if self._losses else None
 
     def write(self, text: str) -> int:
         """Writes a text, unless the stream takes nothing any more."""
@@ -40,8 +45,10 @@ class Screen:
         self._tried(self.stream.flush)
 
     def for_drawing(self) -> "Screen":
-        """The same stream, for displays that are drawn."""
-        return Screen(self.stream, drawing=True)
+        """The same stream, for displays that are drawn; what one loses, both have lost."""
+        screen = Screen(self.stream, drawing=True)
+        screen._losses = self._losses
+        return screen
 
     def _tried(self, action: Any, *given: str) -> None:
         if self.lost is not None:
@@ -51,7 +58,7 @@ class Screen:
         except BrokenPipeError:  # who reads has seen enough
             raise
         except OSError as error:
-            self.lost = error
+            self._losses.append(error)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -64,17 +71,22 @@ def _shown(found: re.Match[str]) -> str:
 
 @contextmanager
 def guarded() -> Iterator[Screen]:
-    """Puts screens in the place of both standard streams; letters that they lack are escaped."""
+    """Puts screens in the place of both standard streams; letters that they lack are escaped.
+
+    What is written to a stream that was closed before the program began goes nowhere.
+    """
     before = sys.stdout, sys.stderr
-    for stream in before:
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="backslashreplace")
-    screen = Screen(before[0])
-    sys.stdout, sys.stderr = screen, Screen(before[1])  # pyright: ignore[reportAttributeAccessIssue]
-    try:
-        yield screen
-    finally:
-        sys.stdout, sys.stderr = before
+    with open(os.devnull, "w") as nowhere:
+        streams = [stream or nowhere for stream in before]
+        for stream in streams:
+            if reconfigure := getattr(stream, "reconfigure", None):
+                reconfigure(errors="backslashreplace")
+        screen, errors = map(Screen, streams)
+        sys.stdout, sys.stderr = screen, errors  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            yield screen
+        finally:
+            sys.stdout, sys.stderr = before
 
 
 def give_up_stdout() -> None:

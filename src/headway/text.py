@@ -1,5 +1,6 @@
 """Plain text for people: columns, curves, times, lines that fit the terminal."""
 
+import shlex
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,11 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
     return textwrap.wrap(
         text, width(), initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
+
+
+def command(*words: object) -> str:
+    """A command to go on with, so that it can be pasted: headway train --resume 'my run'."""
+    return shlex.join(["headway", *map(str, words)])
 
 
 def rounded(value: float) -> str:

@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -175,6 +176,34 @@ def test_what_is_not_comparable_tells_why_beside_the_number():
     assert head == "| figure | claim | paper | rule | small | fresh seeds | as printed |"
     told = "**not comparable** 0.5 (n=1) (another optimiser) | **not comparable** 0.4 (n=1)"
     assert line.endswith(f"| {told} | not run |")
+
+
+def test_what_could_not_be_measured_stands_below_the_table():
+    known = claim()
+    gap = "no circuit was found in seed=3 of d"
+    row = {
+        "small": Verdict(known, "small", {"a": 0.5}, gap, ran=True),
+        "fresh": Verdict(known, "fresh", {"a": 0.5}, ran=True),
+    }
+    *_, line = markdown([row]).splitlines()
+    assert line == f"- {known.figure}, small: {gap}"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("measures", {"a": {"seed=0": "much"}}, "measures.a.seed=0 = 'much' is not allowed"),
+        ("measures", [], "measures = [] is not allowed"),
+        ("environment", {"processor": "one"}, "environment.started is missing"),
+    ],
+)
+def test_a_damaged_result_is_told_in_a_line(tmp_path, field, value, told):
+    whole = {"format": 1, "environment": {"started": "2026-01-01", "processor": "one"}}
+    data = {**whole, "missing": "", "measures": {}, field: value}
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "fig5.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(HeadwayError, match=re.escape(told)):
+        result_files.read("fig5", "small", tmp_path)
 
 
 def seeds(configs) -> set[int]:

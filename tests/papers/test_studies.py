@@ -134,6 +134,18 @@ def test_layers_are_held_against_the_theory(tmp_path):
     assert found["depths_first_hop_correlation"] == {"all depths": pytest.approx(1)}
 
 
+def test_a_hop_that_is_not_learnt_counts_with_all_the_steps_of_its_run(tmp_path):
+    runs = {}
+    for depth, seed, last in ((1, 0, 0.01), (1, 1, 0.01), (2, 0, 0.01), (2, 1, 0.75)):
+        name = f"depth={depth},layers=6,seed={seed}"
+        hops = [f"x_{j}" for j in range(1, depth + 1)]
+        losses = {0: dict.fromkeys(hops, 1.0), 100: dict.fromkeys(hops, last)}
+        runs[name] = written(tmp_path, "depths", name, losses)
+    found = depths.measured(runs)["depths_first_hop"]
+    assert found["D=1"] < 100
+    assert found["D=2"] == pytest.approx((found["D=1"] + 100) / 2)
+
+
 def test_more_hops_than_allowed_would_be_seen(tmp_path):
     name = "depth=2,layers=2,seed=0"
     runs = {name: written(tmp_path, "depths", name, {10: {"x_1": 0.01, "x_2": 0.01}})}
@@ -150,6 +162,12 @@ def test_growth_as_the_square_has_the_exponent_two(tmp_path):
     found = lengths.measured(runs)
     assert found["lengths_steps"]["chains=4,seed=1"] == pytest.approx(32)
     assert found["lengths_exponent"] == {"seed=1": pytest.approx(2)}
+
+    (name,) = [name for name in runs if name.startswith("chains=8")]
+    never = {0: {"x_1": 1 - 1 / 8}, 128: {"x_1": 1 - 1 / 8}}
+    found = lengths.measured({**runs, name: written(tmp_path / "never", "lengths", name, never)})
+    assert name not in found["lengths_steps"]
+    assert found["lengths_exponent"] == {"seed=1": pytest.approx(2)}, "the last step is 128"
 
 
 def circuit(*layers):

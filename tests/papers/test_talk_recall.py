@@ -108,6 +108,24 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(mo
         assert rates["MLP,seed=0"] == pytest.approx(0.2)
 
 
+def test_a_traded_shape_that_keeps_all_that_was_tried_is_judged_by_that_bound(monkeypatch):
+    sizes = {
+        "recall-attention": {"H=2,seed=0": (1000, 0)},
+        "recall-mlp": {"H=1 m,seed=0": (500, 500)},
+        "recall-traded": {"H=1 M,seed=0": (200, 800)},
+    }
+    known = {"recall-attention": 50.0, "recall-mlp": 125.0}
+
+    def kept(group):
+        (name,) = sizes[group]
+        found = {name: known[group]} if group in known else {}
+        return Kept(found, {} if found else {name: 400.0}, sizes[group])
+
+    monkeypatch.setattr(measures, "kept", kept)
+    ratios, _ = measures.foretold({name: name for name in sizes})
+    assert ratios == {"H=1 M,seed=0": pytest.approx(400 / (0.05 * 200 + 0.2 * 800))}
+
+
 def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
     sizes = {"H=2,seed=0": (1000, 0)}
     monkeypatch.setattr(measures, "kept", lambda _: Kept({"H=2,seed=0": 10.0}, {}, sizes))

@@ -197,6 +197,10 @@ def test_reference_losses_are_the_corpus_s_entropies():
     assert losses == pytest.approx(dict.fromkeys(losses, math.log(16)))
     plain = Bigrams().references()
     assert plain["bigrams"] < plain["unigrams"] < plain["all tokens alike"]
+    by_hop = Bigrams(noise=0.3).reference_losses()
+    assert set(by_hop["all tokens alike"]) == {"in-context", "global", "noise"}
+    assert set(by_hop["unigrams"]) == set(by_hop["bigrams"]) == {"global"}
+    assert set(Bigrams(asked_at="in-context").reference_losses()) == {"all tokens alike"}
 
 
 @pytest.mark.parametrize(

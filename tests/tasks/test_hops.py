@@ -118,7 +118,7 @@ def test_a_depth_asks_for_the_first_few_hops():
 def test_it_is_one_of_the_tasks():
     task = Hops()
     assert (task.kind, task.label) == ("hops", "k=1,2,4,8")
-    assert task.references() == {"any symbol": pytest.approx(math.log(4))}
+    assert task.references() == {"any answer": pytest.approx(math.log(5))}
     assert (task.vocabulary, task.d_target, task.n_hops) == (4 + 4 + 1, 4 + 4 + 1, 4)
 
 

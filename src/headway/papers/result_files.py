@@ -1,17 +1,16 @@
 """The files of what experiments measured, one per experiment and scale."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headway.errors import require
+from headway.fields import found_in
 from headway.papers.claims import Measures, setting
 from headway.papers.experiment import Experiment
 from headway.training.environment import describe_environment
 from headway.training.files import (
-    clear_content_errors,
     clear_io_errors,
     is_there,
     read_json,
@@ -39,6 +38,23 @@ class Result:
     measures: Measures
 
 
+@dataclass(frozen=True)
+class Machine:
+    """Where and when a result was measured, as its file has it."""
+
+    started: str
+    processor: str
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """What a result file must say."""
+
+    environment: Machine
+    missing: str
+    measures: dict[str, dict[str, float]]
+
+
 def read(experiment: str, scale: str, results: Path) -> Result | None:
     """The result of an experiment at a scale, or None if there is none.
 
@@ -52,14 +68,9 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     require(isinstance(data, dict), str(path), json.dumps(data)[:40], "an object of fields")
     version = data.get("format")
     require(version == FORMAT, f"{path}: format", version, f"{FORMAT}, as this headway writes it")
-    with clear_content_errors(path):
-        environment: Mapping[str, Any] = data["environment"]
-        return Result(
-            date=environment["started"][:10],
-            machine=environment["processor"],
-            missing=data["missing"],
-            measures=data["measures"],
-        )
+    found = found_in(ResultFile, data, str(path))
+    its = found.environment
+    return Result(its.started[:10], its.processor, found.missing, found.measures)
 
 
 def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:

@@ -27,7 +27,20 @@ def markdown(rows: Sequence[Judged], own: bool = False) -> str:
         claim, rule = verdicts[0].claim, verdicts[0].claim.rule(verdicts[0].scale)
         cells = [claim.figure, claim.claim, claim.paper, f"`{rule.text}`", *map(_cell, verdicts)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    if missing := gaps(rows, own):
+        lines += ["", "Not measured:", "", *(f"- {gap}" for gap in missing)]
     return "\n".join(lines) + "\n"
+
+
+def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
+    """What could not be measured, by scale, each with the figures whose verdicts lack it."""
+    figures: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows:
+        for scale, verdict in row.items():
+            if verdict.missing:
+                named = scale if own else COLUMNS[scale]
+                figures.setdefault((named, verdict.missing), {})[verdict.claim.figure] = None
+    return [f"{', '.join(them)}, {scale}: {gap}" for (scale, gap), them in figures.items()]
 
 
 def _cell(verdict: Verdict) -> str:

@@ -51,8 +51,8 @@ class RayEngine:
         bring_home: bool = False,
     ):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-        whole = gpus_per_run is not None and gpus_per_run == int(max(0.0, gpus_per_run))
-        fits = gpus_per_run is None or 0 <= gpus_per_run <= 1 or whole
+        share = 0 if gpus_per_run is None else gpus_per_run
+        fits = 0 <= share <= 1 or (share > 1 and share % 1 == 0)
         require(fits, "gpus_per_run", gpus_per_run, "from 0 to 1, or a whole number")
         self.address, self.workers = address, workers
         self.gpus_per_run, self.bring_home = gpus_per_run, bring_home

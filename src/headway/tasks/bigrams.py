@@ -254,13 +254,12 @@ class Bigrams(Task):
         return same
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
-        """Of predictors that know the corpus alone: the entropies of its tokens, in nats."""
-        known = {
-            "all tokens alike": math.log(self.vocabulary),
-            "unigrams": self.chain.unigram_entropy,
-            "bigrams": self.chain.bigram_entropy,
-        }
-        return {name: dict.fromkeys(self.hops, loss) for name, loss in known.items()}
+        """The uniform distribution, of every hop; and of tokens drawn from the corpus (`global`),
+        predictors that know the corpus alone: its entropies, in nats."""
+        entropies = {"unigrams": self.chain.unigram_entropy, "bigrams": self.chain.bigram_entropy}
+        known = {name: {"global": loss} for name, loss in entropies.items()}
+        alike = dict.fromkeys(self.hops, math.log(self.vocabulary))
+        return {"all tokens alike": alike, **(known if "global" in self.hops else {})}
 
 
 class Tables(NamedTuple):

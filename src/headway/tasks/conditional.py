@@ -38,7 +38,7 @@ class Conditional(Task):
         n_chains: N, queries, each with a cell (x, y) of the table to itself; at most M².
         d_token: K, dimensions of a token and of the position code; even.
         position_code: a code for every token, or one for all tokens of a pair or row.
-        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); by default
+        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); if None,
             the longest is 1.25 sequences.
         order: table first and queries' facts last, or the other way round.
     """

@@ -113,6 +113,10 @@ class Hops(SeveralHops):
         targets = answers[:, :, None].where(asked[:, None], IGNORE_INDEX)
         return Batch(torch.cat([self.n_symbols + which[:, None], symbols], dim=1), targets)
 
+    def reference_losses(self) -> dict[str, dict[str, float]]:
+        """Predicting every symbol and `none` with the same probability."""
+        return {"any answer": dict.fromkeys(self.hops, math.log(self.n_symbols + 1))}
+
     def relations(self, batch: Batch) -> dict[str, Edges]:
         """From every place to the one before, and to find^j, if it is there."""
         symbols = batch.inputs[:, 1:]

@@ -36,7 +36,7 @@ class Retrieval(Task):
         n_chains: N, interleaved chains; 4 in the paper.
         d_token: K, dimensions of a token and of the position code; 4 in the paper.
         position_code: a code for every token, or one for both tokens of a pair.
-        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); by default
+        position_base: the base of the code's wavelengths (2π to 2π · base^(1 - 2/K)); if None,
             the longest is 1.25 sequences.
         order: the order of the blocks: deepest pairs first, or shallowest.
         copies: what the two places of a symbol have in common, its place as the second of a pair

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -14,6 +15,7 @@ from headway.errors import require
 from headway.output import Screen, plain
 from headway.reading import is_folder
 from headway.text import width
+from headway.training.files import clear_io_errors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,11 +24,19 @@ if TYPE_CHECKING:
 def console() -> Console:
     """The terminal, at most 80 columns wide, so that output reads the same everywhere."""
     file = sys.stdout.for_drawing() if isinstance(sys.stdout, Screen) else sys.stdout
-    return PlainConsole(file=cast(TextIO, file), highlight=False, width=width())
+    out = cast(TextIO, file)
+    return PlainConsole(file=out, width=width(), highlight=False, markup=False, emoji=False)
 
 
 class PlainConsole(Console):
-    """A terminal in which no text moves the cursor; displays do."""
+    """A terminal in which no text moves the cursor; displays do.
+
+    Who has seen enough ends the program as with any other text, not as rich would.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """Passes on that nobody reads any more."""
+        raise BrokenPipeError
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -79,7 +89,12 @@ def require_file(path: Path, endings: Sequence[str]) -> None:
     """Makes sure that a file can be written, before any work is done for it.
 
     Raises:
-        HeadwayError: if its name ends otherwise, or its folder is not there.
+        HeadwayError: if its name ends otherwise or is that of a folder, or its own folder is not
+            there or takes no file of this name.
     """
     require(path.suffix in endings, "file", str(path), f"one that ends in {' or '.join(endings)}")
     require(is_folder(path.parent), "file", str(path), "in a folder that exists")
+    require(not is_folder(path), "file", str(path), "a file, not a folder")
+    name = f".{path.name}.draft-"
+    with clear_io_errors(path, "write"), NamedTemporaryFile(prefix=name, dir=path.parent):
+        pass

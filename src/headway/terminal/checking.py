@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from headway.tasks import Batch, Finding, Task
-from headway.text import WIDTH
+from headway.text import width
 
 INDENT = 12
 
@@ -63,15 +63,15 @@ def _example(task: Task, batch: Batch) -> list[str]:
     tokens = [str(token) for token in batch.inputs[0].tolist()]
     widths = [max(len(t), len(role)) for t, role in zip(tokens, below, strict=True)]
     lines, row, roles = [], "", ""
-    for token, role, width in zip(tokens, below, widths, strict=True):
-        if len(row) + width + 1 > WIDTH - INDENT:
+    for token, role, wide in zip(tokens, below, widths, strict=True):
+        if len(row) + wide + 1 > width() - INDENT:
             lines, row, roles = [*lines, row, roles], "", ""
-        row, roles = f"{row}{token:>{width}} ", f"{roles}{role:>{width}} "
+        row, roles = f"{row}{token:>{wide}} ", f"{roles}{role:>{wide}} "
     return [line for line in [*lines, row, roles] if line.strip()]
 
 
 def _say(name: str, text: str) -> None:
-    lines = textwrap.wrap(text, WIDTH - INDENT) or [""]
+    lines = textwrap.wrap(text, width() - INDENT) or [""]
     print(f"{name:<{INDENT}}{lines[0]}")
     for line in lines[1:]:
         print(" " * INDENT + line)

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 
+from rich.text import Text
+
 from headway.circuits import Comparison
 from headway.circuits.mechanism import name_of
 from headway.terminal.base import columns, console
 from headway.terminal.summary import say
+from headway.text import command
 from headway.training import Run
 
 
 def note_older_report(run: Run) -> None:
     """Tells that a run's report is older than what has just been found out about it, if it is."""
     if (run.folder / "report.html").exists():
-        say(f"its report is older; draw it again: headway report {run.folder}")
+        say(f"its report is older; draw it again: {command('report', run.folder)}")
 
 
 def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
@@ -21,9 +24,10 @@ def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
     table = columns(("relation", *map(str, range(1, len(names) + 1))))
     for relation, by in comparison.heads.items():
         table.add_row(relation, *(" ".join(map(name_of, heads)) or "-" for heads in by))
-    out.rule("[bold]side by side: the heads that attend along each relation[/]", align="left")
+    title = "side by side: the heads that attend along each relation"
+    out.rule(Text(title, style="bold"), align="left")
     for number, name in enumerate(names, start=1):
-        out.print(f"{number}: {name}", markup=False)
+        out.print(f"{number}: {name}")
     out.print(table)
     out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
     firsts = {tuple(first) for first in comparison.first}

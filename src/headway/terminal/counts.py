@@ -35,4 +35,4 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
         "minimal: the query ends with the goal, and no path can be left out; every minimal circuit"
         " has just 2D paths, so none is smaller",
     ):
-        out.print("\n".join(wrapped(line)), markup=False)
+        out.print("\n".join(wrapped(line)))

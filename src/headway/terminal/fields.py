@@ -1,6 +1,5 @@
 """The fields of a config as the terminal lists them: their values, allowed values and meaning."""
 
-import textwrap
 from collections.abc import Callable
 
 from docstring_parser import parse
@@ -8,7 +7,7 @@ from docstring_parser import parse
 from headway.bases import Base
 from headway.changes import annotations
 from headway.fields import described
-from headway.text import WIDTH
+from headway.text import wrapped
 from headway.training.config import CURRICULA, SECTIONS, RunConfig, flat
 from headway.words import said
 
@@ -38,6 +37,7 @@ def uses(documented: Callable[..., object], prefix: str) -> dict[str, str]:
 
 
 def _print_field(name: str, allowed: str, use: str) -> None:
-    print(f"  {name}  ({allowed})")
-    for line in textwrap.wrap(use, WIDTH - 6):
-        print(f"      {line}")
+    for line in wrapped(f"{name}  ({allowed})", "  ", "      "):
+        print(line)
+    for line in wrapped(use, "      ", "      "):
+        print(line)

@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from headway.terminal.base import columns, console
+from headway.text import WIDTH, width
 
 SHOWN = 10
 """How many of the ranked heads are printed; the page and `heads.json` have all."""
@@ -44,8 +45,8 @@ def print_heads(found: Mapping[str, Any]) -> None:
 
 
 def _ranking(ranked: Sequence[Mapping[str, Any]]) -> Table:
-    numbers = "attention", "other chains", "more, 95 %"
-    table = columns(("layer.head", "relation"), numbers, wrap=False)
+    numbers = "attention", "other\nchains", "more, 95 %"
+    table = columns(("layer.\nhead", "relation"), numbers, wrap=False)
     for one in ranked:
         table.add_row(
             f"{one['layer']}.{one['head']}",
@@ -64,6 +65,8 @@ def _effects(effects: Sequence[Mapping[str, Any]], ablation: str) -> Table:
         found = one["found"]
         kind = KINDS[one["kind"]].format(top=one["top"])
         shares = [told(found[measure], 2) for measure in ("argmax", "expectation", "margin")]
+        if width() < WIDTH:  # intervals go into a line of their own
+            shares = [share.replace(" ", "\n", 1) for share in shares]
         table.add_row(kind, *shares)
     return table
 

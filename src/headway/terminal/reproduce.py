@@ -9,7 +9,7 @@ from rich.text import Text
 from headway.papers.claims import Judged, Said
 from headway.papers.groups import Cost
 from headway.papers.result_files import Result
-from headway.papers.table import COLUMNS
+from headway.papers.table import COLUMNS, gaps
 from headway.terminal.base import columns, console
 from headway.text import duration
 
@@ -95,9 +95,8 @@ def print_verdicts(
         ]
         table.add_row(Text.assemble(claim.claim, (told, "dim")), *cells)
     out.print(table)
-    every = [verdict for row in rows for verdict in row.values()]
-    for missing in dict.fromkeys(verdict.missing for verdict in every if verdict.missing):
-        out.print(f"Not measured: {missing}", style="yellow", markup=False)
+    for gap in gaps(rows, own):
+        out.print(f"Not measured: {gap}", style="yellow", markup=False)
 
 
 def _add_counts(table: Table, rows: Sequence[Judged]) -> None:

@@ -44,9 +44,9 @@ def print_runs(
     for row in rows:
         if row["status"] == "failed" and row["message"]:
             told = without_folder(row["message"], Path(row["folder"]))
-            out.print(f"{_name(row, folder)}: {told}", markup=False)
+            out.print(f"{_name(row, folder)}: {told}")
         if row["status"] == "unreadable":
-            out.print(f"unreadable: {row['message']}", markup=False)
+            out.print(f"unreadable: {row['message']}")
 
 
 def without_folder(message: str, folder: Path) -> str:

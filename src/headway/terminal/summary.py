@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline
@@ -42,7 +41,7 @@ def print_summary(
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
 
     out = console()
-    out.rule(f"[bold]headway[/]  {escape(task.title)}", align="left")
+    out.rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
     _part(
         out,
         "1 Trained",

@@ -15,7 +15,8 @@ from headway.sweeps.board import Standing
 from headway.sweeps.sweep import SweepWatch
 from headway.terminal.base import console
 from headway.terminal.runs import print_runs
-from headway.text import WIDTH, counted, duration
+from headway.text import counted, duration
+from headway.text import width as columns
 
 BAR = 24
 MOST = 100
@@ -110,13 +111,13 @@ class SweepProgress:
         for name in board.named("failed")[-2:]:
             lines.append(Text(f"{name}: {board.runs[name].message}", "red"))
         for line in lines:
-            line.truncate(min(WIDTH, out.width), overflow="ellipsis")
+            line.truncate(out.width, overflow="ellipsis")
         return Group(*lines)
 
     def _line(self, name: str, run: Standing, width: int) -> Text:
         loss = "…" if run.loss is None else f"{run.loss:.3f}"
         at = f"step {run.step:>{len(str(run.end))}}/{run.end}  loss {loss:5}"
-        width = min(width, WIDTH - 9 - len(at))
+        width = max(1, min(width, columns() - 9 - len(at)))
         short = name if len(name) <= width else f"{name[: width - 1]}…"
         return Text.assemble(f"       {short:{width}}  ", at)
 
@@ -142,6 +143,6 @@ def print_sweep(board: Board, folder: Path) -> None:
     out = console()
     for name in board.named("failed"):
         if name not in recorded:
-            out.print(f"{name}: {board.runs[name].message} (not recorded)", markup=False)
+            out.print(f"{name}: {board.runs[name].message} (not recorded)")
     done, failed = board.count("done"), board.count("failed")
     print(f"{done} done" + (f", {failed} failed" if failed else "") + f"; sweep {folder}")

@@ -154,7 +154,7 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     """What every role holds before the first layer and after each: the symbols, codes left out."""
     out = console()
-    out.print(title, style="bold", markup=False)
+    out.print(title, style="bold")
     roles = list(flow.roles)
     cells = [[held_said(flow, stage[role]) for role in roles] for stage in stages]
     width = 7 + sum(
@@ -199,7 +199,7 @@ def print_witness(found: Witness) -> None:
     if max(map(len, lines)) > text.width():
         lines = [f"  {path}" for path in found.paths]
     for line in lines:
-        out.print(line, markup=False)
+        out.print(line)
     if found.flow.codes_first:
         out.print("Layer 0 finds by position codes, the later layers by symbols.")
     if found.fewest:
@@ -239,7 +239,7 @@ def print_broken(broken: Sequence[Path]) -> None:
         style="bold",
     )
     for path in broken:
-        out.print(f"  {path}", markup=False)
+        out.print(f"  {path}")
     out.print(
         "Either the circuit lacks a path (one that costs little when cut), or the head finds its"
         " key by something else, such as its position: then assumption 1 is violated."

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rich.markup import escape
 from rich.table import Table as Shown
+from rich.text import Text
 
 from headway.report.labels import layers_told, typeset
 from headway.terminal.base import columns, console
@@ -41,10 +41,11 @@ def print_effects(found: Mapping[str, Table[Effect]]) -> None:
     for kind, table in found.items():
         whole = table.intact
         means = {name: mean.value for name, mean in whole.means.items()}
-        out.print(
-            f"[bold]{escape(kind)}[/]  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
+        told = (
+            f"  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
             f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
         )
+        out.print(Text.assemble((kind, "bold"), told))
         for weights in table.weights:
             out.print(_changes(table, weights))
 

@@ -5,19 +5,21 @@ from statistics import median
 
 from headway.circuits import Score, total
 from headway.terminal.base import columns, console
+from headway.text import wrapped
 
 
 def print_score(score: Score) -> None:
     """One model's score on a line; what is missing or too much on the next."""
-    verdict = "exact" if score.exact else f"F1 of paths {score.paths.f1:.3f}"
-    print(
-        f"{score.name:<16} {verdict:<18} {score.paths.true:3d} paths, MSE"
-        f" {score.replaced_loss:.4f}, {score.candidates:4d} candidates, {score.seconds:5.1f} s",
-        flush=True,
+    verdict = "exact" if score.exact else f"paths F1 {score.paths.f1:.3f}"
+    told = (
+        f"{score.name:<16} {verdict:<14} {score.paths.true:3d} paths, MSE"
+        f" {score.replaced_loss:.4f}, {score.candidates:4d} candidates, {score.seconds:5.1f} s"
     )
+    lines = wrapped(told, rest="    ")
     for what, paths in (("missing", score.missing), ("too much", score.extra)):
         if paths:
-            print(f"    {what}: " + "; ".join(map(str, paths)), flush=True)
+            lines += wrapped(f"{what}: " + "; ".join(map(str, paths)), "    ", "      ")
+    print("\n".join(lines), flush=True)
 
 
 def print_scores(scores: Sequence[Score]) -> None:

@@ -8,7 +8,6 @@ from tyro.conf import Positional
 
 from headway.arguments import Flag, Switch, opened
 from headway.errors import HeadwayError, require
-from headway.reading import is_folder
 
 if TYPE_CHECKING:
     from headway.training import Run
@@ -112,7 +111,7 @@ def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None =
     require(0 <= first < 2**31, "first", first, "from 0 to 2,147,483,647")
     require(0 <= depth <= 16, "depth", depth, "from 0 to 16")
     if file is not None:
-        require(is_folder(file.parent), "file", str(file), "in a folder that exists")
+        terminal.require_file(file, (".json",))
     scores = []
     for one in scored(range(first, first + planted), range(1, depth + 1)):
         scores.append(one)

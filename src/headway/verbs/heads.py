@@ -36,7 +36,7 @@ def heads(
         formulation: equations, lives-with or kingdoms.
         depth: look-ups to the answer.
         chains: how many are interleaved.
-        n: how many questions; half of them rank.
+        n: how many questions, at least four for every chain; half of them rank.
         top: how many of the best heads to knock out, such as 1,3,10,30; by default these, as far
             as the model has twice as many heads.
         random: sets of heads drawn anew for every question and number of heads, from the same

@@ -23,4 +23,6 @@ def compute_on(device: str, threads: int | None) -> None:
 
 def place_of(verb: str, model: str, folder: Path | None) -> Path:
     """The folder that is asked for; by default one in `runs/`, named after verb and model."""
-    return folder or Path("runs") / f"{verb}-{Path(model).stem}"
+    from headway.language.weights import short_name
+
+    return folder or Path("runs") / f"{verb}-{short_name(model)}"

@@ -1,14 +1,16 @@
 """Verbs about the least layers by the theory, and the layers that trained models need."""
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from tyro.conf import Positional
 
-from headway.arguments import Flag, Words, flattened, opened
+from headway.arguments import Flag, Words, flattened, note, opened
 from headway.errors import HeadwayError, require
+from headway.text import command, counted
 from headway.theory import Order, PairOrder
 
 GOES_WITH = {
@@ -102,7 +104,9 @@ def _of_retrieval(
         terminal.print_bounds(depths, causal, named_order(order), figure)
         return
     require_goes_with("a single depth", given)
-    flow = retrieval_flow(depths[0], pairs_of(order), 1 if queries is None else queries)
+    asked = 1 if queries is None else queries
+    require(1 <= asked <= terminal.TOLD, "queries", asked, f"from 1 to {terminal.TOLD}")
+    flow = retrieval_flow(depths[0], pairs_of(order), asked)
     terminal.print_flow(flow, causal, f"retrieval, D = {depths[0]}", figure)
 
 
@@ -202,4 +206,5 @@ def depths(
         study.write(cells, file)
         terminal.say(f"written to {file}")
     if board.count("failed"):
-        raise HeadwayError(f"{board.count('failed')} runs failed: headway runs {folder}")
+        note(f"{counted(board.count('failed'), 'run')} failed: {command('runs', folder)}")
+        sys.exit(1)

@@ -36,7 +36,8 @@ def runs_of(scale: str) -> Configs:
 
 def measured(runs: Runs) -> Measures:
     """What models learn by number of layers, against what the theory allows; the least layers that
-    solve D hops with any seed; and when x_1 is learnt with the most layers."""
+    solve D hops with any seed; and when x_1 is learnt with the most layers (where it is not, the
+    last step counts)."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
@@ -44,9 +45,10 @@ def measured(runs: Runs) -> Measures:
         depth, layers = _depth(run), run.config.transformer.n_layers
         if run.metrics()[-1]["val_loss"] < table.SOLVED:
             solved.setdefault(depth, []).append(layers)
-        first = hop_steps(run.metrics(), run.task.hops)["x_1"]
-        if layers == most and first is not None:
-            emerged.setdefault(depth, []).append(first)
+        if layers == most:
+            metrics = run.metrics()
+            first = hop_steps(metrics, run.task.hops)["x_1"]
+            emerged.setdefault(depth, []).append(metrics[-1]["step"] if first is None else first)
     least = {depth: min(layers) for depth, layers in sorted(solved.items())}
     proven = {_depth(run): minimum(run) for run in runs.values()}
     first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}

@@ -44,7 +44,8 @@ def runs_of(scale: str) -> Configs:
 
 def measured(runs: Runs) -> Measures:
     """When x_1's loss passes half of its plateau, and how that step grows with the sequence: the
-    slope of log(step) against log(positions), seed by seed."""
+    slope of log(step) against log(positions), seed by seed; where it does not pass, the last step
+    counts."""
     emerged: dict[str, float] = {}
     points: dict[str, list[tuple[float, float]]] = {}
     for name, run in runs.items():
@@ -54,7 +55,8 @@ def measured(runs: Runs) -> Measures:
         step = crossing([line["step"] for line in metrics], losses, -half)
         if step is not None:
             emerged[name] = step
-            points.setdefault(f"seed={run.config.seed}", []).append((task.length, step))
+        at = metrics[-1]["step"] if step is None else step
+        points.setdefault(f"seed={run.config.seed}", []).append((task.length, at))
     return {"lengths_steps": emerged, "lengths_exponent": powers(points)}
 
 

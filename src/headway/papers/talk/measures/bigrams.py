@@ -43,9 +43,8 @@ def induction(runs: Mapping[str, Runs]) -> Measures:
         "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
         "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
         "induction_heads": {
-            name: float(has_induction_head(run))
+            name: float(run.read("circuit.json") is not None and has_induction_head(run))
             for name, run in two.items()
-            if run.read("circuit.json") is not None
         },
     }
     joint, stages = runs["induction-joint"], runs["induction-stages"]

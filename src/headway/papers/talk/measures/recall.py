@@ -81,7 +81,8 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
     shapes (all attention, and half of each) predict, by shape and seed; and these rates, by seed.
 
     On a straight frontier the ratios are 1; on one that bends out, more; on one that bends in,
-    less.
+    less. Where what is kept was not bracketed the bound counts, so such a shape bends at least so
+    far.
     """
     ratios, by_kind = {}, {}
     known = [kept(runs[group]) for group in ("recall-attention", "recall-mlp")]
@@ -98,7 +99,7 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
             continue  # without shapes of both kinds there are no two rates
         attention, mlp = rates(same)
         by_kind |= {f"attention,{seed}": attention, f"MLP,{seed}": mlp}
-        for name, count in traded.found.items():
+        for name, count in {**traded.found, **traded.missing}.items():
             if seed_of(name) == seed:
                 a, m = traded.sizes[name]
                 ratios[name] = count / (attention * a + mlp * m)
@@ -113,6 +114,7 @@ def capacity(runs: GroupRuns) -> Measures:
         measured[f"recall_{kind}_facts"] = here.found
         measured[f"recall_{kind}_not_bracketed"] = here.missing
         measured[f"recall_{kind}_slope"] = here.slopes()
+    measured["recall_traded_not_bracketed"] = kept(runs["recall-traded"]).missing
     measured["recall_frontier"], measured["recall_rates"] = foretold(runs)
     return measured
 
