@@ -96,11 +96,13 @@ def test_a_run_that_is_written_to_is_shown_as_running(site):
 def test_why_a_run_failed_or_cannot_be_read_is_in_the_list(site):
     Run.open(site.folder / "sweep" / "seed=10").fail("the loss is nan at step 3")
     (site.folder / "ended" / "config.json").write_text("{")
-    (site.folder / "empty").mkdir()
+    (site.folder / "figures").mkdir()
+    (site.folder / "lost" / "checkpoints").mkdir(parents=True)
     page = site.page()
     assert "the loss is nan at step 3" in row(page, "seed=10")
     assert "config.json is not valid JSON" in row(page, "ended")
-    assert "empty: not a run folder, or a half-written one: no config.json" in row(page, "empty")
+    assert "lost: not a run folder, or a half-written one: no config.json" in row(page, "lost")
+    assert "figures" not in page
 
 
 def test_fifty_runs_are_listed_in_natural_order(tmp_path):
@@ -258,7 +260,7 @@ def test_a_run_that_is_written_to_while_it_is_read_is_read_again(site, monkeypat
 def test_nothing_in_the_folder_is_changed(site):
     with Run.open(site.folder / "ended").writing():
         pass
-    (site.folder / "spoilt").mkdir()
+    (site.folder / "lost" / "checkpoints").mkdir(parents=True)
     before = tree(site.folder)
     for path in ["/", "/version", *site.links()]:
         site.page(path)

@@ -1,7 +1,11 @@
 """Where runs are found: in a folder, in sweeps, and in folders of sweeps."""
 
+import pytest
+
 from headway.training import Run
-from headway.training.finding import BESIDE, run_folders
+from headway.training.finding import LEFT_BY_RUNS, run_folders
+
+BESIDE = ("figures", "results", "asked")
 
 
 def test_runs_of_sweeps_in_a_folder_of_sweeps_are_found(tiny, tmp_path):
@@ -18,15 +22,19 @@ def test_runs_of_sweeps_in_a_folder_of_sweeps_are_found(tiny, tmp_path):
         for group in ("ic", "non-ic")
         for seed in (9, 10)
     ]
-    assert run_folders(tmp_path) == [alone, tmp_path / "no-run", *inner]
+    assert run_folders(tmp_path) == [alone, *inner]
     assert run_folders(tmp_path / "paper-small") == inner
     assert run_folders(tmp_path / "paper-small" / "ic") == inner[:2]
 
 
-def test_a_folder_beside_runs_that_are_no_sweeps_is_told(tiny, tmp_path):
-    run = Run.create(tmp_path / "alone", tiny).folder
-    (tmp_path / "figures").mkdir()
-    assert run_folders(tmp_path) == [run, tmp_path / "figures"]
+@pytest.mark.parametrize("left", LEFT_BY_RUNS)
+def test_a_run_that_lost_its_config_is_told_and_other_folders_are_not(tiny, tmp_path, left):
+    whole = Run.create(tmp_path / "alone", tiny).folder
+    (tmp_path / "ask-model").mkdir()
+    (tmp_path / "ask-model" / "asked.json").write_text("{}")
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / left).write_text("")
+    assert run_folders(tmp_path) == [whole, tmp_path / "lost"]
 
 
 def test_a_run_and_a_sweep_may_be_called_as_what_stands_beside_sweeps(tiny, tmp_path):

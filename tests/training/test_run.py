@@ -78,7 +78,7 @@ def test_an_existing_folder_is_not_overwritten(tiny, tmp_path):
         (lambda f: _edit(f, format=True), "format = True is not 1"),
         (lambda f: _edit(f, format=0), "format = 0 is not 1"),
         (lambda f: (f / "config.json").write_bytes(b'"\xff"'), "not UTF-8 at byte 1"),
-        (lambda f: _edit(f, bogus=1), "bogus is not a field"),
+        (lambda f: _edit(f, bogus=1), "run/config.json: bogus is not a field"),
         (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
         (lambda f: _edit(f, task={"kind": "chess"}), "task.kind = 'chess' is not allowed"),
         (lambda f: _edit(f, model=[]), r"model = \[\] is not allowed"),

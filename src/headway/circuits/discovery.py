@@ -21,6 +21,7 @@ from headway.circuits.verdicts import held
 from headway.errors import HeadwayError, require
 from headway.fields import Written, found_in, to_json
 from headway.tasks import Task
+from headway.text import command
 from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
@@ -296,6 +297,6 @@ def saved_discovery(run: Run) -> Discovery:
     data = run.read("circuit.json")
     if data is None:
         raise HeadwayError(
-            f"{run.folder}: no circuit yet; find it with: headway circuit {run.folder}"
+            f"{run.folder}: no circuit yet; find it with: {command('circuit', run.folder)}"
         )
     return Discovery.from_json(data)

@@ -25,6 +25,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
 from headway.models import Tappable, attention_patterns
 from headway.tasks import Batch, Task
+from headway.text import command
 from headway.training.data import held_out
 from headway.training.run import Run
 
@@ -211,8 +212,8 @@ def saved_timeline(run: Run) -> Timeline:
     data = run.read("emergence.json")
     if data is None:
         raise HeadwayError(
-            f"{run.folder}: its circuit has not been dated; do it with: headway emergence"
-            f" {run.folder}"
+            f"{run.folder}: its circuit has not been dated; do it with:"
+            f" {command('emergence', run.folder)}"
         )
     return Timeline.from_json(data)
 

@@ -30,6 +30,7 @@ from headway.circuits.tested import Hypotheses, saved_hypotheses
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.tasks import Batch, Task
+from headway.text import command
 from headway.training import Run, held_out
 from headway.training.modules import Module
 
@@ -89,7 +90,7 @@ class Findings:
         if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
             raise HeadwayError(
                 f"{run.folder}: circuit.json is of another model than config.json;"
-                f" find this one's with: headway circuit {run.folder}"
+                f" find this one's with: {command('circuit', run.folder)}"
             )
         certificate, depends = saved_certificate(run), saved_dependence(run)
         tested = saved_hypotheses(run)
@@ -108,7 +109,7 @@ class Findings:
                 if not agrees:
                     raise HeadwayError(
                         f"{run.folder}: {file} another circuit than circuit.json;"
-                        f" {what} this one with: headway {verb} {run.folder}"
+                        f" {what} this one with: {command(verb, run.folder)}"
                     )
         return cls(
             run=run,

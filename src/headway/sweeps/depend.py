@@ -12,7 +12,7 @@ from headway.sweeps.engine import Engine
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
-from headway.text import counted
+from headway.text import command, counted
 from headway.training import Run
 from headway.training.clamp import clampable
 from headway.training.config import Elsewhere
@@ -140,7 +140,7 @@ def require_comparable(run: Run) -> None:
         raise HeadwayError(f"{run.folder}: it was trained by a loop of your own: see Recorder")
     if outcome is None or outcome["status"] != "done":
         raise HeadwayError(
-            f"{run.folder}: its training is not done: headway train --resume {run.folder}"
+            f"{run.folder}: its training is not done: {command('train', '--resume', run.folder)}"
         )
     if config.training.clamped:
         raise HeadwayError(

@@ -13,8 +13,8 @@ from headway.words import natural
 PLAN = "plan.json"
 """What a sweep's folder holds beside its runs."""
 
-BESIDE = ("figures", "results", "asked")
-"""What a folder of sweeps, as `headway reproduce` writes it, holds beside them."""
+LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
+"""What tells a run's folder that has lost its config from folders of other things."""
 
 BELOW = 1
 """How many levels below a folder's own folders sweeps are looked for."""
@@ -42,8 +42,8 @@ def run_folders(folder: Path) -> list[Path]:
     """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
     a run's.
 
-    What is none of these is among them: `Run.open` says what is wrong. Names are in natural order,
-    in which seed=10 comes after seed=9.
+    A run that has lost its config is among them: `Run.open` says what is wrong. Other folders, such
+    as those of figures, are not. Names are in natural order, in which seed=10 comes after seed=9.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
@@ -53,10 +53,7 @@ def run_folders(folder: Path) -> list[Path]:
         return [folder]
     with clear_io_errors(folder, "read"):
         paths = _folders_in(folder)
-    runs = {path: [path] if _is_run(path) else _runs_of(path, BELOW) for path in paths}
-    sweeps = any(os.path.exists(path / PLAN) for path in paths)
-    beside = {path for path in paths if sweeps and path.name in BESIDE and not _is_run(path)}
-    return [run for path in paths for run in runs[path] if run not in beside]
+    return [run for path in paths for run in _runs_of(path, BELOW)]
 
 
 def require_folder(folder: Path) -> None:
@@ -66,22 +63,21 @@ def require_folder(folder: Path) -> None:
 
 
 def _runs_of(folder: Path, below: int) -> list[Path]:
-    """The runs of a sweep, or of the sweeps in a folder; the folder itself if there are none."""
+    """The runs of a sweep, or of the sweeps in a folder; the folder itself if it is a run's."""
+    if _is_run(folder):
+        return [folder]
     try:
         inside = _folders_in(folder)
     except OSError:
         return [folder]
-    if any(_is_run(path) for path in inside) or os.path.exists(folder / PLAN):
-        return inside
-    found = list[Path]()
-    for path in inside if below else []:
-        runs = _runs_of(path, below - 1)
-        found += runs if runs != [path] else []
-    return found or [folder]
+    runs = [path for path in inside if _is_run(path)]
+    if runs or os.path.exists(folder / PLAN) or not below:
+        return runs
+    return [run for path in inside for run in _runs_of(path, below - 1)]
 
 
 def _is_run(folder: Path) -> bool:
-    return os.path.exists(f"{folder}/config.json")
+    return any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS))
 
 
 def _folders_in(folder: Path) -> list[Path]:

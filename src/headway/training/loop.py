@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headway.errors import require
+from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.environment import describe_environment
 from headway.training.finding import free_folder
@@ -93,7 +94,7 @@ def fit(run: Run, watch: Watch | None = None) -> None:
         try:
             make_steps(run, watch)
         except KeyboardInterrupt as stop:
-            stop.add_note(f"continue with: headway train --resume {run.folder}")
+            stop.add_note(f"continue with: {command('train', '--resume', run.folder)}")
             raise
         except DivergedError as error:
             raise fail(run, error) from None

@@ -2,7 +2,6 @@
 
 import glob
 import os
-import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Names
 from headway.tasks import Batch, Task
 from headway.tasks.registry import KINDS, change_of
+from headway.text import command
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -70,7 +70,7 @@ class Run(RunFolder):
             HeadwayError: if the folder exists already or the disk does not take it.
         """
         if is_there(folder):
-            resumes = f", or continue it with: headway train --resume {shlex.quote(str(folder))}"
+            resumes = f", or continue it with: {command('train', '--resume', folder)}"
             again = "" if isinstance(config.training, Elsewhere) else resumes
             raise HeadwayError(f"{folder} exists already: choose another folder{again}")
         draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
@@ -116,7 +116,10 @@ class Run(RunFolder):
                 " it was written by another version"
             )
         require_own_file(folder, data.get("task"), data.get("model"))
-        config = from_dict(data)
+        try:
+            config = from_dict(data)
+        except HeadwayError as error:
+            raise HeadwayError(f"{folder}/config.json: {error}") from None
         changed = change_of(data["task"], config.task)
         if isinstance(config.model, Module) and build is None:
             changed = changed or config.model.changed

@@ -60,8 +60,10 @@ def train(
 
     if resume is None:
         config = config_asked_for(words)
+        from headway.tasks.checking import require_sound
         from headway.training import train
 
+        require_sound(config.task)
         with terminal.watching() as shown, tracking(track, shown, note) as watch:
             run = train(config, folder, watch)
     else:
@@ -134,9 +136,12 @@ def sweep(
     """
     from headway import sweeps, terminal
     from headway.changes import told
+    from headway.tasks.checking import require_sound
 
     texts = flattened("grid", grid)
     planned = sweeps.load_plan(plan, texts)
+    for task in dict.fromkeys(config.task for config in planned.runs.values()):
+        require_sound(task)
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 import torch
 from torch import Tensor
 
+from headway.errors import HeadwayError
 from headway.paths import Relation
 from headway.tasks.base import Batch, Task
 from headway.tasks.checking.answers import about_answers
@@ -55,6 +56,20 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
     except WrongError as error:
         found.append(error.finding)
     return list(dict.fromkeys(found))
+
+
+def require_sound(task: Task) -> None:
+    """Makes sure that a task of a user's can be used; headway's own are tested.
+
+    Raises:
+        HeadwayError: if `check_task` finds an error: the first one. Doubts are no errors.
+    """
+    cls = type(task)
+    if cls.__module__.startswith("headway."):
+        return
+    for finding in check_task(task):
+        if not finding.doubt:
+            raise HeadwayError(f"{cls.__name__}.{finding}")
 
 
 def undeclared(cls: type[Task]) -> list[str]:

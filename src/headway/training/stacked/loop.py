@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError, require
 from headway.tasks import Batch
+from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.data import Stream
 from headway.training.environment import describe_environment
@@ -120,7 +121,8 @@ def fit_stacked(runs: Sequence[Run], watch: Watch | None, ended: Ended | None = 
             make_steps(*loaded(runs), watch, ended)
         except KeyboardInterrupt as stop:
             many = f"each of the {len(runs)} runs, as this one, "
-            stop.add_note(f"continue {many}with: headway train --resume {runs[0].folder}")
+            resume = command("train", "--resume", runs[0].folder)
+            stop.add_note(f"continue {many}with: {resume}")
             raise
 
 
