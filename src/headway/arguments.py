@@ -108,7 +108,7 @@ def plainly_told(bound: Callable[..., Any], function: Callable[..., Any]) -> Non
     hints = get_type_hints(function, include_extras=True)
     signature = inspect.signature(function)
     told = [
-        one.replace(annotation=_told(hints[name], one.default))
+        one.replace(annotation=_told(name, hints[name], one.default))
         for name, one in signature.parameters.items()
     ]
     bound.__doc__ = re.sub(r"\n {8,}", " ", inspect.getdoc(function) or "")
@@ -123,12 +123,15 @@ def fitted(told: str) -> str:
     return "\n".join("\n".join(wrapped(x)) if x[:1].isalpha() else x for x in lines)
 
 
-def _told(hint: Any, default: Any) -> Any:
+def _told(name: str, hint: Any, default: Any) -> Any:
     """A parameter's type, with what the help says of it."""
     plain, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if any(isinstance(mark, ARGUMENT) for mark in marks):
         return hint
-    if default is False or default == () or get_origin(plain) is tuple:
+    if get_origin(plain) is tuple:
+        several = f"{name.removesuffix('s').upper()} …"
+        return Annotated[hint, tyro.conf.arg(metavar=several, help_behavior_hint="")]
+    if default is False or default == ():
         return Annotated[hint, tyro.conf.arg(help_behavior_hint="")]
     if default is not None:
         return Annotated[hint, tyro.conf.arg(metavar=NAMES[plain])] if plain in NAMES else hint

@@ -39,6 +39,20 @@ def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
     assert "5 Report runs/x/report.html 1 min 01 s in all, at most 0.50 GB of memory" in said
 
 
+def test_a_table_that_is_too_wide_loses_a_column_and_no_line(solved, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    found = discover(run, trials=False, sequences=32)
+    timeline, every = emergence(run, found, sequences=8), every_circuit(run, workers=1)
+    print_summary(run, found, timeline, every, Path("runs/x/report.html"), 61.0, 0.5)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert any(" ".join(x.split()) == "path without free above born at step" for x in lines)
+    for n, history in zip(found.evidence.necessity, timeline.paths, strict=True):
+        row = f"{n.path} {n.loss:.3f} {n.free:.3f} {history.born:.0f}"
+        assert any(" ".join(line.split()) == row for line in lines)
+
+
 def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
     run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
     found = discover(run, trials=False, sequences=32)

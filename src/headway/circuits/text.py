@@ -145,9 +145,12 @@ def verdict(holds: bool | None) -> str:
 
 
 def necessity_table(
-    found: "Discovery", born: Mapping[Path, float | None] | None = None
+    found: "Discovery", born: Mapping[Path, float | None] | None = None, indent: int = 0
 ) -> list[str]:
-    """Every path of a circuit with its attention and the losses without it, and its birth."""
+    """Every path of a circuit with its attention and the losses without it, and its birth.
+
+    Where a narrow terminal has no room beside so much indentation, attention is left out.
+    """
     trials = found.evidence.trials
     rows = [["path", "attention", "without", "free above"]]
     rows[0] += ["born at step"] if born is not None else ["again"] if trials else []
@@ -158,7 +161,10 @@ def necessity_table(
         elif trials:
             row.append(f"{sum(n.path in trial.paths for trial in trials)} of {len(trials)}")
         rows.append(row)
-    return aligned(rows, "l" + "r" * (len(rows[0]) - 1))
+    lines = aligned(rows, "l" + "r" * (len(rows[0]) - 1))
+    if indent + len(lines[0]) <= width():
+        return lines
+    return aligned([[name, *rest] for name, _, *rest in rows], "l" + "r" * (len(rows[0]) - 2))
 
 
 def of_timeline(timeline: "Timeline") -> str:

@@ -55,7 +55,7 @@ def print_summary(
         "2 Circuit",
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
-        *necessity_table(found, born),
+        *necessity_table(found, born, len(INDENT)),
         *(f"{kind}: {named}" for kind, named in _idle(found).items()),
         said_of_verdicts(found),
     )
