@@ -49,6 +49,25 @@ def test_the_address_keeps_section_step_and_path(visit, learnt):
     seen.wait_for(lambda: state(seen)["step"], steps[4])  # the checkpoint that is nearest
 
 
+ADDRESSES = """() => {
+  window.addresses = new Set();
+  const look = () => { addresses.add(location.hash.split('&')[0]); requestAnimationFrame(look); };
+  look();
+}"""
+
+
+def test_sections_that_pass_by_do_not_enter_the_address(visit, learnt):
+    seen = visit(learnt)
+    links = seen.page.get_by_role("navigation")
+    for name, section in (("Evidence", "evidence"), ("Circuit", "circuit")):
+        links.get_by_role("link", name=name).click()
+        seen.page.evaluate(ADDRESSES)
+        seen.wait_until(f"Math.abs(byId('{section}').getBoundingClientRect().top - 20) < 1")
+        assert seen.page.evaluate("[...addresses]") == [f"#{section}"]
+    seen.page.keyboard.press("End")
+    seen.wait_until("location.hash.split('&')[0] !== '#circuit'")
+
+
 def state(seen):
     seen.settle()
     return seen.page.evaluate(STATE)

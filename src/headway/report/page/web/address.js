@@ -1,6 +1,6 @@
 // The address keeps section, step and path, so that what is seen can be sent:
 // #births&step=250&path=2.0.s0-s4&cut. What it does not know it ignores.
-const address = { section: "", timer: null };
+const address = { section: "", going: "", timer: null };
 
 const slug = (key) => key.replaceAll("←", "-");
 const plain = (text) => {
@@ -23,13 +23,25 @@ address.read = () => {
   return found;
 };
 
+// While the page itself scrolls to a section, those that pass by do not enter the address.
+address.goTo = (section) => {
+  address.section = address.going = section.id;
+  section.scrollIntoView();
+};
+for (const how of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+  addEventListener(how, () => address.going = "", { passive: true });
+}
+addEventListener("scrollend", () => { // a short last section is never seen further up
+  if (scrollY + innerHeight + 1 >= document.documentElement.scrollHeight) address.going = "";
+});
+
 address.follow = () => {
   const { section, step, path, cut } = address.read();
   if (page.data.steps?.length) step === null ? goTo(Infinity) : goToStep(step);
   page.pinned = null;
   choose(path, cut);
   address.section = section;
-  if (section) byId(section).scrollIntoView();
+  if (section) address.goTo(byId(section));
 };
 
 address.write = (how) => {
@@ -54,6 +66,8 @@ address.start = () => {
   watcher?.disconnect();
   watcher = new IntersectionObserver((seen) => {
     for (const { target, isIntersecting } of seen) {
+      if (address.going && !(isIntersecting && target.id === address.going)) continue;
+      address.going = "";
       if (isIntersecting) address.section = scrollY ? target.id : "";
       else if (address.section === target.id && !scrollY) address.section = "";
     }
@@ -69,9 +83,8 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.('a[href^="#"]'), to = link && byId(link.hash.slice(1));
   if (!to) return;
   event.preventDefault();
-  address.section = to.id;
+  address.goTo(to);
   address.write("pushState");
-  to.scrollIntoView();
 });
 addEventListener("popstate", address.follow);
 parts.push(address);
