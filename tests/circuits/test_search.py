@@ -10,6 +10,7 @@ from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention
 from headway.circuits.ablation import First
 from headway.circuits.search import (
     candidate_paths,
+    ends_read,
     longest,
     relation_attention,
     search,
@@ -42,6 +43,23 @@ def test_the_quick_search_finds_what_the_slow_one_finds_in_a_trained_model(solve
     found = search(bench, attention, paths, 0.05)
     assert search(SlowBench(bench), attention, paths, 0.05) == found
     assert found.paths
+
+
+def test_a_path_that_changes_no_answer_is_never_taken(solved):
+    batch = held_out(solved.task, 32, 0, "cpu", "circuit")
+    bench = Bench(solved.model(), solved.task, batch)
+    read = ends_read(bench.patterns, batch)
+    assert "s0←s2" in read
+    assert not {"s2←s1", "s2←s2"} & read
+    paths = searched(bench.patterns, "path")
+    everywhere = {name: [[1.0]] * solved.model().n_layers for name in paths}
+    beyond_reach = bench.loss() / 2  # so that nothing is taken away once it was taken
+    found = search(bench, everywhere, paths, beyond_reach, read=read)
+    last = {path.relation for path in found.paths if path.layer == 2}
+    assert last
+    assert last <= read
+    unread = search(bench, everywhere, ["s2←s1"], beyond_reach)
+    assert any(path.layer == 2 for path in unread.paths)
 
 
 @pytest.mark.parametrize("shared", [True, False])

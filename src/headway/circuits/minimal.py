@@ -25,6 +25,7 @@ from headway.circuits.search import (
     CANDIDATE_ATTENTION,
     Attention,
     candidate_paths,
+    ends_read,
     searched,
 )
 from headway.circuits.study import require_fits
@@ -206,15 +207,14 @@ def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str
     A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
     must end at a position that is read.
     """
-    first_read = bench.batch.inputs.shape[1] - bench.batch.targets.shape[1]
-    by_head = candidate_paths(bench.heads, attention, relations, min(CANDIDATE_ATTENTION))
-    return [
-        Path.of(*head, name)
-        for head, names in by_head.items()
-        for name in names
-        if head[0] < bench.model.n_layers - 1
-        or bench.patterns.relation(name).query_span[1] >= first_read
-    ]
+    by_head = candidate_paths(
+        bench.heads,
+        attention,
+        relations,
+        min(CANDIDATE_ATTENTION),
+        read=ends_read(bench.patterns, bench.batch),
+    )
+    return [Path.of(*head, name) for head, names in by_head.items() for name in names]
 
 
 def _exhausted(

@@ -14,7 +14,7 @@ the useful heads of the layers above it attending freely.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Protocol, runtime_checkable
@@ -64,6 +64,7 @@ def search(
     candidate_attention: Sequence[float] = CANDIDATE_ATTENTION,
     pairs: bool = True,
     likeness: Attention | None = None,
+    read: Collection[str] | None = None,
 ) -> Circuit:
     """A mechanism for every head, each as simple as the threshold allows.
 
@@ -78,10 +79,11 @@ def search(
         pairs: whether to look for pairs of paths that can go together, too.
         likeness: how like each path's pattern a head's pattern is; the likest paths are tried
             first. By default the attention along the path.
+        read: the paths that the last layer may use (see `ends_read`); by default all.
     """
     tried: list[tuple[float, int, Circuit]] = []
     for least, budget in product(candidate_attention, IDLE_BUDGETS):
-        candidates = candidate_paths(bench.heads, attention, paths, least, likeness)
+        candidates = candidate_paths(bench.heads, attention, paths, least, likeness, read)
         circuit = propose(bench, candidates, threshold, budget)
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
@@ -106,26 +108,41 @@ def searched(patterns: Patterns, use: str) -> list[str]:
     return [name for name, edges in patterns.relations.items() if edges.use == use]
 
 
+def ends_read(patterns: Patterns, batch: Batch) -> set[str]:
+    """The relations that end, in some sequence, at or behind the first position that is read."""
+    first = batch.inputs.shape[1] - batch.targets.shape[1]
+    return {name for name in patterns.relations if patterns.relation(name).query_span[1] >= first}
+
+
 def candidate_paths(
     heads: Sequence[Head],
     attention: Attention,
     paths: Sequence[str],
     least: float,
     likeness: Attention | None = None,
+    read: Collection[str] | None = None,
 ) -> dict[Head, list[str]]:
     """For every head, the paths along which it attends at least so much, the likeliest first.
+
+    In the last layer a path must be one of `read` (see `search`): what ends elsewhere changes no
+    answer.
 
     A wider relation that contains the one a head attends along has all of its attention, too;
     likeness (see `search`) tells the two apart. Without it, attention decides the order.
     """
-    by = likeness or attention
+    by, last = likeness or attention, max(layer for layer, _ in heads)
 
     return {
-        head: sorted(
-            (name for name in paths if attention[name][head[0]][head[1]] >= least),
-            key=lambda name: -by[name][head[0]][head[1]],
+        (layer, head): sorted(
+            (
+                name
+                for name in paths
+                if attention[name][layer][head] >= least
+                and (layer < last or read is None or name in read)
+            ),
+            key=lambda name: -by[name][layer][head],
         )
-        for head in heads
+        for layer, head in heads
     }
 
 

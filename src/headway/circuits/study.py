@@ -9,7 +9,14 @@ from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import evidence_for
 from headway.circuits.evidence_records import Evidence, Trial
 from headway.circuits.mechanism import Circuit, KnockOut, name_of
-from headway.circuits.search import Attention, relation_attention, search, searched, simplify
+from headway.circuits.search import (
+    Attention,
+    ends_read,
+    relation_attention,
+    search,
+    searched,
+    simplify,
+)
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
 from headway.models import Tappable
@@ -133,6 +140,7 @@ class Sample:
         batch = bench.batch.part(slice(count))
         self.attention = relation_attention(bench.model, bench.task, batch)
         self.likeness = relation_attention(bench.model, bench.task, batch, shared=True)
+        self.read = ends_read(bench.patterns, bench.batch)
 
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""
@@ -161,13 +169,14 @@ class Sample:
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
         paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
         tried: list[tuple[float, int, Circuit]] = []
+        known = {"likeness": self.likeness, "read": self.read}
         for relations in (paths, [*paths, *stays]):
             how = (self.attention, relations)
             least = self.settings.candidate_attention
-            draft = search(self.few, *how, few, least, pairs=False, likeness=self.likeness)
+            draft = search(self.few, *how, few, least, pairs=False, **known)
             if self.all.losses([draft], limit)[0] < math.inf:
                 return simplify(self.all, draft, limit)
-            circuit = search(self.all, *how, threshold, least, likeness=self.likeness)
+            circuit = search(self.all, *how, threshold, least, **known)
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
                 break
