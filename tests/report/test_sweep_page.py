@@ -148,6 +148,14 @@ def test_hops_are_dated_as_emergence_dates_them(sweep):
     assert "In order: 4 of 4 runs" in words
 
 
+def test_ten_hops_are_in_the_order_of_the_chain(sweep):
+    hops = [f"x_{i}" for i in range(1, 11)]
+    partial = [dict.fromkeys(hops, loss) for loss in (0.75, 0.25)]
+    made(sweep / "ten", config_of(10, 1, 0), partial, status="done", val_loss=0.25)
+    _, *rows = table(page_of(sweep)[0], "when every hop was learnt, over all runs")
+    assert [row[0] for row in rows] == [f"x{i}" for i in range(1, 11)]
+
+
 def test_a_hop_before_its_time_is_told(sweep):
     run = Run.open(sweep / "depth=2,n_layers=2,seed=0")
     (run.folder / "metrics.jsonl").unlink()

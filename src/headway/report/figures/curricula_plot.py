@@ -8,6 +8,7 @@ from headway.circuits.emergence import BIRTH
 from headway.report.figures.style import FAINT, hop_lines, styled
 from headway.report.labels import typeset
 from headway.training import Run
+from headway.words import natural
 
 COLUMNS = 4
 
@@ -22,7 +23,8 @@ def draw_curricula(ways: Mapping[str, Sequence[Run]]) -> Figure:
     rows = -(-len(ways) // COLUMNS)
     figure = Figure(figsize=(9.2, 0.4 + 1.75 * rows), layout="constrained")
     grid = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).flatten()
-    hops = sorted({hop for runs in ways.values() for run in runs for hop in run.task.hops})
+    known = {hop for runs in ways.values() for run in runs for hop in run.task.hops}
+    hops = sorted(known, key=natural)
     lines = hop_lines(hops)
     guesses = [
         loss

@@ -9,6 +9,7 @@ from headway.report.page.strips import Strip, hop_marks, strips
 from headway.report.span import worth_showing
 from headway.report.sweep.axes import SEED, Axis
 from headway.report.sweep.entries import Entry
+from headway.words import natural
 
 SIGNS = {True: "✓", False: "✗", None: ""}
 
@@ -28,7 +29,7 @@ def emergence(entries: Sequence[Entry], axes: Sequence[Axis]) -> dict[str, Any] 
     end = max(1.0, *dated, *(entry.curve[-1][0] for _, entry in known))
     rows = [_strip(number_, entry, axes) for number_, entry in known]
     hops = []
-    for hop in sorted({hop for _, entry in known for hop in entry.hops}):
+    for hop in sorted({hop for _, entry in known for hop in entry.hops}, key=natural):
         some = [entry.hops[hop] for _, entry in known if hop in entry.hops]
         steps = sorted(step for step in some if step is not None)
         hops.append((hop, len(some), steps, median(steps) if steps else None))
