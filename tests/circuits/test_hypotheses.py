@@ -21,7 +21,7 @@ from headway.circuits import (
     Uniform,
     discover,
     hypotheses,
-    saved_hypotheses,
+    saved,
 )
 from headway.circuits.evidence import with_path
 from headway.circuits.hypotheses import Tests, require_enough
@@ -213,7 +213,7 @@ def test_the_verb_keeps_its_findings_and_check_reads_them(tmp_path, capsys):
     few = (str(folder), "--sequences", "8", "--random-circuits", "29")
     main(["hypotheses", *few])
     run = Run.open(folder)
-    found = saved_hypotheses(run)
+    found = saved(run, Hypotheses)
     assert found is not None
     assert (found.step, found.seed, found.sequences) == (4, 0, 8)
     assert faults_of(folder) == []
@@ -227,8 +227,8 @@ def test_the_verb_keeps_its_findings_and_check_reads_them(tmp_path, capsys):
     run.remove("hypotheses.json")
     capsys.readouterr()
     main(["hypotheses", str(folder / "circuit.json"), *few])
-    assert saved_hypotheses(run) is None
+    assert saved(run, Hypotheses) is None
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
     run.write("hypotheses.json", data)
     discover(run, threshold=10.0, sequences=8, trials=False, workers=1)
-    assert saved_hypotheses(run) is None
+    assert saved(run, Hypotheses) is None

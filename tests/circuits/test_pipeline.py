@@ -7,6 +7,7 @@ import torch
 
 from headway.circuits import (
     Bench,
+    Certificate,
     Circuit,
     Discovery,
     Paths,
@@ -15,7 +16,7 @@ from headway.circuits import (
     discover,
     emergence,
     read_circuit,
-    saved_certificate,
+    saved,
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
@@ -121,9 +122,9 @@ def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
     last = solved.checkpoint_steps()[-1]
     before = solved.checkpoint_steps()[-2]
     at = discover(solved, step=before, trials=False)
-    saved = solved.read(f"circuit_{before:07d}.json")
-    assert saved["step"] == before
-    assert Discovery.from_json(saved) == at
+    kept = solved.read(f"circuit_{before:07d}.json")
+    assert kept["step"] == before
+    assert Discovery.from_json(kept) == at
     assert solved.read("circuit.json")["step"] == last
     with pytest.raises(HeadwayError, match=r"step = 7 is not allowed: .* checkpoints: 0, 20"):
         discover(solved, step=7)
@@ -144,7 +145,7 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
 def test_the_circuit_is_certified(solved, found, capsys):
     main(["certify", str(solved.folder), "--agreement", "0.9"])
     assert "certified: agreement 0.9" in capsys.readouterr().out
-    certificate = saved_certificate(solved)
+    certificate = saved(solved, Certificate)
     assert certificate is not None
     assert certificate.holds
     assert certificate.is_of(found)

@@ -16,6 +16,7 @@ from headway.circuits import (
     Paths,
     Uniform,
     discover,
+    saved,
     saved_discovery,
     saved_timeline,
 )
@@ -26,7 +27,6 @@ from headway.circuits.dependence import (
     Training,
     dependence,
     grown_in,
-    saved_dependence,
 )
 from headway.cli import main
 from headway.errors import HeadwayError
@@ -58,7 +58,7 @@ def outcomes(run):
 
 
 def test_every_path_is_clamped_and_every_other_measured(asked):
-    found, paths = saved_dependence(asked), saved_discovery(asked).circuit.paths
+    found, paths = saved(asked, Dependence), saved_discovery(asked).circuit.paths
     assert found is not None
     assert [training.clamped for training in found.clamped] == paths == found.circuit
     assert {(pair.clamped, pair.other) for pair in found.pairs} == {
@@ -146,12 +146,12 @@ def test_what_stays_in_place_is_not_clamped(mine, capsys):
     stay = Path.of(*path.at, "s1←s1")
     text = " ".join(capsys.readouterr().out.split())
     assert f"not clamped, as nothing moves along them: {stay}" in text
-    saved = saved_dependence(mine)
-    assert saved is not None
-    assert [training.clamped for training in saved.clamped] == circuit.paths
-    assert set(saved.circuit) == {*circuit.paths, stay}
-    assert {pair.kind for pair in saved.pairs if pair.other == stay} == {None}
-    assert saved.predicts
+    found = saved(mine, Dependence)
+    assert found is not None
+    assert [training.clamped for training in found.clamped] == circuit.paths
+    assert set(found.circuit) == {*circuit.paths, stay}
+    assert {pair.kind for pair in found.pairs if pair.other == stay} == {None}
+    assert found.predicts
     mine.remove("emergence.json")
     write_report(mine)
     with pytest.raises(HeadwayError, match="one of the circuit that is no stay: L0"):
@@ -236,7 +236,7 @@ def test_another_circuit_has_other_dependences(mine):
         write_report(mine)
     discover(mine, threshold=ANY_LOSS, sequences=8)
     assert saved_discovery(mine).circuit.paths != found.circuit.paths
-    assert saved_dependence(mine) is None
+    assert saved(mine, Dependence) is None
 
 
 P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
@@ -284,7 +284,7 @@ def test_page_and_figures_show_it_if_it_was_asked(mine, run):
     numbers = re.findall(r'<span class="no">(\d+)</span>', page)
     assert numbers == sorted(numbers)
     assert len(set(numbers)) == len(numbers)
-    found = saved_dependence(mine)
+    found = saved(mine, Dependence)
     assert found is not None
     section = page.split('id="dependence"')[1].split("</section>")[0]
     assert section.count("<tr>") >= 2 + len(found.clamped)

@@ -1,7 +1,7 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
 from headway.circuits.ablation import Bench
-from headway.circuits.certificate import Certificate, certify, saved_certificate, sequences_for
+from headway.circuits.certificate import Certificate, certify, sequences_for
 from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
     THRESHOLD,
@@ -33,10 +33,11 @@ from headway.circuits.mechanism import (
     Paths,
     Uniform,
 )
-from headway.circuits.minimal import MinimalCircuits, every_circuit, saved_circuits
+from headway.circuits.minimal import MinimalCircuits, every_circuit
 from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
-from headway.circuits.tested import Hypotheses, saved_hypotheses
+from headway.circuits.saved import saved
+from headway.circuits.tested import Hypotheses
 from headway.circuits.truth import Hits, Score, score, scored, total
 from headway.paths import Path, Relation
 
@@ -87,10 +88,8 @@ __all__ = [
     "patch",
     "patch_all",
     "read_circuit",
-    "saved_certificate",
-    "saved_circuits",
+    "saved",
     "saved_discovery",
-    "saved_hypotheses",
     "saved_timeline",
     "score",
     "scored",

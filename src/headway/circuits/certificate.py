@@ -7,7 +7,7 @@ answers do. So the number that agree is binomial, and its exact bound holds for 
 import time
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, ClassVar
 
 from headway.circuits.certificate_text import of_certificate
 from headway.circuits.fresh import Judge
@@ -18,7 +18,6 @@ from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
 from headway.training.run import Run
 
-FILE = "certificate.json"
 """Where `certify` leaves a certificate in a run's folder."""
 
 MOST = 1_000_000
@@ -39,6 +38,8 @@ class Certificate(Judgement):
             the agreement comes about by chance.
         seconds: wall time.
     """
+
+    FILE: ClassVar[str] = "certificate.json"
 
     agreement: float
     confidence: float
@@ -85,7 +86,7 @@ class Certificate(Judgement):
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = judgement_in(cls, data, FILE)
+        found = judgement_in(cls, data, cls.FILE)
         count = found.sequences
         for name, fits, allowed in (
             ("agreement", 0 < found.agreement < 1, "above 0 and below 1"),
@@ -94,7 +95,7 @@ class Certificate(Judgement):
             ("agreeing", 0 <= found.agreeing <= count, "from 0 to the number of sequences"),
             ("ablated_agreeing", 0 <= found.ablated_agreeing <= count, "likewise"),
         ):
-            require(fits, f"{FILE}: {name}", getattr(found, name), allowed)
+            require(fits, f"{cls.FILE}: {name}", getattr(found, name), allowed)
         return found
 
 
@@ -189,10 +190,4 @@ def certify(
             seconds=round(time.perf_counter() - started, 3),
         )
 
-    return judged(FILE, guaranteed, model, task, circuit, ablation, step, seed)
-
-
-def saved_certificate(run: Run) -> Certificate | None:
-    """The certificate in a run's `certificate.json`; None if there is none."""
-    data = run.read(FILE)
-    return None if data is None else Certificate.from_json(data)
+    return judged(Certificate.FILE, guaranteed, model, task, circuit, ablation, step, seed)

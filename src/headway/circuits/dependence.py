@@ -7,7 +7,7 @@ run, step by step; nothing differs but the clamp. `sweeps.depend` trains; this m
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -25,7 +25,6 @@ from headway.training.clamp import clampable
 from headway.training.data import held_out
 from headway.training.run import Run
 
-FILE = "dependence.json"
 """Where the findings are left in a run's folder."""
 
 Watch = Callable[[int, int], None]
@@ -102,6 +101,8 @@ class Dependence:
         sequences: held-out sequences that attention is averaged over.
     """
 
+    FILE: ClassVar[str] = "dependence.json"
+
     after: int
     until: int | None
     most: int
@@ -145,13 +146,7 @@ class Dependence:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        return found_in(cls, data, FILE)
-
-
-def saved_dependence(run: Run) -> Dependence | None:
-    """The findings in a run's `dependence.json`; None if there is none."""
-    data = run.read(FILE)
-    return None if data is None else Dependence.from_json(data)
+        return found_in(cls, data, cls.FILE)
 
 
 def dependence(

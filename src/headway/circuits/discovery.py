@@ -8,12 +8,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from headway.circuits.evidence_records import Evidence
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
+from headway.circuits.saved import saved
 from headway.circuits.search import CANDIDATE_ATTENTION, Attention
 from headway.circuits.study import Settings, study
 from headway.circuits.text import of_discovery
@@ -50,6 +51,8 @@ class Discovery:
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and evidence took.
     """
+
+    FILE: ClassVar[str] = "circuit.json"
 
     circuit: WrittenCircuit
     threshold: float
@@ -123,8 +126,8 @@ class Discovery:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        require(isinstance(data, dict), "circuit.json", data, "an object of fields")
-        found = found_in(cls, {**data, "circuit": data.get("heads")}, "circuit.json")
+        require(isinstance(data, dict), cls.FILE, data, "an object of fields")
+        found = found_in(cls, {**data, "circuit": data.get("heads")}, cls.FILE)
         evidence = found.evidence
         shapes = {tuple(map(len, rows)) for rows in found.attention.values()}
         for holds, field, allowed in (
@@ -294,9 +297,9 @@ def saved_discovery(run: Run) -> Discovery:
     Raises:
         HeadwayError: if there is none.
     """
-    data = run.read("circuit.json")
-    if data is None:
+    found = saved(run, Discovery)
+    if found is None:
         raise HeadwayError(
             f"{run.folder}: no circuit yet; find it with: {command('circuit', run.folder)}"
         )
-    return Discovery.from_json(data)
+    return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -20,6 +20,7 @@ from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit, KnockOut
 from headway.circuits.patterns import attention_along
+from headway.circuits.saved import saved
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
@@ -73,6 +74,8 @@ class Timeline:
         sequences: how many held-out sequences attention and losses are averaged over.
     """
 
+    FILE: ClassVar[str] = "emergence.json"
+
     steps: list[int]
     loss: list[float]
     paths: list[PathHistory]
@@ -95,7 +98,7 @@ class Timeline:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = found_in(cls, data, "emergence.json")
+        found = found_in(cls, data, cls.FILE)
         rising = all(before < step for before, step in pairwise(found.steps))
         require(bool(found.steps) and rising, "emergence.json: steps", found.steps, "rising")
         lengths = {len(found.loss)}
@@ -156,9 +159,9 @@ def emergence(
         kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
         hops = hop_steps(run.metrics(), its.hops)
         timeline = _dated(kept, its, batch, circuit, watch, hops)
-        found = run.read("circuit.json")
-        if found is None or Discovery.from_json(found).circuit.paths == circuit.paths:
-            run.write("emergence.json", timeline.to_json())
+        found = saved(run, Discovery)
+        if found is None or found.circuit.paths == circuit.paths:
+            run.write(timeline.FILE, timeline.to_json())
     return timeline
 
 
@@ -209,13 +212,13 @@ def saved_timeline(run: Run) -> Timeline:
     Raises:
         HeadwayError: if there is none.
     """
-    data = run.read("emergence.json")
-    if data is None:
+    timeline = saved(run, Timeline)
+    if timeline is None:
         raise HeadwayError(
             f"{run.folder}: its circuit has not been dated; do it with:"
             f" {command('emergence', run.folder)}"
         )
-    return Timeline.from_json(data)
+    return timeline
 
 
 def needed_from(

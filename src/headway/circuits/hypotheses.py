@@ -23,7 +23,6 @@ from headway.circuits.search import free_above
 from headway.circuits.study import require_fits
 from headway.circuits.subject import Subject, judged
 from headway.circuits.tested import (
-    FILE,
     Comparison,
     Cut,
     Equivalence,
@@ -107,7 +106,7 @@ def hypotheses(
             seconds=round(time.perf_counter() - started, 3),
         )
 
-    return judged(FILE, tested, model, task, circuit, ablation, step, seed)
+    return judged(Hypotheses.FILE, tested, model, task, circuit, ablation, step, seed)
 
 
 def require_enough(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import (
@@ -39,7 +39,6 @@ from headway.theory import is_minimal_circuit
 from headway.training.data import held_out
 from headway.training.run import Run
 
-FILE = "circuits.json"
 """Where `every_circuit` leaves its findings in a run's folder."""
 
 MOST = 50_000
@@ -67,6 +66,8 @@ class MinimalCircuits:
         flow_minimal: how many are minimal circuits of the task's flow, too; None if none is known.
         seconds: wall time.
     """
+
+    FILE: ClassVar[str] = "circuits.json"
 
     threshold: float
     free_above: bool
@@ -115,10 +116,10 @@ class MinimalCircuits:
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = found_in(cls, data, FILE)
+        found = found_in(cls, data, cls.FILE)
         allowed = f"{len(found.circuits)}, one a circuit"
         fits = len(found.losses) == len(found.circuits)
-        require(fits, f"{FILE}: number of losses", len(found.losses), allowed)
+        require(fits, f"{cls.FILE}: number of losses", len(found.losses), allowed)
         return found
 
 
@@ -179,14 +180,8 @@ def every_circuit(
     with run.writing(), run.computing():
         its = run.config.seed if seed is None else seed
         circuits = all_of(run.model(), run.task, saved_discovery(run), its)
-        run.write(FILE, circuits.to_json())
+        run.write(circuits.FILE, circuits.to_json())
     return circuits
-
-
-def saved_circuits(run: Run) -> MinimalCircuits | None:
-    """The minimal circuits in a run's `circuits.json`; None if there is none."""
-    data = run.read(FILE)
-    return None if data is None else MinimalCircuits.from_json(data)
 
 
 def candidates_of(bench: Bench, found: Discovery) -> list[Path]:

@@ -5,15 +5,13 @@ effect is a mean absolute difference of scores.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.subject import Judgement, judgement_in
 from headway.circuits.tested_text import of_hypotheses
 from headway.errors import require
-from headway.training.run import Run
 
-FILE = "hypotheses.json"
 """Where `hypotheses` leaves its findings in a run's folder."""
 
 IDEAL = ("equivalence", "independence", "minimality")
@@ -155,6 +153,8 @@ class Hypotheses(Judgement):
         seconds: wall time.
     """
 
+    FILE: ClassVar[str] = "hypotheses.json"
+
     sequences: int
     level: float
     epsilon: float
@@ -191,13 +191,7 @@ class Hypotheses(Judgement):
         Raises:
             HeadwayError: if a field is missing or not what it should be.
         """
-        found = judgement_in(cls, data, FILE)
+        found = judgement_in(cls, data, cls.FILE)
         has = len(found.minimality.paths)
-        require(has > 0, f"{FILE}: number of paths", has, "one at least")
+        require(has > 0, f"{cls.FILE}: number of paths", has, "one at least")
         return found
-
-
-def saved_hypotheses(run: Run) -> Hypotheses | None:
-    """The tests in a run's `hypotheses.json`; None if there is none."""
-    data = run.read(FILE)
-    return None if data is None else Hypotheses.from_json(data)

@@ -9,6 +9,7 @@ from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
 from headway.circuits.minimal import MinimalCircuits
+from headway.circuits.saved import saved
 from headway.circuits.tested import Hypotheses
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
@@ -33,12 +34,12 @@ def faults_of(folder: Path) -> list[str]:
         return faults
     metrics = tried(run.metrics)
     tried(run.sessions)
-    found = tried(lambda: _read(run, "circuit.json", Discovery.from_json))
-    dated = tried(lambda: _read(run, "emergence.json", Timeline.from_json))
-    tried(lambda: _read(run, "circuits.json", MinimalCircuits.from_json))
-    tried(lambda: _read(run, "dependence.json", Dependence.from_json))
-    certified = tried(lambda: _read(run, "certificate.json", Certificate.from_json))
-    tested = tried(lambda: _read(run, "hypotheses.json", Hypotheses.from_json))
+    found, dated = tried(lambda: saved(run, Discovery)), tried(lambda: saved(run, Timeline))
+    tried(lambda: saved(run, MinimalCircuits))
+    tried(lambda: saved(run, Dependence))
+    certified, tested = (
+        tried(lambda kind=kind: saved(run, kind)) for kind in (Certificate, Hypotheses)
+    )
     if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
         faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
     for name, judged in (("certificate.json", certified), ("hypotheses.json", tested)):
@@ -52,11 +53,6 @@ def faults_of(folder: Path) -> list[str]:
     for path in sorted(run.folder.rglob(".*.draft-*")):
         faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")
     return list(dict.fromkeys(faults))
-
-
-def _read(run: Run, name: str, read: Callable[[Any], Any]) -> Any:
-    data = run.read(name)
-    return None if data is None else read(data)
 
 
 def _require_checkpoints(run: Run, last: int) -> None:

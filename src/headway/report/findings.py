@@ -18,15 +18,14 @@ from headway.circuits import (
     Head,
     MinimalCircuits,
     Timeline,
-    saved_certificate,
-    saved_circuits,
+    saved,
 )
-from headway.circuits.dependence import Dependence, saved_dependence
+from headway.circuits.dependence import Dependence
 from headway.circuits.emergence import hop_steps
 from headway.circuits.given import with_tap
 from headway.circuits.least import Least
 from headway.circuits.strays import Stray, strays
-from headway.circuits.tested import Hypotheses, saved_hypotheses
+from headway.circuits.tested import Hypotheses
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.tasks import Batch, Task
@@ -84,16 +83,14 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        circuit, dated = run.read("circuit.json"), run.read("emergence.json")
-        discovery = None if circuit is None else Discovery.from_json(circuit)
-        timeline = None if dated is None else Timeline.from_json(dated)
+        discovery, timeline = saved(run, Discovery), saved(run, Timeline)
         if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
             raise HeadwayError(
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: {command('circuit', run.folder)}"
             )
-        certificate, depends = saved_certificate(run), saved_dependence(run)
-        tested = saved_hypotheses(run)
+        certificate, depends = saved(run, Certificate), saved(run, Dependence)
+        tested = saved(run, Hypotheses)
         if discovery:
             own = discovery.circuit.paths
             dates = timeline is None or [history.path for history in timeline.paths] == own
@@ -118,7 +115,7 @@ class Findings:
             sessions=run.sessions(),
             discovery=discovery,
             timeline=timeline,
-            circuits=saved_circuits(run),
+            circuits=saved(run, MinimalCircuits),
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             certificate=certificate,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 
 from headway.circuits import saved_discovery
-from headway.circuits.dependence import FILE, Dependence, Watch, dependence
+from headway.circuits.dependence import Dependence, Watch, dependence
 from headway.errors import HeadwayError, require
 from headway.paths import Path
 from headway.sweeps.engine import Engine
@@ -119,7 +119,7 @@ def measure_clamped(
     """What became of the circuit in trainings with a path clamped (see `depend`)."""
     with run.writing():
         found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=watch)
-        run.write(FILE, found.to_json())
+        run.write(found.FILE, found.to_json())
     return found
 
 

@@ -42,13 +42,12 @@ def certify(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.circuits.certificate import FILE
     from headway.circuits.certificate import certify as certified
 
     run, which = _named("certify", paths, changed_task, step, seed)
     count = _announced(agreement, confidence, sequences)
     found = certified(run, agreement=agreement, sequences=count, confidence=confidence, **which)
-    _tell(found, run, None if which["circuit"] else FILE)
+    _tell(found, run, None if which["circuit"] else found.FILE)
     if which["circuit"] is None:
         terminal.note_older_report(run)
     if not found.holds:
@@ -86,13 +85,12 @@ def hypotheses(
     """
     from headway.circuits.hypotheses import hypotheses as tested
     from headway.circuits.hypotheses import require_enough
-    from headway.circuits.tested import FILE
 
     require_enough(level, epsilon, quantile, sequences, random_circuits)
     run, which = _named("hypotheses", paths, changed_task, step, seed)
     how = {"level": level, "epsilon": epsilon, "quantile": quantile}
     found = tested(run, **how, sequences=sequences, random_circuits=random_circuits, **which)
-    _tell(found, run, None if which["circuit"] else FILE)
+    _tell(found, run, None if which["circuit"] else found.FILE)
 
 
 def _named(
