@@ -129,7 +129,7 @@ def _told(name: str, hint: Any, default: Any) -> Any:
     if any(isinstance(mark, ARGUMENT) for mark in marks):
         return hint
     if get_origin(plain) is tuple:
-        several = f"{name.removesuffix('s').upper()} …"
+        several = f"{re.sub('ies$', 'y', name).removesuffix('s').upper()} …"
         return Annotated[hint, tyro.conf.arg(metavar=several, help_behavior_hint="")]
     if default is False or default == ():
         return Annotated[hint, tyro.conf.arg(help_behavior_hint="")]

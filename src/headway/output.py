@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -69,6 +70,12 @@ def _shown(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
+@cache
+def _nowhere() -> TextIO:
+    """Never closed: who keeps a screen may write to it until the process ends."""
+    return open(os.devnull, "w")
+
+
 @contextmanager
 def guarded() -> Iterator[Screen]:
     """Puts screens in the place of both standard streams; letters that they lack are escaped.
@@ -76,17 +83,16 @@ def guarded() -> Iterator[Screen]:
     What is written to a stream that was closed before the program began goes nowhere.
     """
     before = sys.stdout, sys.stderr
-    with open(os.devnull, "w") as nowhere:
-        streams = [stream or nowhere for stream in before]
-        for stream in streams:
-            if reconfigure := getattr(stream, "reconfigure", None):
-                reconfigure(errors="backslashreplace")
-        screen, errors = map(Screen, streams)
-        sys.stdout, sys.stderr = screen, errors  # pyright: ignore[reportAttributeAccessIssue]
-        try:
-            yield screen
-        finally:
-            sys.stdout, sys.stderr = before
+    streams = [stream or _nowhere() for stream in before]
+    for stream in streams:
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+    screen, errors = map(Screen, streams)
+    sys.stdout, sys.stderr = screen, errors  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield screen
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def give_up_stdout() -> None:

@@ -1,5 +1,6 @@
 """Discovery and emergence on a model that learnt to follow one hop."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from headway.circuits import (
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
+from headway.circuits.given import has_tap
 from headway.circuits.search import free_above
 from headway.cli import main
 from headway.errors import HeadwayError
@@ -78,6 +80,36 @@ def test_no_path_can_be_cut(found):
 def test_what_was_found_is_left_in_the_folder(solved, found):
     assert saved_discovery(solved) == found
     assert Discovery.from_json(found.to_json()) == found
+
+
+def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved, tmp_path):
+    run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
+    run.remove("emergence.json")
+    another = Circuit.of(found.circuit.paths[:1])
+    assert [one.path for one in emergence(run, another, sequences=8).paths] == another.paths
+    assert saved(run, Timeline) is None
+    dated = emergence(run, found, sequences=8)
+    assert saved(run, Timeline) == dated
+
+
+class Wrapper(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model, self.n_layers, self.n_heads = model, model.n_layers, model.n_heads
+
+    def forward(self, *given, **named):
+        return self.model(*given, **named)
+
+
+class Untapped(Wrapper):
+    def forward(self, inputs, mask=None):
+        return self.model(inputs)
+
+
+def test_a_wrapper_has_the_tap_of_its_model_unless_it_does_not_take_one(solved):
+    assert has_tap(solved.model())
+    assert has_tap(Wrapper(solved.model()))
+    assert not has_tap(Untapped(solved.model()))
 
 
 def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):

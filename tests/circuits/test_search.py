@@ -1,12 +1,14 @@
 """The search finds circuits that are known, quickly or slowly the same."""
 
 import math
+from dataclasses import dataclass
 
 import pytest
 import torch
 from reference import SlowBench
+from torch import nn
 
-from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention_along
+from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention_along, discover
 from headway.circuits.ablation import First
 from headway.circuits.search import (
     candidate_paths,
@@ -17,7 +19,7 @@ from headway.circuits.search import (
     searched,
 )
 from headway.models import compiled, planted
-from headway.tasks import Edges
+from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
 
 
@@ -48,7 +50,7 @@ def test_the_quick_search_finds_what_the_slow_one_finds_in_a_trained_model(solve
 def test_a_path_that_changes_no_answer_is_never_taken(solved):
     batch = held_out(solved.task, 32, 0, "cpu", "circuit")
     bench = Bench(solved.model(), solved.task, batch)
-    read = ends_read(bench.patterns, batch)
+    read = ends_read(bench.model, bench.patterns, batch)
     assert "s0←s2" in read
     assert not {"s2←s1", "s2←s2"} & read
     paths = searched(bench.patterns, "path")
@@ -60,6 +62,39 @@ def test_a_path_that_changes_no_answer_is_never_taken(solved):
     assert last <= read
     unread = search(bench, everywhere, ["s2←s1"], beyond_reach)
     assert any(path.layer == 2 for path in unread.paths)
+
+
+class Shifted(nn.Module):
+    """Position 1 attends to position 0; then every position takes what is two before it."""
+
+    def forward(self, tokens):
+        scores = torch.full((4, 4), -30.0).fill_diagonal_(0)
+        scores[1] = torch.tensor([0.0, -30.0, -30.0, -30.0])
+        one_hot = nn.functional.one_hot(tokens, 6).float()
+        heads = (scores.expand(len(tokens), 1, 4, 4).softmax(-1) @ one_hot[:, None])[:, 0]
+        return 40 * nn.functional.pad(heads, (0, 0, 2, 0))[:, :4]
+
+
+@dataclass(frozen=True)
+class First4(Task):
+    """Reads 4 tokens; the answer is the first."""
+
+    vocabulary = 6
+    roles = ("query", "mid", "key")
+
+    def draw(self, count, generator):
+        return (torch.randint(0, 6, (count, 4), generator=generator),)
+
+    def assemble(self, draws):
+        (tokens,) = draws
+        roles = torch.tensor([[3], [1], [0]]).expand(len(tokens), 3, 1)
+        return Batch(tokens, tokens[:, :1, None], roles)
+
+
+def test_where_positions_mix_after_attention_every_path_may_be_taken():
+    found = discover(Shifted(), First4(), trials=False)
+    assert found.faithful
+    assert [str(path) for path in found.circuit.paths] == ["L0.H0 mid←key"]
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -108,22 +108,21 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(mo
         assert rates["MLP,seed=0"] == pytest.approx(0.2)
 
 
-def test_a_traded_shape_that_keeps_all_that_was_tried_is_judged_by_that_bound(monkeypatch):
+def test_a_traded_shape_whose_capacity_is_not_bracketed_is_left_out(monkeypatch):
     sizes = {
         "recall-attention": {"H=2,seed=0": (1000, 0)},
         "recall-mlp": {"H=1 m,seed=0": (500, 500)},
-        "recall-traded": {"H=1 M,seed=0": (200, 800)},
+        "recall-traded": {"H=1 M,seed=0": (200, 800), "H=0 M,seed=0": (100, 900)},
     }
-    known = {"recall-attention": 50.0, "recall-mlp": 125.0}
+    known = {"H=2,seed=0": 50.0, "H=1 m,seed=0": 125.0, "H=0 M,seed=0": 185.0}
 
     def kept(group):
-        (name,) = sizes[group]
-        found = {name: known[group]} if group in known else {}
-        return Kept(found, {} if found else {name: 400.0}, sizes[group])
+        found = {name: known[name] for name in sizes[group] if name in known}
+        return Kept(found, {n: 400.0 for n in sizes[group] if n not in known}, sizes[group])
 
     monkeypatch.setattr(measures, "kept", kept)
     ratios, _ = measures.foretold({name: name for name in sizes})
-    assert ratios == {"H=1 M,seed=0": pytest.approx(400 / (0.05 * 200 + 0.2 * 800))}
+    assert ratios == {"H=0 M,seed=0": pytest.approx(1)}
 
 
 def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):

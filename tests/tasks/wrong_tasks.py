@@ -243,6 +243,14 @@ WRONG = {
         "error reference_losses: 'guess': 'hop 3' = 1.0: it must be a finite",
         more('def reference_losses(self):\n    return {"guess": {"hop 3": 1.0}}'),
     ),
+    "losses of no hop": case(
+        "error reference_losses: 'guess': 1.8: it must be a dict, with a loss of hop 1, hop 2",
+        more('def reference_losses(self):\n    return {"guess": 1.8}'),
+    ),
+    "no references": case(
+        "error reference_losses: None: it must be a dict",
+        more("def reference_losses(self):\n    return None"),
+    ),
     "a flow that is none": case(
         "error flow: a int: it must be a Flow, or None if it is not known",
         more("def flow(self):\n    return 3"),

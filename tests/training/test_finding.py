@@ -27,6 +27,16 @@ def test_runs_of_sweeps_in_a_folder_of_sweeps_are_found(tiny, tmp_path):
     assert run_folders(tmp_path / "paper-small" / "ic") == inner[:2]
 
 
+def test_runs_and_sweeps_side_by_side_in_a_folder_are_all_found(tiny, tmp_path):
+    alone = Run.create(tmp_path / "all" / "alone", tiny).folder
+    swept = Run.create(tmp_path / "all" / "sweep" / "seed=0", tiny).folder
+    (tmp_path / "all" / "sweep" / "plan.json").write_text("{}")
+    assert run_folders(tmp_path) == [alone, swept]
+    (alone / "metrics.jsonl").write_text("")
+    (alone / "config.json").unlink()
+    assert run_folders(alone) == [alone]
+
+
 @pytest.mark.parametrize("left", LEFT_BY_RUNS)
 def test_a_run_that_lost_its_config_is_told_and_other_folders_are_not(tiny, tmp_path, left):
     whole = Run.create(tmp_path / "alone", tiny).folder

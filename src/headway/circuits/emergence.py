@@ -158,9 +158,10 @@ def emergence(
         its, load = run.task, run.model
         kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
         hops = hop_steps(run.metrics(), its.hops)
-        timeline = _dated(kept, its, batch, circuit, watch, hops)
         found = saved(run, Discovery)
-        if found is None or found.circuit.paths == circuit.paths:
+        its_own = found is None or found.circuit.paths == circuit.paths
+        timeline = _dated(kept, its, batch, circuit, watch, hops)
+        if its_own:
             run.write(timeline.FILE, timeline.to_json())
     return timeline
 

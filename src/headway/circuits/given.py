@@ -42,9 +42,12 @@ def with_tap(model: Any, task: Task) -> Tappable:
 
 
 def has_tap(model: Any) -> TypeGuard[Tappable]:
-    """Whether a model hands its attention patterns to a `tap`, as `Tappable` says."""
-    called = model.forward if isinstance(model, nn.Module) else model
-    return isinstance(model, Tappable) and "tap" in inspect.signature(called).parameters
+    """Whether a model hands its attention patterns to a `tap`, as `Tappable` says; a wrapper that
+    takes any arguments is believed to."""
+    if not isinstance(model, Tappable):
+        return False
+    taken = inspect.signature(model.forward if isinstance(model, nn.Module) else model).parameters
+    return "tap" in taken or any(one.kind is one.VAR_POSITIONAL for one in taken.values())
 
 
 def device_of(model: Any) -> str:

@@ -207,7 +207,7 @@ def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str
         attention,
         relations,
         min(CANDIDATE_ATTENTION),
-        read=ends_read(bench.patterns, bench.batch),
+        read=ends_read(bench.model, bench.patterns, bench.batch),
     )
     return [Path.of(*head, name) for head, names in by_head.items() for name in names]
 

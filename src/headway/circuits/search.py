@@ -20,6 +20,7 @@ from itertools import combinations, product
 from typing import Protocol, runtime_checkable
 
 import torch
+from torch import Tensor
 
 from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
 from headway.circuits.patterns import Patterns, attention_along
@@ -108,9 +109,24 @@ def searched(patterns: Patterns, use: str) -> list[str]:
     return [name for name, edges in patterns.relations.items() if edges.use == use]
 
 
-def ends_read(patterns: Patterns, batch: Batch) -> set[str]:
-    """The relations that end, in some sequence, at or behind the first position that is read."""
-    first = batch.inputs.shape[1] - batch.targets.shape[1]
+@torch.no_grad()
+def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
+    """The relations by which the last layer may change an answer.
+
+    They end, in some sequence, at or behind the first position that is read. In a model that mixes
+    positions after its attention, which is tried, they are all relations.
+    """
+    asked, last = batch.targets.shape[1], model.n_layers - 1
+    first = batch.inputs.shape[1] - asked
+
+    def cut(layer: int, pattern: Tensor) -> Tensor:
+        read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+        return pattern * read[:, None] if layer == last else pattern
+
+    taps = (lambda _, pattern: pattern), cut
+    whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in taps)
+    if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+        return set(patterns.relations)
     return {name for name in patterns.relations if patterns.relation(name).query_span[1] >= first}
 
 

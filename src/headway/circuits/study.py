@@ -140,7 +140,7 @@ class Sample:
         batch = bench.batch.part(slice(count))
         self.attention = relation_attention(bench.model, bench.task, batch)
         self.likeness = relation_attention(bench.model, bench.task, batch, shared=True)
-        self.read = ends_read(bench.patterns, bench.batch)
+        self.read = ends_read(bench.model, bench.patterns, bench.batch)
 
     def part(self, count: int) -> "Sample":
         """The first `count` sequences as a sample of their own."""

@@ -152,7 +152,8 @@ class LocalModel:
             after: likewise after every token of every answer, [option, token, next token].
 
         Raises:
-            HeadwayError: if the model puts out what is not a number.
+            HeadwayError: if the model puts out what is not a number, or rules an answer out: JSON
+                keeps finite numbers alone.
         """
         said, ended = [], []
         for option, row in zip(options, after, strict=True):
@@ -160,7 +161,7 @@ class LocalModel:
             log_p = before.gather(1, torch.tensor(option, device=self.device)[:, None]).sum()
             said.append(log_p.item())
             ended.append((log_p + row[len(option) - 1, self.stops].logsumexp(0)).item())
-        if any(map(math.isnan, said + ended)):
+        if not all(map(math.isfinite, said + ended)):
             raise HeadwayError("the model answers with values that are not finite")
         return Answers(said, ended)
 

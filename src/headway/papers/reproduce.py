@@ -1,5 +1,6 @@
 """Reproducing a document: measures, verdicts and figures, all from run folders."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,17 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
             claim.measure,
             f"one of {there}",
         )
-    return measures, missing
+    return measures, "; ".join(filter(None, [missing, *unknown(measures)]))
+
+
+def unknown(measures: Measures) -> list[str]:
+    """What runs did not show, by the measures that are named after it: `…_not_reached`, where
+    something was not learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
+    found = []
+    for name, values in measures.items():
+        if values and (what := re.fullmatch(r"(\w+)_not_(reached|bracketed)", name)):
+            found.append(f"{what[1]} was not {what[2]} in {', '.join(values)}")
+    return found
 
 
 def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:

@@ -49,7 +49,7 @@ def run_folders(folder: Path) -> list[Path]:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
     require_folder(folder)
-    if is_there(folder / "config.json"):
+    if _is_run(folder):
         return [folder]
     with clear_io_errors(folder, "read"):
         paths = _folders_in(folder)
@@ -70,10 +70,10 @@ def _runs_of(folder: Path, below: int) -> list[Path]:
         inside = _folders_in(folder)
     except OSError:
         return [folder]
-    runs = [path for path in inside if _is_run(path)]
-    if runs or os.path.exists(folder / PLAN) or not below:
-        return runs
-    return [run for path in inside for run in _runs_of(path, below - 1)]
+    deeper = below - 1 if not os.path.exists(folder / PLAN) else -1
+    if deeper < 0:
+        return [path for path in inside if _is_run(path)]
+    return [run for path in inside for run in _runs_of(path, deeper)]
 
 
 def _is_run(folder: Path) -> bool:

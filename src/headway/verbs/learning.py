@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -17,6 +17,9 @@ from headway.arguments import (
 )
 from headway.errors import HeadwayError
 
+if TYPE_CHECKING:
+    from headway.training import RunConfig
+
 
 def demo(words: Fields = (), folder: Path | None = None) -> None:
     """Train a transformer, find its circuit, date it, and report: headway demo depth=2 threads=2
@@ -25,10 +28,22 @@ def demo(words: Fields = (), folder: Path | None = None) -> None:
         words: as for headway train.
         folder: of the run; by default a free one in runs/.
     """
-    config = config_asked_for(words)
+    config = sound(config_asked_for(words))
     from headway.demo import demo
 
     demo(config, folder)
+
+
+def sound(config: "RunConfig") -> "RunConfig":
+    """The same config, if its task can be used.
+
+    Raises:
+        HeadwayError: if not (see `require_sound`).
+    """
+    from headway.tasks.checking import require_sound
+
+    require_sound(config.task)
+    return config
 
 
 def train(
@@ -59,11 +74,9 @@ def train(
     from headway.training.tracking import tracker_of, tracking
 
     if resume is None:
-        config = config_asked_for(words)
-        from headway.tasks.checking import require_sound
+        config = sound(config_asked_for(words))
         from headway.training import train
 
-        require_sound(config.task)
         with terminal.watching() as shown, tracking(track, shown, note) as watch:
             run = train(config, folder, watch)
     else:
@@ -136,12 +149,11 @@ def sweep(
     """
     from headway import sweeps, terminal
     from headway.changes import told
-    from headway.tasks.checking import require_sound
 
     texts = flattened("grid", grid)
     planned = sweeps.load_plan(plan, texts)
-    for task in dict.fromkeys(config.task for config in planned.runs.values()):
-        require_sound(task)
+    for config in {repr(one.task): one for one in planned.runs.values()}.values():
+        sound(config)
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)

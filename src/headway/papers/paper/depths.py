@@ -36,19 +36,25 @@ def runs_of(scale: str) -> Configs:
 
 def measured(runs: Runs) -> Measures:
     """What models learn by number of layers, against what the theory allows; the least layers that
-    solve D hops with any seed; and when x_1 is learnt with the most layers (where it is not, the
-    last step counts)."""
+    solve D hops with any seed; when x_1 is learnt with the most layers, where every seed learns it;
+    and the last steps of runs that do not."""
     solved: dict[int, list[int]] = {}
     emerged: dict[int, list[float]] = {}
+    never: dict[str, float] = {}
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
-    for run in runs.values():
+    for name, run in runs.items():
         depth, layers = _depth(run), run.config.transformer.n_layers
         if run.metrics()[-1]["val_loss"] < table.SOLVED:
             solved.setdefault(depth, []).append(layers)
         if layers == most:
             metrics = run.metrics()
             first = hop_steps(metrics, run.task.hops)["x_1"]
-            emerged.setdefault(depth, []).append(metrics[-1]["step"] if first is None else first)
+            if first is None:
+                never[name] = metrics[-1]["step"]
+            else:
+                emerged.setdefault(depth, []).append(first)
+    for name in never:
+        emerged.pop(_depth(runs[name]), None)
     least = {depth: min(layers) for depth, layers in sorted(solved.items())}
     proven = {_depth(run): minimum(run) for run in runs.values()}
     first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}
@@ -66,6 +72,7 @@ def measured(runs: Runs) -> Measures:
         "depths_correlation": _correlation(least),
         "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
         "depths_first_hop_correlation": _correlation(first),
+        "depths_first_hop_not_reached": never,
     }
 
 

@@ -44,20 +44,27 @@ def runs_of(scale: str) -> Configs:
 
 def measured(runs: Runs) -> Measures:
     """When x_1's loss passes half of its plateau, and how that step grows with the sequence: the
-    slope of log(step) against log(positions), seed by seed; where it does not pass, the last step
-    counts."""
-    emerged: dict[str, float] = {}
+    slope of log(step) against log(positions), of every seed with which it passes at all lengths;
+    and the last steps of runs in which it does not."""
+    emerged, never = dict[str, float](), dict[str, float]()
     points: dict[str, list[tuple[float, float]]] = {}
     for name, run in runs.items():
         metrics, task = run.metrics(), run.task
         half = task.references()["mean of the candidates"] / 2
         losses = [-line["partial"]["x_1"] for line in metrics]
         step = crossing([line["step"] for line in metrics], losses, -half)
-        if step is not None:
-            emerged[name] = step
-        at = metrics[-1]["step"] if step is None else step
-        points.setdefault(f"seed={run.config.seed}", []).append((task.length, at))
-    return {"lengths_steps": emerged, "lengths_exponent": powers(points)}
+        if step is None:
+            never[name] = metrics[-1]["step"]
+            continue
+        emerged[name] = step
+        points.setdefault(f"seed={run.config.seed}", []).append((task.length, step))
+    for name in never:
+        points.pop(f"seed={runs[name].config.seed}", None)
+    return {
+        "lengths_steps": emerged,
+        "lengths_exponent": powers(points),
+        "lengths_not_reached": never,
+    }
 
 
 def drawn(runs: Runs) -> Drawn:

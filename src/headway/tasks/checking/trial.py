@@ -218,10 +218,16 @@ def _told(task: Task) -> Doubts:
         value = value_of(task, name)
         must(isinstance(value, str), name, f"{kind_of(value)}: it must be a text")
     hops = ", ".join(task.hops)
-    for name, losses in called(type(task), "reference_losses", task.reference_losses).items():
+    references = called(type(task), "reference_losses", task.reference_losses)
+    what = f"{kind_of(references)}: it must be a dict"
+    must(isinstance(references, dict), "reference_losses", what)
+    for name, losses in references.items():
+        what = f"{name!r}: {losses!r}: it must be a dict, with a loss of {hops}"
+        must(isinstance(losses, dict), "reference_losses", what)
         for hop, loss in losses.items():
             what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of {hops}"
-            must(hop in task.hops and math.isfinite(loss), "reference_losses", what)
+            finite = isinstance(loss, int | float) and math.isfinite(loss)
+            must(hop in task.hops and finite, "reference_losses", what)
     flow = called(type(task), "flow", task.flow)
     what = f"{kind_of(flow)}: it must be a Flow, or None if it is not known"
     must(flow is None or isinstance(flow, Flow), "flow", what)

@@ -81,8 +81,7 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
     shapes (all attention, and half of each) predict, by shape and seed; and these rates, by seed.
 
     On a straight frontier the ratios are 1; on one that bends out, more; on one that bends in,
-    less. Where what is kept was not bracketed the bound counts, so such a shape bends at least so
-    far.
+    less. A shape of which it was not bracketed what it keeps is left out.
     """
     ratios, by_kind = {}, {}
     known = [kept(runs[group]) for group in ("recall-attention", "recall-mlp")]
@@ -99,7 +98,7 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
             continue  # without shapes of both kinds there are no two rates
         attention, mlp = rates(same)
         by_kind |= {f"attention,{seed}": attention, f"MLP,{seed}": mlp}
-        for name, count in {**traded.found, **traded.missing}.items():
+        for name, count in traded.found.items():
             if seed_of(name) == seed:
                 a, m = traded.sizes[name]
                 ratios[name] = count / (attention * a + mlp * m)
