@@ -134,10 +134,18 @@ def test_a_subclass_is_a_task_of_its_own(tmp_path, name):
     assert type(task_from_json(data)) is cls
 
 
-def test_two_files_cannot_define_one_kind(tmp_path, name):
-    task_in(str(written(tmp_path / "mine.py", name)))
-    with pytest.raises(HeadwayError, match="must be another name than that of mine_"):
-        task_in(str(written(tmp_path / "yours.py", name)))
+def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
+    files = written(tmp_path / "mine.py", name), tmp_path / "yours.py"
+    written(files[1], name, fields="    length: int = 3\n")
+    mine, yours = (task_in(str(file)) for file in files)
+    assert mine is not yours
+    assert mine.kind == yours.kind
+    for task in (mine(), yours(length=4), mine()):
+        assert task_from_json(task_to_json(task)) == task
+    assert task_in(str(files[0])) is mine
+    files[0].unlink()
+    with pytest.raises(HeadwayError, match=f"its file {files[0]} is not there"):
+        task_from_json(task_to_json(mine()))
 
 
 def test_installed_packages_offer_tasks(monkeypatch, name):

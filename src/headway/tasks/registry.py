@@ -4,7 +4,9 @@ import dataclasses
 import inspect
 import typing
 from importlib import metadata
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from headway import userfile
 from headway.errors import HeadwayError, require
@@ -19,26 +21,49 @@ GROUP = "headway.tasks"
 """The entry points by which an installed package offers tasks."""
 
 KINDS: dict[str, type["Task"]] = {}
-"""Every task that is known so far, by its kind."""
+"""Every task that is known so far, by its kind; of files that define one kind, the last loaded."""
+
+_registered: WeakSet[type["Task"]] = WeakSet()
 
 
 def register(cls: type["Task"]) -> None:
     """Makes a task known by its kind.
 
     Raises:
-        HeadwayError: if another task is known by it, or a field has no default.
+        HeadwayError: if a task of headway, or of no file, is known by it, or a field has no
+            default.
     """
     for name, hint in inspect.get_annotations(cls).items():
         if name not in cls.__dict__ and typing.get_origin(hint) is not typing.ClassVar:
             where = f"{cls.__name__}.{name}"
             raise HeadwayError(f"{where} has no default: every field of a task needs one")
     known = KINDS.get(cls.kind)
-    if known is not None and _home(known) != _home(cls):
+    own = known is None or _home(known) == _home(cls)
+    if known is not None and not own and None in (_file_of(known), _file_of(cls)):
         raise HeadwayError(
             f"{cls.__name__}.kind = {cls.kind!r} is not allowed: it must be another name than that"
             f" of {known.__module__}.{known.__name__}"
         )
     KINDS[cls.kind] = cls
+    _registered.add(cls)
+
+
+def _file_of(cls: type) -> str | None:
+    """The user's file that a class is defined in; None for headway's own and those of no file."""
+    source = None if cls.__module__.startswith("headway.") else userfile.source_of(cls)
+    return None if source is None else source.file
+
+
+def _defined_in(module: ModuleType) -> list[type["Task"]]:
+    """The tasks that a module defines."""
+    there = [cls for cls in vars(module).values() if isinstance(cls, type) and cls in _registered]
+    return [cls for cls in dict.fromkeys(there) if cls.__module__ == module.__name__]
+
+
+def is_known(kind: Any, file: Any) -> bool:
+    """Whether a kind, as that file defines it, is known without loading the file."""
+    known = KINDS.get(kind) if isinstance(kind, str) else None
+    return known is not None and _file_of(known) in (None, file)
 
 
 def _home(cls: type) -> tuple[str, str]:
@@ -59,7 +84,7 @@ def task_in(where: str) -> type["Task"]:
     file, _, name = where.partition(".py:")
     file = file if not name else f"{file}.py"
     module = userfile.load(file)
-    there = [cls for cls in KINDS.values() if cls.__module__ == module.__name__]
+    there = _defined_in(module)
     found = {cls.__name__: cls for cls in there if not inspect.isabstract(cls)}
     if name:
         require(
@@ -92,10 +117,12 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
     if isinstance(kind, str) and kind not in KINDS:
         for point in metadata.entry_points(group=GROUP):
             point.load()
-        if kind not in KINDS and source is not None:
-            if not is_file(source.file):
-                raise HeadwayError(f"task.kind = {kind!r}: its file {source.file} is not there")
-            userfile.load(source.file)
+    if isinstance(kind, str) and source is not None and not is_known(kind, source.file):
+        if not is_file(source.file):
+            raise HeadwayError(f"task.kind = {kind!r}: its file {source.file} is not there")
+        for cls in _defined_in(userfile.load(source.file)):
+            if cls.kind == kind:
+                return cls
     known = isinstance(kind, str) and kind in KINDS
     require(
         known, "task.kind", kind, "one of " + ", ".join(KINDS) + ", or defined in a file of yours"

@@ -18,7 +18,7 @@ from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Names
 from headway.tasks import Batch, Task
-from headway.tasks.registry import KINDS, change_of
+from headway.tasks.registry import change_of, is_known
 from headway.text import command
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
@@ -266,8 +266,9 @@ def require_own_file(folder: Path, task: object, model: object) -> None:
         HeadwayError: if the task, unless it is known already, or the model is to be loaded from a
             file in the folder or in the one that holds it.
     """
-    known = isinstance(task, dict) and task.get("kind") in list(KINDS)
-    defined = task.get("defined") if isinstance(task, dict) and not known else None
+    defined = task.get("defined") if isinstance(task, dict) else None
+    if isinstance(task, dict) and isinstance(defined, dict):
+        defined = None if is_known(task.get("kind"), defined.get("file")) else defined
     for name, where in (("task.defined.file", defined), ("model.file", model)):
         file = where.get("file") if isinstance(where, dict) else None
         if not isinstance(file, str):
