@@ -154,14 +154,21 @@ class Verdict:
 
     @property
     def measured(self) -> str:
-        """Mean ± standard deviation and count; of yes and no, how many."""
-        values = list(self.values.values())
+        """Mean ± standard deviation and count; and what the rule judges instead, the median or,
+        of `every` and `any`, the range. Of yes and no, how many."""
+        values, statistic = list(self.values.values()), self.claim.rule(self.scale).statistic
         if not values:
             return "–"
-        if self.claim.rule(self.scale).statistic == "share":
+        if statistic == "share":
             return f"{sum(value != 0 for value in values)} of {len(values)}"
-        spread = f" ± {statistics.stdev(values):.2g}" if len(values) > 1 else ""
-        return f"{statistics.mean(values):.3g}{spread} (n={len(values)})"
+        if len(values) == 1:
+            return f"{values[0]:.3g} (n=1)"
+        mean = f"{statistics.mean(values):.3g} ± {statistics.stdev(values):.2g} (n={len(values)})"
+        if statistic == "median":
+            return f"{mean}, median {statistics.median(values):.3g}"
+        if statistic in ("every", "any"):
+            return f"{mean}, {min(values):.3g} to {max(values):.3g}"
+        return mean
 
 
 Judged = Mapping[str, Verdict]

@@ -134,18 +134,17 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
 def judged(
     known: Mapping[str, Experiment], scales: Sequence[str], results: Path
-) -> tuple[list[Judged], dict[str, Result]]:
+) -> tuple[list[Judged], dict[tuple[str, str], Result]]:
     """The claims of experiments, judged at scales by the results that there are.
 
     An experiment without runs and questions is the same at every scale but `smoke`.
 
-    Returns: every claim's verdicts; and the result of each experiment at the first of the scales
-        that has one.
+    Returns: every claim's verdicts; and the results that there are, by experiment and scale.
 
     Raises:
         HeadwayError: if a result file is corrupted, or of another format.
     """
-    there: dict[str, Result] = {}
+    there: dict[tuple[str, str], Result] = {}
     rows = []
     for name, experiment in known.items():
         columns = []
@@ -153,7 +152,7 @@ def judged(
             seedless = not experiment.groups and not experiment.asks
             result = read(name, "small" if seedless and scale != "smoke" else scale, results)
             if result is not None:
-                there.setdefault(name, result)
+                there[name, scale] = result
             found, missing = (result.measures, result.missing) if result else ({}, "")
             columns.append(verdicts(experiment, scale, found, missing))
         rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -11,7 +11,7 @@ from headway.papers.groups import Cost
 from headway.papers.result_files import Result
 from headway.papers.table import COLUMNS, gaps
 from headway.terminal.base import columns, console
-from headway.text import duration
+from headway.text import duration, wrapped
 
 LOOKS: dict[Said, str] = {
     "holds": "green",
@@ -21,6 +21,14 @@ LOOKS: dict[Said, str] = {
     "not run": "dim",
 }
 
+
+LEGEND = (
+    "A number is the mean ± standard deviation of n values, a value a run, or whatever the claim"
+    " counts: paths, pairs of circuits, settings. Where a rule judges every value, their range"
+    " stands beside it; where it judges the median, the median.",
+    "Settings and rules were chosen with the seeds of small in view; none was by a fresh seed."
+    " What is computed without training is the same in every column.",
+)
 
 SHORT = 0.25
 """Hours of one core from which on hours of a GPU are shown, too."""
@@ -56,18 +64,21 @@ def _told(costs: Sequence[Cost], on_gpu: bool) -> list[str]:
         str(sum(cost.done for cost in costs)),
         f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
         *(duration(3600 * each) for each in hours),
-        f"{sum(cost.disk for cost in costs) / 1e6:.0f} MB",
+        f"{sum(cost.disk for cost in costs) / 1e9:.2g} GB",
     ]
 
 
 def print_verdicts(
-    rows: Sequence[Judged], results: Mapping[str, Result] | None = None, own: bool = False
+    rows: Sequence[Judged],
+    results: Mapping[tuple[str, str], Result] | None = None,
+    own: bool = False,
 ) -> None:
     """How many claims hold, then all of them by figure.
 
     Args:
         rows: in the order of the claims, all of the same scales.
-        results: what the verdicts come from, by figure; their date and machine are printed.
+        results: what the verdicts come from, by figure and scale; their date and machine are
+            printed.
         own: whether the claims are a user's own, so that nothing of them is published.
     """
     out = console()
@@ -84,9 +95,11 @@ def print_verdicts(
         claim = first.claim
         if claim.figure != figure:
             figure = claim.figure
-            table.add_row(Text(f"\n{figure}, {_place(claim.section)}", style="bold"))
-            if results and (result := results.get(figure)):
-                table.add_row(Text(f"{result.date}, {result.machine}", style="dim"))
+            from_ = [(results or {}).get((figure, scale)) for scale in scales]
+            told = [
+                Text(f"\n{one.date}\n{_short(one.machine)}" if one else "", "dim") for one in from_
+            ]
+            table.add_row(Text(f"\n{figure}, {_place(claim.section)}", style="bold"), *told)
         note = claim.note(first.scale)
         told = f"\n{claim.paper}; {claim.rule(first.scale).text}" + (f" ({note})" if note else "")
         cells = [
@@ -97,6 +110,13 @@ def print_verdicts(
     out.print(table)
     for gap in gaps(rows, own):
         out.print(f"Not measured: {gap}", style="yellow", markup=False)
+    for line in () if own else LEGEND:
+        out.print("\n".join(wrapped(line)), style="dim")
+
+
+def _short(processor: str) -> str:
+    """The name of a processor without marks."""
+    return re.sub(r"\(R\)|\(TM\)| Processor| CPU", "", processor)
 
 
 def _add_counts(table: Table, rows: Sequence[Judged]) -> None:

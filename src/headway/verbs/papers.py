@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from tyro.conf import Positional
 
 from headway.arguments import Flag
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
     from headway.papers.claims import Verdict
@@ -115,6 +115,8 @@ class Reproduction:
         from headway.papers import result_files
         from headway.papers.documents import experiments_of
 
+        least = "a whole number of at least 1"
+        require(self.workers is None or self.workers >= 1, "workers", self.workers, least)
         there = experiments_of(self.document)
         if not names:
             known = paper.listed(there)
@@ -207,6 +209,7 @@ class Reproduction:
 
 
 def claims(
+    figures: Positional[tuple[str, ...]] = (),
     scale: Scale | None = None,
     results: Path | None = None,
     file: Path | None = None,
@@ -215,6 +218,7 @@ def claims(
     """List every claim of a document, with the verdict of the last results.
 
     Args:
+        figures: of the document, such as fig5, or its other experiments; by default all.
         scale: of the results; by default small, fresh and paper, side by side.
         results: their folder; by default the results that come with headway.
         file: where to write the table too, as Markdown.
@@ -231,6 +235,8 @@ def claims(
         terminal.require_file(file, (".md",))
     scales = SIDE_BY_SIDE if scale is None else (scale,)
     there = experiments_of(document)
+    if figures:
+        there = {one.name: one for one in paper.chosen(figures, there, "figure", "")}
     place = results or result_files.shipped_results()
     rows, known = paper.judged(there, scales, place)
     if not known:

@@ -49,6 +49,7 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
     try:
         task = task if isinstance(task, Task) else _made(task)
         _kept(task)
+        found += _untyped(type(task))
         for stage in (_drawn, _laid_out, _related, _told):
             found += stage(task)
         _shallower(task)
@@ -110,6 +111,15 @@ def _kept(task: Task) -> None:
     must(called(cls, cls.__name__, task_from_json, data) == task, cls.__name__, what)
 
 
+def _untyped(cls: type[Task]) -> Doubts:
+    """Tells numbers that look like fields and are none; constants have names in capitals."""
+    for name, value in vars(cls).items():
+        known = name.isupper() or name.startswith("_") or hasattr(Task, name)
+        if isinstance(value, int | float) and not known and name not in cls.__annotations__:
+            typed = f"{name}: {type(value).__name__} = {value!r}"
+            yield Finding(name, f"it has no type, so it is no field: {typed} is one", doubt=True)
+
+
 def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
     generator = torch.Generator().manual_seed(seed)
     draws = called(type(task), "draw", task.draw, count, generator)
@@ -136,7 +146,10 @@ def _drawn(task: Task) -> Doubts:
     """Makes sure that all that is random comes from the generator and is in the draws."""
     with torch.random.fork_rng(devices=[]):
         draws, again, other = _draws(task, FEW), _draws(task, FEW), _draws(task, FEW, seed=1)
-        what = "the same generator must draw the same: what is random is its"
+        what = (
+            "the same generator draws something else: all that is random must come from it, as in"
+        )
+        what += " torch.rand(…, generator=generator)"
         must(all(map(same, draws, again)), "draw", what)
         if all(map(same, draws, other)):
             yield Finding("draw", "another seed draws the same sequences", doubt=True)
