@@ -80,7 +80,11 @@ def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scal
 
 
 def test_a_verdict_tells_mean_spread_and_count():
-    assert Verdict(claim(), "paper", {"a": 0.25, "b": 0.75}).measured == "0.5 ± 0.35 (n=2)"
+    both = {"a": 0.25, "b": 0.75}
+    ranges = {"every < 1": ", 0.25 to 0.75", "mean < 1": "", "median < 1": ", median 0.5"}
+    for rule, told in ranges.items():
+        (judged,) = read(CLAIM.replace("every < 0.01", rule))
+        assert Verdict(judged, "paper", both).measured == f"0.5 ± 0.35 (n=2){told}"
     assert Verdict(claim(), "paper", {"a": 0.25}).measured == "0.25 (n=1)"
     assert Verdict(claim(), "paper", {}).measured == "–"
     assert Verdict(claim(), "paper", {}).said == "not run"

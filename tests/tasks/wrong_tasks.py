@@ -94,7 +94,12 @@ WRONG = {
         ("+ 1)], places", "+ 1)], places[0]"),
     ),
     "draw ignores its generator": case(
-        "error draw: the same generator must draw the same", ("generator=generator, ", "")
+        "error draw: the same generator draws something else: all that",
+        ("generator=generator, ", ""),
+    ),
+    "a field has no type": case(
+        "doubt n_pairs: it has no type, so it is no field: n_pairs: int = 3 is one",
+        more("n_pairs = 3\nMOST = 4\nlooks_ahead = False"),
     ),
     "draw is the same": case(
         "doubt draw: another seed draws the same sequences",
