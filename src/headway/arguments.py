@@ -92,7 +92,8 @@ def parse(function: Callable[..., Any], program: str, args: list[str]) -> Any:
             if sources := sources_in(words):
                 list_fields(sources[0])
             raise
-        raise HeadwayError(f"{program}: {one_line(complaint.getvalue())}") from None
+        verb = program.removeprefix("headway ")
+        raise HeadwayError(f"{verb}: {one_line(complaint.getvalue())}") from None
     return call()
 
 

@@ -5,6 +5,7 @@ import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,10 @@ def base_of(source: str) -> Base:
             raise HeadwayError(
                 f"{source} is a run's folder, not a recipe: {resume} goes on with it"
             )
-        there = ", ".join(RECIPES)
-        require(source in RECIPES, "recipe", source, f"one of {there}, or a Python file, NAME.py")
+        allowed = f"one of {', '.join(RECIPES)}, or a Python file, NAME.py"
+        if near := get_close_matches(source, RECIPES, n=1):
+            allowed += f" (did you mean {near[0]}?)"
+        require(source in RECIPES, "recipe", source, allowed)
         return Base.of(RECIPES[source])
     recipe, path = recipe_in(source), Path(source.partition(".py:")[0]).with_suffix(".py")
     if recipe is None:

@@ -11,7 +11,7 @@ from headway.papers.groups import Cost
 from headway.papers.result_files import Result
 from headway.papers.table import COLUMNS, gaps
 from headway.terminal.base import columns, console
-from headway.text import duration, wrapped
+from headway.text import WIDTH, duration, wrapped
 
 LOOKS: dict[Said, str] = {
     "holds": "green",
@@ -31,7 +31,7 @@ LEGEND = (
 )
 
 SHORT = 0.25
-"""Hours of one core from which on hours of a GPU are shown, too."""
+"""Hours of one core from which on hours of a GPU are shown, too, where there is room."""
 
 
 def print_costs(costs: Sequence[Cost]) -> None:
@@ -40,9 +40,9 @@ def print_costs(costs: Sequence[Cost]) -> None:
     cores, gpus = (
         sum(each) for each in ([c.cpu_hours for c in costs], [c.gpu_hours for c in costs])
     )
-    on_gpu = cores > SHORT and gpus < cores / 2
+    on_gpu = cores > SHORT and gpus < cores / 2 and out.width >= WIDTH
     numbers = "runs", "done", "PFLOP left", "one core", *["or one GPU"] * on_gpu, "disk"
-    table = columns(("runs of",), numbers)
+    table = columns(("runs of",), numbers, wrap=False)
     for cost in costs:
         table.add_row(cost.group, *_told([cost], on_gpu))
     if len(costs) > 1:
