@@ -17,6 +17,7 @@ import torch
 from headway.models import TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import Run, fast
+from headway.training.run import flushes_subnormals
 from in_process import InThisProcess
 
 ROOT = Path(__file__).parent.parent
@@ -101,6 +102,16 @@ def test_free_rows(bench, solved, tmp_path):
     assert "L0.H0 s0←s2      own      replaced" in bench("free_rows", solved.folder, *words)
     (row,) = json.loads(out.read_text())
     assert {len(losses) for losses in row["losses"].values()} == {5}
+
+
+def test_subnormal(bench, solved, tmp_path):
+    out = tmp_path / "subnormal.json"
+    said = bench("subnormal", solved.folder, "--steps", 2, "--rounds", 2, "--out", out)
+    assert '"same_losses": true' in said
+    found = json.loads(out.read_text())
+    assert len(found["rounds"]) == 2
+    assert 0 < found["seconds_zero"] < 10
+    assert not flushes_subnormals()
 
 
 def test_clamped_step(bench, small_fast):
