@@ -23,7 +23,8 @@ import torch
 
 from headway.circuits import Bench, Circuit, Discovery, discover, evidence, workers
 from headway.circuits import study as studies
-from headway.circuits.search import search, searched
+from headway.circuits.candidates import searched
+from headway.circuits.search import search
 from headway.training import Run
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "circuits"))

@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 from headway.circuits import ABLATIONS, Bench, Circuit, Path, Uniform, read_circuit
+from headway.circuits.candidates import relation_attention
 from headway.circuits.evidence import with_path
-from headway.circuits.search import free_above, relation_attention
+from headway.circuits.search import free_above
 from headway.training import Run, held_out
 
 

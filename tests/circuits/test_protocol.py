@@ -3,7 +3,8 @@
 import pytest
 
 from headway.circuits import Bench, discover
-from headway.circuits.search import relation_attention, search, searched
+from headway.circuits.candidates import relation_attention, searched
+from headway.circuits.search import search
 from headway.models import Tappable, compiled, planted
 from headway.training import held_out
 

@@ -10,14 +10,8 @@ from torch import nn
 
 from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention_along, discover
 from headway.circuits.ablation import First
-from headway.circuits.search import (
-    candidate_paths,
-    ends_read,
-    longest,
-    relation_attention,
-    search,
-    searched,
-)
+from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
+from headway.circuits.search import longest, search
 from headway.models import compiled, planted
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out

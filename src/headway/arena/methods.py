@@ -14,9 +14,9 @@ from headway.arena.acdc import acdc
 from headway.arena.pruning import edge_pruning
 from headway.arena.subject import Answer, Subject
 from headway.circuits import THRESHOLD, Bench
+from headway.circuits.candidates import CANDIDATE_ATTENTION
 from headway.circuits.evidence import necessity
 from headway.circuits.given import device_of
-from headway.circuits.search import CANDIDATE_ATTENTION
 from headway.circuits.study import DRAFT, Sample, Settings
 from headway.training.data import held_out
 

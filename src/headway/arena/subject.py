@@ -9,8 +9,8 @@ from torch import Tensor
 
 from headway.arena.case import Case
 from headway.circuits import Bench, Head
+from headway.circuits.candidates import searched
 from headway.circuits.given import device_of
-from headway.circuits.search import searched
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.training.data import held_out

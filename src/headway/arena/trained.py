@@ -5,9 +5,9 @@ from pathlib import Path as FilePath
 
 from headway.arena.case import Case, LeftOutError
 from headway.circuits import THRESHOLD, Bench, Uniform
+from headway.circuits.candidates import relation_attention, searched
 from headway.circuits.exhaustive import Exhaustive
 from headway.circuits.minimal import candidates_among
-from headway.circuits.search import relation_attention, searched
 from headway.models import Tappable
 from headway.paths import Path
 from headway.tasks import Task

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Annotated, Any, ClassVar
 
+from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention
 from headway.circuits.evidence_records import Evidence
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.saved import saved
-from headway.circuits.search import CANDIDATE_ATTENTION, Attention
 from headway.circuits.study import Settings, study
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import held

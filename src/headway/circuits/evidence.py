@@ -9,12 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
+from headway.circuits.candidates import Attention
 from headway.circuits.evidence_records import BackUp, Evidence, Necessity, Pair
 from headway.circuits.likeness import likenesses
 from headway.circuits.mechanism import Circuit, Head, Paths, Uniform
 from headway.circuits.mlps import mlps_of
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.search import Attention, free_above, losses_twice
+from headway.circuits.search import free_above, losses_twice
 from headway.paths import Path
 from headway.theory import Flow
 

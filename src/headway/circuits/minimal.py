@@ -9,6 +9,13 @@ from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
+from headway.circuits.candidates import (
+    CANDIDATE_ATTENTION,
+    Attention,
+    candidate_paths,
+    ends_read,
+    searched,
+)
 from headway.circuits.discovery import (
     Discovery,
     WrittenCircuit,
@@ -21,13 +28,6 @@ from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.minimal_text import of_minimal_circuits
 from headway.circuits.reach import Reach
-from headway.circuits.search import (
-    CANDIDATE_ATTENTION,
-    Attention,
-    candidate_paths,
-    ends_read,
-    searched,
-)
 from headway.circuits.study import require_fits
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require

@@ -9,9 +9,9 @@ from itertools import groupby
 from random import Random
 
 from headway.circuits.ablation import Bench
+from headway.circuits.candidates import searched
 from headway.circuits.mechanism import Paths
 from headway.circuits.reach import Reach
-from headway.circuits.search import searched
 from headway.errors import HeadwayError
 from headway.paths import Path
 

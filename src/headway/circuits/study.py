@@ -5,18 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headway.circuits.ablation import Bench, First, heads_of
+from headway.circuits.candidates import Attention, ends_read, relation_attention, searched
 from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import evidence_for
 from headway.circuits.evidence_records import Evidence, Trial
 from headway.circuits.mechanism import Circuit, KnockOut, name_of
-from headway.circuits.search import (
-    Attention,
-    ends_read,
-    relation_attention,
-    search,
-    searched,
-    simplify,
-)
+from headway.circuits.search import search, simplify
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
 from headway.models import Tappable

@@ -1,0 +1,86 @@
+"""Candidates: the paths that a head may be using, from its attention along relations."""
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from headway.circuits.mechanism import Head
+from headway.circuits.patterns import Patterns, attention_along
+from headway.models import Tappable, attention_patterns
+from headway.tasks import Batch, Task
+
+CANDIDATE_ATTENTION = (0.3, 0.1)
+
+Attention = dict[str, list[list[float]]]
+"""Mean attention along relations, [layer, head], by relation."""
+
+
+@torch.no_grad()
+def relation_attention(
+    model: Tappable, task: Task, batch: Batch, shared: bool = False
+) -> Attention:
+    """Mean attention along every relation (see `attention_along`), [layer, head], by relation."""
+    patterns = attention_patterns(model, batch.inputs)
+    return {
+        name: attention_along(patterns, edges, shared).tolist()
+        for name, edges in task.edges(batch).items()
+    }
+
+
+def searched(patterns: Patterns, use: str) -> list[str]:
+    """The relations of one use (see `Edges`) that the model's mask lets it see."""
+    return [name for name, edges in patterns.relations.items() if edges.use == use]
+
+
+@torch.no_grad()
+def ends_read(model: Tappable, patterns: Patterns, batch: Batch) -> set[str]:
+    """The relations by which the last layer may change an answer.
+
+    They end, in some sequence, at or behind the first position that is read. In a model that mixes
+    positions after its attention, which is tried, they are all relations.
+    """
+    asked, last = batch.targets.shape[1], model.n_layers - 1
+    first = batch.inputs.shape[1] - asked
+
+    def cut(layer: int, pattern: Tensor) -> Tensor:
+        read = torch.arange(pattern.shape[-2], device=pattern.device) >= first
+        return pattern * read[:, None] if layer == last else pattern
+
+    taps = (lambda _, pattern: pattern), cut
+    whole, part = (model(batch.inputs, tap)[:, -asked:] for tap in taps)
+    if not torch.allclose(whole, part, rtol=1e-4, atol=1e-5):
+        return set(patterns.relations)
+    return {name for name in patterns.relations if patterns.relation(name).query_span[1] >= first}
+
+
+def candidate_paths(
+    heads: Sequence[Head],
+    attention: Attention,
+    paths: Sequence[str],
+    least: float,
+    likeness: Attention | None = None,
+    read: Collection[str] | None = None,
+) -> dict[Head, list[str]]:
+    """For every head, the paths along which it attends at least so much, the likeliest first.
+
+    In the last layer a path must be one of `read` (see `search`): what ends elsewhere changes no
+    answer.
+
+    A wider relation that contains the one a head attends along has all of its attention, too;
+    likeness (see `search`) tells the two apart. Without it, attention decides the order.
+    """
+    by, last = likeness or attention, max(layer for layer, _ in heads)
+
+    return {
+        (layer, head): sorted(
+            (
+                name
+                for name in paths
+                if attention[name][layer][head] >= least
+                and (layer < last or read is None or name in read)
+            ),
+            key=lambda name: -by[name][layer][head],
+        )
+        for layer, head in heads
+    }
