@@ -40,6 +40,7 @@ class Source:
 
 
 _loaded: dict[Source, ModuleType] = {}
+_names: set[str] = set()
 _trusted: set[str] = set()
 
 
@@ -71,6 +72,7 @@ def load(path: str | Path) -> ModuleType:
         raise HeadwayError(f"{path}: it must be a Python file, NAME.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    _names.add(name)
     try:
         called(path, _execute, module, source.file)
     except HeadwayError:
@@ -111,6 +113,11 @@ def source_of(cls: Any) -> Source | None:
             return source
     file = getattr(module, "__file__", None)
     return Source.of(Path(file)) if file and is_file(file) else None
+
+
+def is_loaded(cls: Any) -> bool:
+    """Whether a class was defined in a file that was loaded by its path, not in a package."""
+    return cls.__module__ in _names
 
 
 def told(error: BaseException) -> str | None:

@@ -165,6 +165,13 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
     assert asked == ["headway.tasks"]
 
 
+def test_a_task_of_a_package_needs_no_file(name, kinds):
+    body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
+    cls = dataclass(frozen=True)(type(name, (Task,), body))
+    elsewhere = {"file": "/elsewhere/site-packages/tasks.py", "sha256": "0" * 16}
+    assert type(task_from_json({"kind": cls.kind, "defined": elsewhere})) is cls
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -30,7 +30,7 @@ def register(cls: type["Task"]) -> None:
     """Makes a task known by its kind.
 
     Raises:
-        HeadwayError: if a task of headway, or of no file, is known by it, or a field has no
+        HeadwayError: if a task that is in no file of the user's is known by it, or a field has no
             default.
     """
     for name, hint in inspect.get_annotations(cls).items():
@@ -49,8 +49,8 @@ def register(cls: type["Task"]) -> None:
 
 
 def _file_of(cls: type) -> str | None:
-    """The user's file that a class is defined in; None for headway's own and those of no file."""
-    source = None if cls.__module__.startswith("headway.") else userfile.source_of(cls)
+    """The user's file that a class is defined in; None for headway's own and those of packages."""
+    source = userfile.source_of(cls) if userfile.is_loaded(cls) else None
     return None if source is None else source.file
 
 
