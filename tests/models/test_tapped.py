@@ -242,7 +242,8 @@ def test_headways_own_model_has_the_same_tap_either_way():
     expected = attention_patterns(model, X).unbind(1)
     torch.testing.assert_close(found, model(X))
     torch.testing.assert_close(seen[:2], list(expected[:2]))
-    torch.testing.assert_close(seen[2], expected[2][:, :, -2:])  # the last layer where it is read
+    torch.testing.assert_close(seen[2][:, :, -2:], expected[2][:, :, -2:])
+    assert not seen[2][:, :, :-2].any()  # the last layer is computed where it is read
     for one in (model, wrapped):
         assert isinstance(one, Tappable)
         assert (one.n_layers, one.n_heads) == (3, 2)

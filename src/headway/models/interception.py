@@ -3,17 +3,17 @@
 A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap, values. The
 result of a softmax over keys passes through the tap. Routers and outputs have a softmax, too. To
 tell them apart, every product of activations that may be scores is followed until a softmax takes
-it. Scores that are multiplied with values without a softmax are another kind of attention, which is
-an error.
+it. `trial` notices what
+is missed here.
 """
 
 import functools
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -30,8 +30,8 @@ PRODUCTS = {
     *(torch.matmul, torch.Tensor.matmul, torch.bmm, torch.Tensor.bmm, torch.einsum),
     *(torch.baddbmm, torch.Tensor.baddbmm, torch.Tensor.baddbmm_),
 }
-EXTRA_KEYS = 2
-"""Keys beside the positions: `bias_k` and `add_zero_attn` of `MultiheadAttention` add one each."""
+Reads = Callable[["Read"], Tensor]
+"""Called where a pattern meets values; what it returns is what the heads read."""
 
 # A mode steps aside while a function runs that it was told of. This is the same function without
 # the question whether there is a mode, so that the attention in it meets the mode.
@@ -42,24 +42,94 @@ _multi_head_attention = types.FunctionType(
 )
 
 
-@dataclass(eq=False)
-class _Scores:
-    """A product of activations that may be scores.
+LAST = -1
+"""The start of positions that end with the last query or key."""
+
+
+class Place(NamedTuple):
+    """Where the positions of a module stand among the queries and keys of a pattern.
 
     Attributes:
-        call: the function and the shape of its result.
-        parents: what may be scores, too, and went into it.
-        weighed: whether a softmax has taken it.
+        query: the query of position 0, or `LAST`.
+        key: the key of position 0, or `LAST`.
     """
 
-    call: str
-    parents: list["_Scores"] = field(default_factory=list)
-    weighed: bool = False
+    query: int = 0
+    key: int = 0
 
-    def weigh(self) -> None:
-        self.weighed = True
-        for parent in self.parents:
-            parent.weigh()
+    def own(
+        self, heads: Float[Tensor, "batch head query key"], length: int
+    ) -> Float[Tensor, "batch head position own_key"]:
+        """The pattern of the positions; keys that are no position come last.
+
+        Positions that are no query have an empty row, and those that are no key an empty column.
+        """
+        n_queries, n_keys = heads.shape[-2:]
+        if n_queries == length <= n_keys and self.key == 0:
+            return heads
+        (rows, queries), (columns, keys) = self._both(heads, length)
+        beside = _beside(keys, n_keys)
+        own = heads.new_zeros(*heads.shape[:2], length, length + len(beside))
+        own[..., rows, columns] = heads[..., queries, keys]
+        own[..., rows, length:] = heads[..., queries, beside]
+        return own
+
+    def put(
+        self, own: Float[Tensor, "batch head position own_key"], heads: Tensor
+    ) -> Float[Tensor, "batch head query key"]:
+        """A copy of `heads` that has another pattern of the positions."""
+        length, n_keys = own.shape[-2], heads.shape[-1]
+        if own.shape == heads.shape and self.key == 0:
+            return own
+        (rows, queries), (columns, keys) = self._both(heads, length)
+        beside = _beside(keys, n_keys)
+        whole = heads.clone()
+        whole[..., queries, keys] = own[..., rows, columns]
+        whole[..., queries, beside] = own[..., rows, length:]
+        return whole
+
+    def _both(self, heads: Tensor, length: int) -> list[tuple[slice, slice]]:
+        """Of queries and of keys: which positions they are, and where these are in the pattern."""
+        found = []
+        for start, count in zip(self, heads.shape[-2:], strict=True):
+            first = count - length if start == LAST else start
+            low, high = max(0, -first), min(length, count - first)
+            found.append((slice(low, high), slice(low + first, high + first)))
+        return found
+
+
+def _beside(keys: slice, n_keys: int) -> list[int]:
+    """The keys that are no position."""
+    return [*range(keys.start), *range(keys.stop, n_keys)]
+
+
+class Read(NamedTuple):
+    """A product of a pattern and values.
+
+    Attributes:
+        layer: of the pattern.
+        pattern: as the tap left it, in the module's own layout.
+        values: that it meets, in the module's own layout.
+        laid: lays out a pattern of the positions [batch, head, position, own_key] as `pattern` is.
+        product: of any such pattern and values.
+    """
+
+    layer: int
+    pattern: Tensor
+    values: Tensor
+    laid: Callable[[Tensor], Tensor]
+    product: Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(eq=False)
+class Scores:
+    """A product of activations that may be scores, and what is computed from it.
+
+    Attributes:
+        layer: of the pattern that a softmax made of it; None if none did.
+    """
+
+    layer: int | None = None
 
 
 class Interception(TorchFunctionMode):
@@ -69,24 +139,31 @@ class Interception(TorchFunctionMode):
         tap: called once a layer; layers are numbered in the order of their calls.
         batch: sequences in the module's input.
         length: positions of a sequence.
+        places: where they stand in the pattern of every layer; by default at its beginning.
+        reads: called where patterns meet values.
 
     Attributes:
-        heads: the number of heads of every layer seen so far.
-        nearest: the first product of activations, if any: what a module without softmax attention
-            may have instead.
+        shapes: heads, queries and keys of every layer seen so far.
         dtypes: the types of the numbers that patterns were computed from.
     """
 
-    def __init__(self, tap: Tap, batch: int, length: int):
+    def __init__(
+        self,
+        tap: Tap,
+        batch: int,
+        length: int,
+        places: Sequence[Place] = (),
+        reads: Reads | None = None,
+    ):
         super().__init__()
         self.tap, self.batch, self.length = tap, batch, length
-        self.heads: list[int] = []
-        self.nearest: str | None = None
+        self.places, self.reads = places, reads
+        self.shapes: list[tuple[int, int, int]] = []
+        self.failed: Exception | None = None
+        """What the tap raised, if it did."""
         self.dtypes: set[torch.dtype] = set()
-        self._scores = WeakTensorKeyDictionary()
-        """What tensors were computed from, up to the product with the values."""
-        self._unweighed: list[tuple[_Scores, str]] = []
-        """Scores that went into another product as they were, and that product."""
+        self.scores = WeakTensorKeyDictionary()
+        """`Scores` that tensors belong to, up to the product with the values."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -101,29 +178,18 @@ class Interception(TorchFunctionMode):
         if func is F.dropout:
             _refuse_dropout(*args, **kwargs)
         elif _is_other_attention(func):
-            raise HeadwayError(f"attention is no softmax that can be seen: {_name(func)} is called")
+            raise HeadwayError(
+                f"attention is no softmax that can be seen: {name_of(func)} is called"
+            )
         out = func(*args, **kwargs)
         if isinstance(out, Tensor):
             if func in PRODUCTS:
-                self._multiplied(func, list(_tensors(args, kwargs))[-2:], out)
-            elif func in SOFTMAXES and self._is_over_keys(out, *args, **kwargs):
-                return self._softmaxed(out, next(_tensors(args, kwargs)))
-            elif out.ndim > 2 and len(self._scores) and func is not F.linear:
-                self._follow(_tensors(args, kwargs), out)
+                return self._multiplied(func, args, kwargs, out)
+            if func in SOFTMAXES and self._is_over_keys(out, *args, **kwargs):
+                return self._softmaxed(out, next(tensors_in(args, kwargs)))
+            elif out.ndim > 2 and len(self.scores) and func is not F.linear:
+                self._follow(tensors_in(args, kwargs), out)
         return out
-
-    def finish(self) -> None:
-        """Called after the pass.
-
-        Raises:
-            HeadwayError: if scores met values without a softmax.
-        """
-        for scores, product in self._unweighed:
-            if not scores.weighed:
-                raise HeadwayError(
-                    "attention is not a softmax over keys (the last dimension): the scores of "
-                    f"{scores.call} went into {product} without one"
-                )
 
     def _attend(
         self,
@@ -152,60 +218,105 @@ class Interception(TorchFunctionMode):
             pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
             allowed = f"[batch, head, query, key] with a batch of {self.batch}"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
-            return (self._through_tap(pattern) @ value).to(dtype)
+            layer, pattern = len(self.shapes), self._through_tap(pattern)
+            if self.reads is None:
+                return (pattern @ value).to(dtype)
+            return self._read(layer, pattern, value, torch.matmul, self.reads).to(dtype)
 
     def _through_tap(
         self, pattern: Float[Tensor, "*rows query key"]
     ) -> Float[Tensor, "*rows query key"]:
-        layer, heads = len(self.heads), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
-        self.heads.append(heads.shape[1])
-        used = self.tap(layer, heads)
-        if used is heads:
+        layer, heads = len(self.shapes), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
+        self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
+        heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
+        own = self._place(layer).own(heads, self.length)
+        try:
+            used = self.tap(layer, own)
+        except Exception as error:
+            self.failed = error
+            raise
+        if used is own:
             return pattern
         field = f"shape of the pattern that the tap returned for layer {layer}"
-        allowed = f"{list(heads.shape)}, that of the pattern it was given"
-        require(used.shape == heads.shape, field, list(used.shape), allowed)
-        return used.reshape(pattern.shape).to(pattern.dtype)
+        allowed = f"{list(own.shape)}, that of the pattern it was given"
+        require(used.shape == own.shape, field, list(used.shape), allowed)
+        put = self._place(layer).put(used, heads).reshape(pattern.shape)
+        return put.to(pattern.dtype).contiguous()  # some modules view what a softmax gives
+
+    def _place(self, layer: int) -> Place:
+        return self.places[layer] if layer < len(self.places) else Place()
+
+    def _read(
+        self,
+        layer: int,
+        pattern: Tensor,
+        values: Tensor,
+        product: Callable[[Tensor, Tensor], Tensor],
+        reads: Reads,
+    ) -> Tensor:
+        _, n_queries, n_keys = self.shapes[layer]
+        heads = pattern.new_zeros(pattern.shape).reshape(self.batch, -1, n_queries, n_keys)
+
+        def laid(own: Tensor) -> Tensor:
+            return self._place(layer).put(own.to(heads.dtype), heads).reshape(pattern.shape)
+
+        return reads(Read(layer, pattern, values, laid, product))
 
     def _is_over_keys(
         self, out: Tensor, input: Tensor, dim: int | None = None, *_: Any, **__: Any
     ) -> bool:
         """Whether a softmax, given as it was called, is one of scores over keys."""
         square = out.ndim > 3 and out.shape[-2:] == (self.length, self.length)
-        known = square or input in self._scores
+        known = square or input in self.scores
         return dim in (-1, out.ndim - 1) and self._has_batch(out) and known
 
     def _softmaxed(self, out: Tensor, input: Tensor) -> Tensor:
-        scores = self._scores.get(input) or _Scores("another function")
-        scores.weigh()
         self.dtypes.add(input.dtype)
+        scores = self.scores.get(input) or Scores()
+        scores.layer = len(self.shapes)
         pattern = self._through_tap(out)
-        self._scores[pattern] = scores
+        self.scores[pattern] = scores
         return pattern
 
-    def _multiplied(self, func: Callable[..., Any], pair: list[Tensor], out: Tensor) -> None:
-        """Notes what may be scores, and where scores went."""
-        taken = [self._scores[tensor] for tensor in pair if tensor in self._scores]
-        if any(scores.weighed for scores in taken):
-            return  # a pattern meets values
-        of_activations = all(t.ndim > 2 and not isinstance(t, nn.Parameter) for t in pair)
-        call = f"{_name(func)} to {list(out.shape)}"
-        if of_activations and self.nearest is None:
-            self.nearest = call
-        may_be_scores = self._has_batch(out) and self._has_keys(out)
-        if may_be_scores and not of_activations:  # heads exchange scores
-            self._follow(pair, out)
-            return
-        self._unweighed += [(scores, call) for scores in taken]
-        if may_be_scores:
-            self._scores[out] = _Scores(call, taken)
+    def layer_of(self, tensor: Tensor) -> int | None:
+        """The layer whose pattern a tensor is; None if it is none."""
+        scores = self.scores.get(tensor)
+        return None if scores is None else scores.layer
+
+    def _multiplied(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> Tensor:
+        """Notes what may be scores; where a pattern meets values, gives what is read."""
+        pair = list(tensors_in(args, kwargs))[-2:]
+        patterns = [tensor for tensor in pair if self.layer_of(tensor) is not None]
+        if patterns:
+            values = pair[1] if pair[0] is patterns[0] else pair[0]
+            if self.reads is None or not is_activation(values):
+                return out
+            return self._met(func, args, kwargs, patterns[0], values)
+        if self._has_batch(out) and self._has_keys(out):
+            if all(is_activation(tensor) for tensor in pair):
+                self.scores[out] = Scores()
+            else:  # heads exchange scores
+                self._follow(pair, out)
+        return out
+
+    def _met(
+        self, func: Callable[..., Any], args: Any, kwargs: Any, pattern: Tensor, values: Tensor
+    ) -> Tensor:
+        """What is read where a pattern meets values."""
+        assert self.reads is not None
+
+        def product(one: Tensor, other: Tensor) -> Tensor:
+            new = {id(pattern): one, id(values): other}
+            return func(*(new.get(id(arg), arg) for arg in args), **kwargs)
+
+        return self._read(self.scores[pattern].layer, pattern, values, product, self.reads)
 
     def _follow(self, tensors: Iterable[Tensor], out: Tensor) -> None:
         """Notes what is computed from scores or a pattern, entry by entry or with further keys."""
         for tensor in tensors:
             same = out.numel() == tensor.numel() or out.shape[:-1] == tensor.shape[:-1]
-            if same and tensor in self._scores:
-                self._scores[out] = self._scores[tensor]
+            if same and tensor in self.scores:
+                self.scores[out] = self.scores[tensor]
                 return
 
     def _has_batch(self, x: Tensor) -> bool:
@@ -215,7 +326,8 @@ class Interception(TorchFunctionMode):
     def _has_keys(self, x: Tensor) -> bool:
         """Whether the last two dimensions of x may be queries and keys."""
         n_queries, n_keys = x.shape[-2:]
-        return n_queries == n_keys >= self.length or 0 <= n_keys - self.length <= EXTRA_KEYS
+        few = n_keys - self.length <= 2  # beside the positions, for queries that are read out
+        return n_keys >= self.length and (n_queries >= self.length or few)
 
 
 def _softmax_of(
@@ -232,6 +344,11 @@ def _softmax_of(
     return scores.masked_fill(no_key, 0.0).softmax(-1).masked_fill(no_key, 0.0)
 
 
+def is_activation(x: Tensor) -> bool:
+    """Tell what was computed from the inputs, most likely, from weights."""
+    return x.ndim > 2 and not isinstance(x, nn.Parameter)
+
+
 def _refuse_dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> None:
@@ -239,7 +356,8 @@ def _refuse_dropout(
         raise HeadwayError(f"dropout is on (p = {p:g}): call .eval() on the module that is tapped")
 
 
-def _tensors(args: Any, kwargs: Any) -> Iterator[Tensor]:
+def tensors_in(args: Any, kwargs: Any) -> Iterator[Tensor]:
+    """The tensors among arguments, and in lists and tuples among them."""
     for value in (*args, *kwargs.values()):
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, Tensor):
@@ -248,8 +366,9 @@ def _tensors(args: Any, kwargs: Any) -> Iterator[Tensor]:
 
 @functools.lru_cache(maxsize=4096)
 def _is_other_attention(func: Callable[..., Any]) -> bool:
-    return bool(re.search("attn|attention", _name(func), re.IGNORECASE))
+    return bool(re.search("attn|attention", name_of(func), re.IGNORECASE))
 
 
-def _name(func: Callable[..., Any]) -> str:
+def name_of(func: Callable[..., Any]) -> str:
+    """The name of a function of torch's."""
     return resolve_name(func) or str(getattr(func, "__name__", func))

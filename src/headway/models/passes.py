@@ -1,0 +1,75 @@
+"""A pass of somebody's module, alone or with its attention caught."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headway.errors import HeadwayError
+from headway.models.interception import Interception
+from headway.userfile import described
+
+
+def intercepted(
+    module: nn.Module,
+    inputs: Tensor,
+    seen: Interception,
+    weights: Mapping[str, Tensor] | None = None,
+) -> Tensor:
+    """The output of a module whose attention is caught.
+
+    Args:
+        module: that is called.
+        inputs: its only argument.
+        seen: catches attention.
+        weights: in place of its own, by name.
+
+    Raises:
+        HeadwayError: if the module fails, or its attention cannot be seen.
+    """
+    try:
+        with _uncompiled(), seen:
+            return output_of(module, inputs, weights)
+    except HeadwayError:
+        if seen.failed is not None:
+            raise seen.failed from None
+        raise
+
+
+def output_of(
+    module: nn.Module, inputs: Tensor, weights: Mapping[str, Tensor] | None = None
+) -> Tensor:
+    """The tensor that a module gives.
+
+    Raises:
+        HeadwayError: if it gives none, or fails.
+    """
+    name = type(module).__name__
+    try:
+        if weights:
+            result = torch.func.functional_call(module, dict(weights), (inputs,))
+        else:
+            result = module(inputs)
+    except HeadwayError:
+        raise
+    except Exception as error:  # whatever a module of somebody's may raise
+        shape = list(inputs.shape)
+        raise HeadwayError(f"{name} fails at inputs of {shape}: {described(error)}") from error
+    first = next(iter(result), None) if isinstance(result, tuple) else result
+    output = getattr(result, "logits", first)
+    if not (isinstance(output, Tensor) and output.is_floating_point()):
+        raise HeadwayError(
+            f"the output of {name} is a {type(result).__name__}: it must be a floating-point "
+            "tensor, a tuple that starts with one, or an object with .logits"
+        )
+    return output
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """Lets compiled modules run as they were written, so that their calls are seen."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and to load it takes a second
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
