@@ -5,20 +5,23 @@ So the effect of patching a part tells what the part carries.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from headway.circuits.ablation import heads_of
 from headway.circuits.mechanism import Head, KnockOut, head_of, name_of
 from headway.circuits.patterns import Patterns
 from headway.errors import HeadwayError, require
-from headway.models import Transformer
-from headway.models.hooks import Edit, HookPoint
+from headway.models import Tapped, Transformer, tapped
+from headway.models.hooks import Cache, Edit, HookPoint
+from headway.models.interception import Read
 from headway.paths import Path, Relation
 from headway.tasks import Batch, Task
 from headway.text import aligned
@@ -26,6 +29,10 @@ from headway.text import aligned
 ALLOWED = (
     "a path, L1.H0 s0←s2, a head, L1.H0, or a residual stream, s2 after layer 1 or s2 embedded"
 )
+
+
+class ElsewhereError(HeadwayError):
+    """A relation leads elsewhere in the corrupted sequences."""
 
 
 class Residual(NamedTuple):
@@ -58,6 +65,7 @@ class Effects:
         clean: losses of the clean run.
         corrupted: losses of the corrupted run, against the clean targets.
         patched: losses of the clean run with one site patched.
+        left_out: sites that could not be patched, and why.
     """
 
     sites: tuple[Site, ...]
@@ -65,6 +73,7 @@ class Effects:
     clean: Float[Tensor, " hop"]
     corrupted: Float[Tensor, " hop"]
     patched: Float[Tensor, "site hop"]
+    left_out: Mapping[Site, str] = field(default_factory=dict)
 
     @property
     def normalised(self) -> Float[Tensor, "site hop"]:
@@ -79,6 +88,8 @@ class Effects:
             HeadwayError: if the site was not patched.
         """
         known = ", ".join(map(written, self.sites))
+        if site_of(site) in self.left_out:
+            raise HeadwayError(self.left_out[site_of(site)])
         require(site_of(site) in self.sites, "site", str(site), f"one of {known}")
         effects = self.normalised[self.sites.index(site_of(site))]
         return dict(zip(self.hops, effects.tolist(), strict=True))
@@ -87,11 +98,12 @@ class Effects:
         rows = [["", *self.hops]]
         for site, effects in zip(self.sites, self.normalised.tolist(), strict=True):
             rows.append([written(site), *(f"{effect:z.2f}" for effect in effects)])
-        return "\n".join(aligned(rows, "l" + "r" * len(self.hops), gap=2))
+        table = aligned(rows, "l" + "r" * len(self.hops), gap=2)
+        return "\n".join([*table, *dict.fromkeys(self.left_out.values())])
 
 
 def patch(
-    model: Transformer,
+    model: nn.Module,
     task: Task,
     clean: Batch,
     corrupted: Batch,
@@ -107,7 +119,8 @@ def patch(
     ```
 
     Args:
-        model: that is patched.
+        model: that is patched: any module whose attention can be tapped. Residual streams are
+            those of a `Transformer`.
         task: whose sequences they are.
         clean: sequences.
         corrupted: as many others, laid out alike.
@@ -123,7 +136,7 @@ def patch(
 
 @torch.no_grad()
 def patch_all(
-    model: Transformer,
+    model: nn.Module,
     task: Task,
     clean: Batch,
     corrupted: Batch,
@@ -133,10 +146,11 @@ def patch_all(
 
     Args:
         at: the sites, such as `found.circuit.paths`; or all `paths` that circuits may use, all
-            `heads`, or all `roles`, before the first layer and after each.
+            `heads`, or all `roles`, before the first layer and after each. Paths whose relation
+            leads elsewhere in the corrupted sequences are left out.
 
     Raises:
-        HeadwayError: as `patch`.
+        HeadwayError: as `patch`, but for such paths.
     """
     patching = _Patching(model, task, clean, corrupted)
     sites = patching.all_of(at) if isinstance(at, str) else tuple(map(site_of, at))
@@ -144,13 +158,19 @@ def patch_all(
     def losses(said: Tensor) -> Tensor:
         return task.targets.partial_losses(said, clean.targets)
 
-    patched = [losses(patching.outputs(site)) for site in sites]
+    patched, left_out = dict[Site, Tensor](), dict[Site, str]()
+    for site in sites:
+        try:
+            patched[site] = losses(patching.outputs(site))
+        except ElsewhereError as error:
+            left_out[site] = str(error)
     return Effects(
-        sites,
+        tuple(patched),
         task.hops,
-        losses(model(clean.inputs)),
-        losses(model(corrupted.inputs)),
-        torch.stack(patched) if patched else torch.zeros(0, task.n_hops),
+        losses(patching.outputs()),
+        losses(patching.corrupted_outputs),
+        torch.stack([*patched.values()]) if patched else torch.zeros(0, task.n_hops),
+        left_out,
     )
 
 
@@ -176,18 +196,30 @@ def written(site: Site) -> str:
 class _Patching:
     """A corrupted run, ready to be put into clean ones."""
 
-    def __init__(self, model: Transformer, task: Task, clean: Batch, corrupted: Batch):
-        self.model, self.task, self.clean = model, task, clean
+    def __init__(self, model: nn.Module, task: Task, clean: Batch, corrupted: Batch):
+        self.task, self.clean = task, clean
         shapes = [list(batch.inputs.shape) for batch in (corrupted, clean)]
         require(shapes[0] == shapes[1], "corrupted: inputs", shapes[0], f"as clean, {shapes[1]}")
         if not torch.equal(corrupted.roles, clean.roles):
             raise HeadwayError("corrupted: roles must stand where they stand in clean")
-        self.patterns = Patterns(model, clean, task.edges(clean))
+        self.model = model if isinstance(model, Tapped) else tapped(model, clean.inputs[:2])
+        module = self.model.module
+        self.own = module if isinstance(module, Transformer) else None
+        self.patterns = Patterns(self.own or self.model, clean, task.edges(clean))
         self.elsewhere = task.edges(corrupted)
-        parts = ("hook_v", "hook_z", "hook_resid_pre", "hook_resid_post")
-        _, self.corrupted = model.run_with_cache(
-            corrupted.inputs, names=lambda name: name.endswith(parts)
-        )
+        self.read: dict[int, list[Read]] = {}
+        """What every layer of the corrupted run reads, in the order of the products."""
+        self.cache: Cache | None = None
+        if self.own is not None:
+            names = ("hook_resid_pre", "hook_resid_post")
+            _, self.cache = self.own.run_with_cache(
+                corrupted.inputs, names=lambda name: name.endswith(names)
+            )
+        self.corrupted_outputs = self.model(corrupted.inputs, _unchanged, self._record)
+
+    def _record(self, read: Read) -> Tensor:
+        self.read.setdefault(read.layer, []).append(read)
+        return read.product(read.pattern, read.values)
 
     def all_of(self, kind: str) -> tuple[Site, ...]:
         """All sites of a kind."""
@@ -205,56 +237,75 @@ class _Patching:
     def outputs(self, *sites: Site) -> Float[Tensor, "batch query output"]:
         """The outputs on the clean sequences with the sites of the corrupted run."""
         relations: dict[Head, set[Relation]] = {}
+        heads: set[Head] = set()
         edits: list[tuple[str, Edit]] = []
         for site in sites:
             self._require_there(site)
             if isinstance(site, Path):
                 relations.setdefault(site.at, set()).add(site.relation)
             elif isinstance(site, Residual):
-                where = self.clean.roles[:, self.task.roles.index(site.role)]
-                rows = torch.arange(len(where), device=where.device)[:, None]
-                post = f"blocks.{site.layer}.hook_resid_post"
-                name = post if site.layer >= 0 else "blocks.0.hook_resid_pre"
-                edits.append(self._replaced(name, (rows, where)))
+                edits.append(self._put(site))
             else:
-                layer, head = site
-                index = (slice(None), slice(None), head)
-                edits.append(self._replaced(f"blocks.{layer}.attn.hook_z", index))
-        along = [edit for at, names in relations.items() for edit in self._along(at, names)]
-        return self.model.run_with_hooks(self.clean.inputs, [*along, *edits])
+                heads.add(site)
+        own: dict[int, Tensor] = {}
+        count = Counter[int]()
 
-    def _replaced(self, name: str, index: tuple) -> tuple[str, Edit]:
-        """Takes what stands at an index from the corrupted run."""
+        def look(layer: int, pattern: Tensor) -> Tensor:
+            own[layer] = pattern
+            return pattern
+
+        def put(read: Read) -> Tensor:
+            out, layer = read.product(read.pattern, read.values), read.layer
+            theirs = self.read[layer][count[layer]]
+            count[layer] += 1
+            for at in sorted({*relations, *heads}):
+                if at[0] != layer:
+                    continue
+                alone = torch.zeros_like(own[layer])
+                if at in heads:
+                    alone[:, at[1]] = 1.0
+                    alone = read.laid(alone)
+                    out = out - read.product(read.pattern * alone, read.values)
+                    out = out + read.product(theirs.pattern * alone, theirs.values)
+                else:
+                    cut = KnockOut(frozenset(relations[at]))
+                    pattern = own[layer][:, at[1]]
+                    alone[:, at[1]] = pattern - self.patterns.edit(at, cut, pattern)
+                    along = read.laid(alone)
+                    out = out + read.product(along, theirs.values - read.values)
+            return out
+
+        with self.own.hooks(edits) if self.own is not None else nullcontext():
+            said = self.model(self.clean.inputs, look, put)
+        for layer in sorted({at[0] for at in {*relations, *heads}}):
+            require(count[layer] > 0, "layer", layer, "one whose pattern is multiplied with values")
+        return said
+
+    def _put(self, site: Residual) -> tuple[str, Edit]:
+        """Takes the residual stream of a role from the corrupted run."""
+        where = self.clean.roles[:, self.task.roles.index(site.role)]
+        rows = torch.arange(len(where), device=where.device)[:, None]
+        post = f"blocks.{site.layer}.hook_resid_post"
+        name = post if site.layer >= 0 else "blocks.0.hook_resid_pre"
 
         def put(value: Tensor, _: HookPoint) -> Tensor:
+            assert self.cache is not None
             value = value.clone()
-            value[index] = self.corrupted[name][index]
+            value[rows, where] = self.cache[name][rows, where]
             return value
 
         return name, put
-
-    def _along(self, at: Head, relations: set[Relation]) -> list[tuple[str, Edit]]:
-        """Takes the values that a head reads along some relations from the corrupted run."""
-        (layer, head), cut = at, KnockOut(frozenset(relations))
-        v, pattern, z = (f"blocks.{layer}.attn.hook_{name}" for name in ("v", "pattern", "z"))
-        seen: dict[str, Tensor] = {}
-
-        def look(value: Tensor, point: HookPoint) -> None:
-            seen[point.name] = value
-
-        def put(read: Tensor, _: HookPoint) -> Tensor:
-            own = seen[pattern][:, head]
-            along = own - self.patterns.edit(at, cut, own)
-            read = read.clone()
-            read[:, :, head] += along @ (self.corrupted[v] - seen[v])[:, :, head]
-            return read
-
-        return [(v, look), (pattern, look), (z, put)]
 
     def _require_there(self, site: Site) -> None:
         """Checks that model and task have a site, and a path leads where it leads in clean."""
         layers, heads = self.model.n_layers, self.model.n_heads
         if isinstance(site, Residual):
+            if self.cache is None:
+                kind = type(self.model.module).__name__
+                raise HeadwayError(
+                    f"site = {site} is a residual stream, which is seen in a headway.Transformer"
+                    f" alone: of {kind}, heads and paths can be patched"
+                )
             allowed = f"of one of the roles ({', '.join(self.task.roles)}) and of {layers} layers"
             fits = site.role in self.task.roles and -1 <= site.layer < layers
             require(fits, "site", str(site), allowed)
@@ -268,4 +319,10 @@ class _Patching:
             if theirs is None or not (
                 torch.equal(ours.queries, theirs.queries) and torch.equal(ours.keys, theirs.keys)
             ):
-                raise HeadwayError(f"corrupted: {site.relation} must lead where it leads in clean")
+                raise ElsewhereError(
+                    f"corrupted: {site.relation} must lead where it leads in clean"
+                )
+
+
+def _unchanged(_: int, pattern: Tensor) -> Tensor:
+    return pattern

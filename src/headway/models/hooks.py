@@ -114,6 +114,9 @@ class Hooked(nn.Module):
     def run_with_cache(self, inputs: Tensor, names: Names | None = None) -> tuple[Tensor, Cache]:
         """The outputs, and all that was computed on the way, as it was (gradients flow through it).
 
+        What is kept is the caller's own: nothing that is edited later, in place or not, changes it,
+        nor does an edit of it change the model's pass or anything else that is kept.
+
         ```python
         outputs, cache = model.run_with_cache(inputs)
         cache["blocks.1.attn.hook_pattern"]  # [batch, head, query, key], or
@@ -129,8 +132,9 @@ class Hooked(nn.Module):
         """
         kept: dict[str, Tensor] = {}
 
-        def keep(value: Tensor, point: HookPoint) -> None:
-            kept[point.name] = value
+        def keep(value: Tensor, point: HookPoint) -> Tensor:
+            kept[point.name] = value.clone()
+            return kept[point.name].clone()
 
         wanted: Names = (lambda _: True) if names is None else names
         outputs = self.run_with_hooks(inputs, [(wanted, keep)])

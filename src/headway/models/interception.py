@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -226,6 +227,10 @@ class Interception(TorchFunctionMode):
     def _through_tap(
         self, pattern: Float[Tensor, "*rows query key"]
     ) -> Float[Tensor, "*rows query key"]:
+        if is_functorch_wrapped_tensor(pattern):
+            raise HeadwayError(
+                "attention inside torch.vmap cannot be tapped: it has no batch there"
+            )
         layer, heads = len(self.shapes), pattern.reshape(self.batch, -1, *pattern.shape[-2:])
         self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing

@@ -76,10 +76,11 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     _require_same(module, pair, output, patterns, precision)
     trial = _Trial(module, pair[:1], precision)
     if not seen.shapes:
-        trial.others(())
+        mixers = trial.others((), False)
+        instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
         raise HeadwayError(
             f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
-            "softmax over keys"
+            f"softmax over keys{instead}"
         )
     n_heads, length = seen.shapes[0][0], pair.shape[1]
     beside = max(seen.shapes[0][2] - length, 0)
@@ -167,8 +168,9 @@ class _Trial:
     ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """Where positions stand in the patterns, and what else mixes positions."""
         every = list(_arrangements(shapes, self.length))
+        is_read_out = any(queries < self.length for _, queries, _ in shapes)
         for places in every:
-            if self._is_true(places, any(queries < self.length for _, queries, _ in shapes)):
+            if self._is_true(places, is_read_out):
                 return places, ()
         found: dict[tuple[Place, ...], tuple[str, ...]] = {}
         refused = HeadwayError(
@@ -177,7 +179,7 @@ class _Trial:
         )
         for places in every:
             try:
-                found[places] = self.others(places)
+                found[places] = self.others(places, is_read_out)
             except HeadwayError as error:
                 refused = error
         if not any(found.values()):
@@ -199,16 +201,22 @@ class _Trial:
         seen = Interception(_fixed(allowed[:, None]), len(exchanged), self.length, places)
         output = intercepted(self.module, self.inputs(exchanged), seen, self.weights)
         one, other, alone, before, after = output.split([1, 1, len(self.exchanges), 1, 1])
+        differs = ~self.same(one, other)
+        sees = differs & ~self.same(alone[:1], other) & ~self.same(before, after)
+        return self._is_alone(one, other, alone, is_read_out) and not bool(sees.any())
+
+    def _is_alone(self, one: Tensor, other: Tensor, alone: Tensor, is_read_out: bool) -> bool:
+        """Tell whether every row of an output depends on one position: its own, if there are as
+        many."""
         if self.mixed(alone, one, other).any():
             return False
         differs = ~self.same(one, other)
         exchanged = self.same(alone, other) & differs
-        misplaced = differs & ~exchanged[:1] & ~self.same(before, after)
-        if output.shape[1] == self.length:
-            wide = self.exchanges.reshape(*self.exchanges.shape, *[1] * (output.ndim - 2))
-            return not bool(misplaced.any() or (exchanged ^ (wide & differs)).any())
-        rows = exchanged.flatten(2).any(-1) & (differs & ~exchanged).flatten(2).any(-1)
-        return not bool(misplaced.any() or (is_read_out and rows.any()))
+        if alone.shape[1] == self.length:
+            wide = self.exchanges.reshape(*self.exchanges.shape, *[1] * (alone.ndim - 2))
+            return torch.equal(exchanged, wide & differs)
+        both = exchanged.flatten(2).any(-1) & (differs & ~exchanged).flatten(2).any(-1)
+        return not (is_read_out and bool(both.any()))
 
     def inputs(self, exchanged: Bool[Tensor, "case position"]) -> Tensor:
         """The one sequence with some positions from the other."""
@@ -224,38 +232,44 @@ class _Trial:
         """Tell which numbers belong to neither of two sequences."""
         return ~(self.same(found, one) | self.same(found, other))
 
-    def others(self, places: tuple[Place, ...]) -> tuple[str, ...]:
-        """Operations that mix positions although every position attends to itself alone.
+    def others(self, places: tuple[Place, ...], is_read_out: bool) -> tuple[str, ...]:
+        """Operations that mix positions although no head reads anything.
 
         Each is switched off in turn, so that none hides behind another.
 
         Raises:
-            HeadwayError: if one may be attention that the tap does not see.
+            HeadwayError: if one may be attention that the tap does not see, or the outputs without
+                these operations are not those of their positions.
         """
         cut: list[str] = []
-
-        def passed(exchanged: Tensor, *known: _Trace) -> _Trace:
-            inputs = self.inputs(exchanged[None])
-            trace = _Trace(self, places, cut, *known)
-            trace.varying[inputs] = True
-            output = intercepted(self.module, inputs, trace, self.weights)
-            trace.note([output], "an operation that torch does not show", True)
-            return trace
-
         while True:
-            one = passed(torch.zeros_like(self.exchanges[0]))
-            other = passed(torch.ones_like(self.exchanges[0]), one)
-            for exchanged in self.exchanges:
-                passed(exchanged, one, other)
-            found = next((call for call in one.calls if call.mixes), None)
+            calls = self._passes(torch.zeros_like(self.alone), places, cut)[0].calls
+            found = next((call for call in calls if call.mixes), None)
             if found is None:
-                return tuple(cut)
+                break
             if found.is_joint:
                 raise HeadwayError(
                     f"in {self.name} one position reaches another by {found.name}, which is no "
                     "attention that the tap sees"
                 )
             cut.append(found.name)
+        one, other, *alone = [t.calls[-1].out[0] for t in self._passes(self.alone, places, cut)]
+        if cut and not self._is_alone(one, other, torch.cat(alone), is_read_out):
+            raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
+        return tuple(cut)
+
+    def _passes(self, allowed: Tensor, places: tuple[Place, ...], cut: list[str]) -> list["_Trace"]:
+        """The passes of the one sequence, of the other, and of all exchanges."""
+        none = torch.zeros_like(self.exchanges[:1])
+        traces: list[_Trace] = []
+        for exchanged in torch.cat([none, ~none, self.exchanges]):
+            inputs = self.inputs(exchanged[None])
+            trace = _Trace(self, _fixed(allowed), places, cut, *traces[:2])
+            trace.varying[inputs] = True
+            output = intercepted(self.module, inputs, trace, self.weights)
+            trace.note([output], "an operation that torch does not show", True)
+            traces.append(trace)
+        return traces
 
 
 @dataclass(eq=False)
@@ -289,6 +303,7 @@ class _Trace(Interception):
 
     Args:
         trial: that it belongs to.
+        tap: what stands in place of attention.
         places: of the positions.
         cut: names of operations that give what they gave for the one sequence.
         one: the pass of the one sequence.
@@ -298,12 +313,13 @@ class _Trace(Interception):
     def __init__(
         self,
         trial: _Trial,
+        tap: Tap,
         places: tuple[Place, ...],
         cut: list[str],
         one: "_Trace | None" = None,
         other: "_Trace | None" = None,
     ):
-        super().__init__(_fixed(trial.alone), 1, trial.length, places)
+        super().__init__(tap, 1, trial.length, places)
         self.trial, self.cut, self.one, self.other = trial, cut, one, other
         self.calls: list[_Call] = []
         self.varying = WeakTensorKeyDictionary()
@@ -319,10 +335,10 @@ class _Trace(Interception):
         )
         out = super().__torch_function__(func, types, args, kwargs)
         made = args[0] if out is None and args else out  # an assignment changes its first argument
-        tensors = [t for t in tensors_in((made,), {}) if t.is_floating_point()]
+        tensors = [t for t in tensors_in((made,), {}) if t.is_floating_point() or t.is_complex()]
         if not tensors:
             return out
-        alike = all(t.shape == tensors[0].shape for t in varying)
+        alike = any(t.shape == tensors[0].shape for t in varying)
         product = func in PRODUCTS or not alike
         joint = func in SOFTMAXES or attends or (len(varying) > 1 and product)
         return self.note(tensors, f"{name_of(func)} to {list(tensors[0].shape)}", joint, out)
@@ -361,10 +377,11 @@ class _Trace(Interception):
 def _fixed(allowed: Bool[Tensor, "*case position position"]) -> Tap:
     """A tap that lets every query attend evenly to the keys that are allowed, and to all keys that
     are no position."""
-    even = allowed / allowed.sum(-1, keepdim=True)
+    even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
 
     def tap(_: int, own: Tensor) -> Tensor:
-        beside = even.new_full((*even.shape[:-1], own.shape[-1] - even.shape[-1]), 0.5)
+        count = own.shape[-1] - even.shape[-1]
+        beside = even.amax(-1, keepdim=True).expand(*even.shape[:-1], count)
         return torch.cat([even, beside], -1).to(own.dtype).expand_as(own)
 
     return tap
@@ -384,16 +401,19 @@ def _other(inputs: Tensor) -> Tensor:
 
 def _exchanges(length: int) -> Bool[Tensor, "set position"]:
     """Sets of positions. Any two positions are told apart by one set at least, if there are no more
-    than 32; else most are. The first set holds neither the first nor the last position, which are
-    often the only ones that are read out."""
+    than 32; else most are.
+
+    The first set is the Thue-Morse sequence, which differs from itself moved on. It holds neither
+    the first nor the last position, which are often the only ones that are read out.
+    """
     places = torch.arange(length)
-    bits = [places >> n & 1 for n in range(max(1, (length - 1).bit_length()))]
-    generator = torch.Generator().manual_seed(0)
-    drawn = torch.randint(2, (EXCHANGES, length), generator=generator)
-    drawn[0, 0] = drawn[0, -1] = 0
+    bits = torch.stack([places >> n & 1 for n in range(max(1, (length - 1).bit_length()))])
+    first = bits.sum(0, keepdim=True) % 2
+    first[:, 0] = first[:, -1] = 0
     if len(bits) >= EXCHANGES:
-        bits = [bits[0], *drawn[2:]]
-    return torch.stack([drawn[0], *bits]).bool()
+        generator = torch.Generator().manual_seed(0)
+        bits[1:] = torch.randint(2, (len(bits) - 1, length), generator=generator)
+    return torch.cat([first, bits[: EXCHANGES - 1]]).bool()
 
 
 def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
@@ -438,4 +458,4 @@ def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> boo
 
 def _size(x: Tensor) -> float:
     """The largest of all finite numbers."""
-    return x.nan_to_num(0.0, 0.0, 0.0).abs().max().item() if x.numel() else 0.0
+    return x.abs().nan_to_num(0.0, 0.0, 0.0).max().item() if x.numel() else 0.0
