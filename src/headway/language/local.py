@@ -131,21 +131,23 @@ class LocalModel:
             HeadwayError: if the model cannot read it, or looks ahead.
         """
         ids = self.tokens(PROBE)[: min(100, self.context)]
+        require(len(ids) > 4, "model", self.name, "one that reads letters, digits and full stops")
         prompt = torch.tensor(ids[:-2], device=self.device)
         rows = [ids[-2:], ids[:-3:-1]]
         try:
-            one, other = whole = torch.cat([self.whole(prompt[None], row) for row in rows])
+            one, other = (self.whole(prompt[None, :1], [ids[i]])[0, 0] for i in (1, 2))
+            whole = torch.cat([self.whole(prompt[None], row)[:, 1:] for row in rows])
         except Exception as error:  # what models raise is not documented
             raise HeadwayError(f"{self.kind} reads no text: {first_line(error)}") from error
-        little = 1e-3 * one.std()
-        if (one[0] - other[0]).abs().max() > little:
+        if (one - other).abs().max() > 1e-3 * one.std():
             raise HeadwayError(f"{self.kind} does not read from left to right")
         try:
             _, cache = self._first(prompt)
             after = self._after(prompt, cache, rows)
         except Exception:  # likewise, where a cache is missing, or has parts that do not repeat
             return False
-        return bool((after - whole[:, 1:]).abs().max() <= little)
+        same = (after - whole).abs().max() <= 1e-3 * whole.std()
+        return cache is not None and bool(same)
 
     def text(self, prompt: str) -> str:
         """A prompt in the form in which it is put, without the tokens in `front`."""
