@@ -112,7 +112,7 @@ class LocalModel:
         return before if before.isspace() else ""
 
     def _stops(self) -> Tensor:
-        about = self.model.generation_config or self.model.config
+        about = getattr(self.model, "generation_config", None) or self.model.config
         ends = getattr(about, "eos_token_id", None)
         ends = {self.tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
         for number in self.known:
