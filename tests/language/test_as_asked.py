@@ -200,6 +200,13 @@ def test_roles_are_found_behind_the_tokens_in_front(tmp_path):
         assert word.strip() == question.prompt[slice(*span)]
 
 
+def test_a_tokenizer_that_does_not_tell_where_its_tokens_stand_is_one_line(tmp_path):
+    model = LocalModel(save(tmp_path, ByT5Tokenizer()), "completion")
+    (question,) = questions("equations", 1, count=1)
+    with pytest.raises(HeadwayError, match=r"^model = .*: it must be one with a fast tokenizer$"):
+        reading(model, question)
+
+
 def test_draws_of_what_the_tokenizer_lacks_are_no_answers(tmp_path):
     """A model may tell more tokens apart than the tokenizer has."""
     folder = save(tmp_path, bert(), vocab_size=4000, initializer_range=0.02)

@@ -19,6 +19,9 @@ from headway.language.heads.study import Study, look
 from headway.language.local import LocalModel
 from headway.language.tap import tapped
 
+TEMPLATE = "Answer with one word, as short as you can.\n{{ messages[0]['content'] }}\n"
+"""Its beginning, longer than sliding windows here, is read once for all prompts."""
+
 VOCAB = {t: i for i, t in enumerate(["<unk>", "<s>", "</s>", "▁", *string.printable])}
 SIZES = {
     "vocab_size": len(VOCAB),
@@ -90,7 +93,9 @@ ORDINARY = {
 
 
 def save(folder, name, sizes, **more):
-    LlamaTokenizer(vocab=VOCAB, merges=[]).save_pretrained(folder)
+    tokenizer = LlamaTokenizer(vocab=VOCAB, merges=[])
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     config = AutoConfig.for_model(name, **{**sizes, **more})
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
@@ -115,7 +120,7 @@ def in_full(model, question):
 @pytest.mark.parametrize("name", [*RECURRENT, *ORDINARY])
 def test_answers_are_those_of_whole_passes(tmp_path, name):
     sizes = (RECURRENT | ORDINARY)[name]
-    model = LocalModel(save(tmp_path, name, sizes), "completion", keep=True)
+    model = LocalModel(save(tmp_path, name, sizes), "chat", keep=True)
     assert model.goes_on == (name in ORDINARY and name != "openai-gpt")
     (question,) = questions("lives-with", 1, count=1)
     expected = in_full(model, question)

@@ -92,7 +92,8 @@ class LocalModel:
     @property
     def context(self) -> int:
         """How many tokens the model was made for."""
-        return getattr(self.model.config, "max_position_embeddings", None) or 2**31
+        config = self.model.config.get_text_config()
+        return getattr(config, "max_position_embeddings", None) or 2**31
 
     @property
     def columns(self) -> int:
@@ -281,12 +282,12 @@ class LocalModel:
                 tokens = torch.multinomial(row, len(draws), True, generator=generator)
                 for draw, token in zip(draws, tokens.tolist(), strict=True):
                     more = (*said, token)
-                    if token not in self.known:
-                        told[draw] = "…"
-                        continue
                     if token in stops and more not in begun:
                         text = self._text(prompt, said)
                         told[draw] = answers.get(text, text)
+                        continue
+                    if token not in self.known:
+                        told[draw] = "…"
                         continue
                     text = self._text(prompt, more)
                     told[draw] = f"{text} …"
