@@ -189,6 +189,16 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
     assert len(told.spans) == len(told.ids)
 
 
+def test_an_answer_may_begin_with_what_ends_one(tmp_path):
+    """Here with the prompt's line break, which some answers change, and which others keep."""
+    template = "{{ messages[0]['content'] }}\n"
+    folder = save_tiny_model(tmp_path, template=template, merges=[("\n", "3"), ("\n", "1")])
+    model = LocalModel(str(folder), "chat")
+    (question,) = questions("equations", 1, count=1)
+    drawn = model.sample(question, 5_000, torch.Generator().manual_seed(0))
+    assert set(question.acceptable) <= set(drawn)
+
+
 def test_roles_are_found_behind_the_tokens_in_front(tmp_path):
     made = llama(add_bos_token=True, add_eos_token=True)
     model = LocalModel(save(tmp_path, made), "completion")

@@ -132,6 +132,18 @@ def test_answers_are_those_of_whole_passes(tmp_path, name):
     assert all(text.endswith("…") or text in question.acceptable for text in drawn if text)
 
 
+def test_a_cache_that_tells_otherwise_than_the_text_is_not_gone_on_from(tmp_path, monkeypatch):
+    def repeat(layer, count):
+        layer.keys = layer.keys.repeat_interleave(count, dim=0)
+        layer.values = layer.values.repeat_interleave(count, dim=0).flip(2)
+
+    monkeypatch.setattr("transformers.cache_utils.DynamicLayer.batch_repeat_interleave", repeat)
+    model = LocalModel(save(tmp_path, "llama", ATTENTION), "completion", keep=True)
+    assert not model.goes_on
+    (question,) = questions("equations", 1, count=1)
+    assert model.answers(question).said == pytest.approx(in_full(model, question)[0], abs=1e-4)
+
+
 @pytest.mark.parametrize("name", RECURRENT)
 def test_heads_of_hybrid_models_are_studied_or_one_line(tmp_path, name):
     folder = save(tmp_path / "model", name, RECURRENT[name])

@@ -1,19 +1,17 @@
 """A local language model: what it answers, by exact probabilities and by sampling."""
 
-import contextlib
 import copy
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
+from headway.language.loading import loaded
 from headway.language.question import Question
 from headway.language.weights import located
 from headway.training.files import first_line
@@ -73,7 +71,7 @@ class LocalModel:
     ):
         path = located(model, say)
         self.name, self.device = model, device
-        self.tokenizer, self.model = _loaded(path, say)
+        self.tokenizer, self.model = loaded(path, say)
         self.model = self.model.to(device).eval()
         has_template = bool(self.tokenizer.chat_template)
         require(
@@ -383,40 +381,3 @@ def expectation(answers: Answers, question: Question) -> float:
 def best(answers: Answers, question: Question) -> str:
     """The acceptable answer whose tokens are the most probable."""
     return question.acceptable[max(range(len(answers.said)), key=answers.said.__getitem__)]
-
-
-def _loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
-    """Tokenizer and model.
-
-    Raises:
-        HeadwayError: if Transformers is not installed, or the files are damaged.
-    """
-    try:
-        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
-    except ImportError as error:
-        raise HeadwayError(f"{error.name} is not installed: pip install 'headway[llm]'") from None
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    say(f"loading {path.name}")
-    where: dict[str, Any] = {"pretrained_model_name_or_path": str(path), "local_files_only": True}
-    weights: dict[str, Any] = {"use_safetensors": True}  # not pickles, which can hold a program
-    if path.is_file():
-        where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        weights = {}
-    where["trust_remote_code"] = False  # nor Python files that a folder may hold
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
-            both = path.is_dir() and AutoConfig.from_pretrained(**where).is_encoder_decoder
-            require(
-                not both, "model", path.name, "one that goes on with a text: this has an encoder"
-            )
-            tokenizer = AutoTokenizer.from_pretrained(**where)
-            model = AutoModelForCausalLM.from_pretrained(
-                **where, **weights, dtype=torch.float32, attn_implementation="eager"
-            )
-    except HeadwayError:
-        raise
-    except Exception as error:  # what damaged files raise is not documented
-        raise HeadwayError(f"{path} cannot be loaded: {first_line(error)}") from error
-    return tokenizer, model
