@@ -191,7 +191,7 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
 
 def test_an_answer_may_begin_with_what_ends_one(tmp_path):
     """Here with the prompt's line break, which some answers change, and which others keep."""
-    template = "{{ messages[0]['content'] }}\n"
+    template = "{{ messages[0]['content'] + '\n' }}"
     folder = save_tiny_model(tmp_path, template=template, merges=[("\n", "3"), ("\n", "1")])
     model = LocalModel(str(folder), "chat")
     (question,) = questions("equations", 1, count=1)
