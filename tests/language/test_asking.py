@@ -36,8 +36,9 @@ def test_the_probabilities_are_those_of_whole_texts(folder, form, name):
     (question,) = questions(name, 1, count=1)
     found = model.answers(question)
     prompt = model.prompt(question)
-    for text, said, ended in zip(question.acceptable, found.said, found.ended, strict=True):
-        answer = torch.tensor(model.answer(text))
+    options, _ = model.options(question)
+    for option, said, ended in zip(options, found.said, found.ended, strict=True):
+        answer = torch.tensor(option)
         with torch.no_grad():
             logits = model.model(torch.cat([prompt, answer])[None]).logits[0].log_softmax(-1)
         before = logits[len(prompt) - 1 : -1]
@@ -68,7 +69,9 @@ def test_the_forms_ask_as_they_say(folder):
     assert chat.tokenizer.decode(chat.prompt(question)) == f"<{question.prompt}>="
     told = completion.tokenizer.decode(completion.prompt(question))
     assert told == f"{question.prompt}\nAnswer:"
-    assert completion.tokenizer.decode(completion.answer("3")) == " 3"
+    for model, lead in ((chat, ""), (completion, " ")):
+        options = map(model.tokenizer.decode, model.options(question)[0])
+        assert list(options) == [f"{lead}{text}" for text in question.acceptable]
 
 
 def test_exact_expectation_is_what_the_protocol_comes_to(model):

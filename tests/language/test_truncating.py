@@ -87,7 +87,7 @@ class Wrapped:
     """A model without a tokenizer, as `Completer` needs it."""
 
     def __init__(self, model, tokenizer):
-        self.model, self.tokenizer = model, tokenizer
+        self.model, self.tokens = model, lambda text: tokenizer(text)["input_ids"]
         self.device, self.context, self.name = "cpu", 512, "llama"
 
 

@@ -13,10 +13,11 @@ TEMPLATE = (
 LETTERS = string.digits + string.ascii_letters + " .,?()<>=\n:'"
 
 
-def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE):
-    """Digits and what ends an answer are likelier than the rest, so that answers come about."""
-    vocab = {letter: i for i, letter in enumerate(LETTERS)} | {"<end>": len(LETTERS)}
-    letters = Tokenizer(models.BPE(vocab=vocab, merges=[]))
+def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE, merges=()):
+    """Digits, what ends an answer and merged letters are likelier than the rest, so that answers
+    come about."""
+    vocab = {token: i for i, token in enumerate([*LETTERS, "<end>", *(a + b for a, b in merges)])}
+    letters = Tokenizer(models.BPE(vocab=vocab, merges=list(merges)))
     letters.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, eos_token="<end>")
     tokenizer.chat_template = template
@@ -37,6 +38,7 @@ def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE):
         towards = torch.randn(32)
         model.transformer.ln_f.bias.copy_(towards)
         likely = [vocab[letter] for letter in "0123\n. "] + [vocab["<end>"]]
+        likely += [vocab[a + b] for a, b in merges]
         model.lm_head.weight[likely] += 0.2 * towards
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

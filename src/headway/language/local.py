@@ -1,24 +1,25 @@
 """A local language model: what it answers, by exact probabilities and by sampling."""
 
-import contextlib
 import copy
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
+from headway.language.loading import loaded
 from headway.language.question import Question
 from headway.language.weights import located
 from headway.training.files import first_line
 
 Form = Literal["chat", "completion"]
+
+PROBE = "a is 1. b is a. What is b? " * 8
+"""A text on which is tried whether a model can go on from what it keeps of one."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,17 @@ class LocalModel:
         keep: whether to read the common beginning of all prompts only once, and a prompt that is
             repeated; not for a model that is changed between questions.
 
+    Attributes:
+        front: the tokens that stand in front of every text.
+        lead: the white space between a prompt and its answer.
+        known: the tokens that both the tokenizer and the model have.
+        stops: the tokens with which an answer ends, [token].
+        goes_on: whether the model can go on from its cache of a prompt; otherwise the prompt is
+            read again with every answer.
+
     Raises:
-        HeadwayError: if the extra `llm` is not installed, or the model cannot be loaded.
+        HeadwayError: if the extra `llm` is not installed, the model cannot be loaded, or it does
+            not read texts from left to right.
     """
 
     def __init__(
@@ -61,41 +71,121 @@ class LocalModel:
     ):
         path = located(model, say)
         self.name, self.device = model, device
-        self.tokenizer, self.model = _loaded(path, say)
+        self.tokenizer, self.model = loaded(path, say)
         self.model = self.model.to(device).eval()
         has_template = bool(self.tokenizer.chat_template)
         require(
             form != "chat" or has_template, "form", form, "completion: this model has no template"
         )
         self.form: Form = form or ("chat" if has_template else "completion")
+        self.front = [] if self.form == "chat" else front(self.tokenizer)
+        self.lead = self._lead()
+        self.known = set(self.tokenizer.get_vocab().values()) & set(range(self.columns))
         self.stops = self._stops()
-        self.keep = keep
-        self._beginning, self._begun = self._begin() if keep else ([], None)
+        self.goes_on = self._goes_on()
+        self.keep = keep and self.goes_on
+        self._beginning, self._begun = self._begin() if self.keep else ([], None)
         self._last: tuple[list[int], Tensor, Any] | None = None
 
     @property
     def context(self) -> int:
         """How many tokens the model was made for."""
-        return int(getattr(self.model.config, "max_position_embeddings", 2**31))
+        config = self.model.config.get_text_config()
+        return getattr(config, "max_position_embeddings", None) or 2**31
+
+    @property
+    def columns(self) -> int:
+        """How many tokens the model tells apart, be they the tokenizer's or none."""
+        return self.model.config.get_text_config().vocab_size
+
+    @property
+    def kind(self) -> str:
+        """The model's name and class, as errors tell them."""
+        return f"{self.name} ({type(self.model).__name__})"
+
+    def _lead(self) -> str:
+        if self.form == "completion":
+            return " "
+        begun, told = self._turns("?"), self._turns("?", "0")
+        before = told.removeprefix(begun).partition("0")[0]
+        return before if before.isspace() else ""
 
     def _stops(self) -> Tensor:
-        """The tokens with which an answer ends."""
-        ends = self.model.generation_config.eos_token_id
+        about = getattr(self.model, "generation_config", None) or self.model.config
+        ends = getattr(about, "eos_token_id", None)
         ends = {self.tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
-        for number in range(len(self.tokenizer)):
+        for number in self.known:
             text = self.tokenizer.decode([number])
             if text.startswith("\n") or text.lstrip(" ").startswith("."):
                 ends.add(number)
-        return torch.tensor(sorted(end for end in ends if end is not None), device=self.device)
+        found = sorted(end for end in ends if end is not None and end < self.columns)
+        require(bool(found), "model", self.name, "one with a token with which an answer ends")
+        return torch.tensor(found, device=self.device)
+
+    @torch.no_grad()
+    def _goes_on(self) -> bool:
+        """Reads a text as a whole, and in two parts, by the cache.
+
+        Raises:
+            HeadwayError: if the model cannot read it, or looks ahead.
+        """
+        ids = self.tokens(PROBE)[: min(100, self.context)]
+        require(len(ids) > 4, "model", self.name, "one that reads letters, digits and full stops")
+        prompt = torch.tensor(ids[:-2], device=self.device)
+        rows = [ids[-2:], ids[:-3:-1]]
+        try:
+            one, other = (self.whole(prompt[None, :1], [ids[i]])[0, 0] for i in (1, 2))
+            whole = torch.cat([self.whole(prompt[None], row)[:, 1:] for row in rows])
+        except Exception as error:  # what models raise is not documented
+            raise HeadwayError(f"{self.kind} reads no text: {first_line(error)}") from error
+        if (one - other).abs().max() > 1e-3 * one.std():
+            raise HeadwayError(f"{self.kind} does not read from left to right")
+        try:
+            _, cache = self._first(prompt)
+            after = self._after(prompt, cache, rows)
+        except Exception:  # likewise, where a cache is missing, or has parts that do not repeat
+            return False
+        same = (after - whole).abs().max() <= 1e-3 * whole.std()
+        return cache is not None and bool(same)
+
+    def text(self, prompt: str) -> str:
+        """A prompt in the form in which it is put, without the tokens in `front`."""
+        return f"{prompt}\nAnswer:" if self.form == "completion" else self._turns(prompt)
+
+    def _turns(self, asked: str, answered: str | None = None) -> str:
+        """What the chat template makes of a question, and of an answer to it."""
+        turns = [{"role": "user", "content": asked}]
+        if answered is not None:
+            turns.append({"role": "assistant", "content": answered})
+        try:
+            return self.tokenizer.apply_chat_template(
+                turns, add_generation_prompt=answered is None, tokenize=False
+            )
+        except Exception as error:  # templates are programs, and raise what they like
+            raise HeadwayError(
+                f"the chat template of {self.name} cannot be used: {first_line(error)}"
+            ) from error
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text that may go on: nothing stands behind them.
+
+        Raises:
+            HeadwayError: if the model does not know one.
+        """
+        ids = [*self.front, *self.tokenizer(text, add_special_tokens=False)["input_ids"]]
+        allowed = f"below {self.columns}, as {self.kind} has no more"
+        require(max(ids, default=0) < self.columns, "token", max(ids, default=0), allowed)
+        return ids
 
     def prompt(self, question: Question) -> Tensor:
         """The tokens of a question as this model is asked, [token].
 
         Raises:
-            HeadwayError: if they do not fit into the model's context.
+            HeadwayError: if they do not fit into the model's context or vocabulary, or do not tell
+                the answers apart.
         """
-        ids = self._tokens(question.prompt)
-        longest = max(len(self.answer(text)) for text in question.acceptable)
+        ids, options = self._ways(question)
+        longest = max(map(len, options))
         if len(ids) + longest + 1 > self.context:
             raise HeadwayError(
                 f"a prompt of {len(ids)} tokens ({question.formulation}, depth {question.depth},"
@@ -103,43 +193,43 @@ class LocalModel:
             )
         return torch.tensor(ids, device=self.device)
 
-    def _tokens(self, prompt: str) -> list[int]:
-        """The tokens of a prompt in the form in which it is put."""
-        if self.form == "completion":
-            return self.tokenizer(f"{prompt}\nAnswer:")["input_ids"]
-        turn = [{"role": "user", "content": prompt}]
-        told = self.tokenizer.apply_chat_template(
-            turn, add_generation_prompt=True, return_dict=True
-        )
-        return told["input_ids"]
+    def _ways(self, question: Question) -> tuple[list[int], list[list[int]]]:
+        """The tokens of the prompt, and those of every acceptable answer behind it.
+
+        Both are cut into tokens together. Where an answer changes the last tokens of the text
+        before it, the prompt ends before these, and every answer begins there.
+        """
+        text = self.text(question.prompt)
+        told = [text, *(f"{text}{self.lead}{answer}" for answer in question.acceptable)]
+        ways = list(map(self.tokens, told))
+        start = shared(ways)
+        options = [way[start:] for way in ways[1:]]
+        if start == 0 or [] in options or len(set(map(tuple, options))) < len(options):
+            raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
+        return ways[0][:start], options
 
     @torch.no_grad()
     def _begin(self) -> tuple[list[int], Any]:
         """The tokens with which every prompt begins, as chat templates have many, and what the
         model keeps of them: they are read once."""
-        pairs = zip(self._tokens("What"), self._tokens("b = 2"), strict=False)
-        same = list(takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if len(same) < 2:
+        ways = [self.tokens(self.text(prompt)) for prompt in ("What", "b = 2")]
+        same = shared(ways)
+        if same < 2:
             return [], None
-        ids = [token for token, _ in same]
-        tokens = torch.tensor([ids], device=self.device)
-        return ids, self.model(input_ids=tokens, use_cache=True, logits_to_keep=1).past_key_values
-
-    def answer(self, text: str) -> list[int]:
-        """The tokens of an answer where the model is to give it."""
-        said = text if self.form == "chat" else f" {text}"
-        return self.tokenizer(said, add_special_tokens=False)["input_ids"]
+        ids = ways[0][:same]
+        return ids, self._first(torch.tensor(ids, device=self.device))[1]
 
     @torch.no_grad()
     def answers(self, question: Question) -> Answers:
         """The probabilities of all acceptable answers: one pass over the prompt, one over them."""
         options, padded = self.options(question)
-        first, cache = self._read(self.prompt(question))
-        return self.told(options, first, self._after(cache, padded))
+        prompt = self.prompt(question)
+        first, cache = self._read(prompt)
+        return self.told(options, first, self._after(prompt, cache, padded))
 
     def options(self, question: Question) -> tuple[list[list[int]], list[list[int]]]:
         """The tokens of every acceptable answer, and the same filled up to one length."""
-        options = [self.answer(text) for text in question.acceptable]
+        options = self._ways(question)[1]
         longest = max(map(len, options))
         return options, [option + [0] * (longest - len(option)) for option in options]
 
@@ -173,9 +263,14 @@ class LocalModel:
         that cannot become acceptable any more is cut off there, with an ellipsis; draws that
         have said the same so far share a pass.
         """
-        first, cache = self._read(self.prompt(question))
-        longest = max(len(self.answer(text)) for text in question.acceptable)
-        stops = set(self.stops.tolist())
+        prompt, options = self.prompt(question), self._ways(question)[1]
+        first, cache = self._read(prompt)
+        answers = {
+            self._text(prompt, option): text
+            for option, text in zip(options, question.acceptable, strict=True)
+        }
+        begun = {tuple(option[:n]) for option in options for n in range(1, len(option) + 1)}
+        longest, stops = max(map(len, options)), set(self.stops.tolist())
         told = [""] * count
         open_draws: dict[tuple[int, ...], list[int]] = {(): list(range(count))}
         log_p = first[None]
@@ -184,48 +279,93 @@ class LocalModel:
             for row, (said, draws) in zip(log_p.exp().cpu(), open_draws.items(), strict=True):
                 tokens = torch.multinomial(row, len(draws), True, generator=generator)
                 for draw, token in zip(draws, tokens.tolist(), strict=True):
-                    if token in stops:
-                        told[draw] = self._text(said)
+                    more = (*said, token)
+                    if token in stops and more not in begun:
+                        text = self._text(prompt, said)
+                        told[draw] = answers.get(text, text)
                         continue
-                    text = self._text((*said, token))
+                    if token not in self.known:
+                        told[draw] = "…"
+                        continue
+                    text = self._text(prompt, more)
                     told[draw] = f"{text} …"
-                    if any(answer.startswith(text) for answer in question.acceptable):
-                        going.setdefault((*said, token), []).append(draw)
+                    if any(answer.startswith(text) for answer in answers):
+                        going.setdefault(more, []).append(draw)
             if not going:
                 break
             open_draws = going
-            log_p = self._after(cache, list(map(list, going)))[:, -1]
+            log_p = self._after(prompt, cache, list(map(list, going)))[:, -1]
         return told
 
-    def _text(self, tokens: Sequence[int]) -> str:
-        """What tokens say in the place of an answer."""
-        text = self.tokenizer.decode(list(tokens))
-        return text if self.form == "chat" else text.removeprefix(" ")
+    def _text(self, prompt: Tensor, tokens: Sequence[int]) -> str:
+        """What tokens say behind a prompt."""
+        before = prompt.tolist()
+        start = len(self.tokenizer.decode(before))
+        return self.tokenizer.decode([*before, *tokens])[start:].removeprefix(self.lead)
 
-    def _after(self, cache: Any, rows: list[list[int]]) -> Tensor:
+    def whole(self, prompts: Tensor, row: Sequence[int]) -> Tensor:
+        """Log-probabilities after each of some prompts of one length, and after every token of a
+        row behind it, read without a cache, [prompt, 1 + token, next token]."""
+        more = torch.tensor(row, dtype=torch.long, device=self.device)
+        ids = torch.cat([prompts, more.expand(len(prompts), -1)], 1)
+        kept = len(row) + 1
+        logits = self.model(input_ids=ids, use_cache=False, logits_to_keep=kept).logits
+        return logits[:, -kept:].float().log_softmax(-1)
+
+    def _after(self, prompt: Tensor, cache: Any, rows: list[list[int]]) -> Tensor:
         """Log-probabilities after every token of rows of one length, each told after the prompt
         that the cache, which stays as it is, comes from, [row, token, next token]."""
-        prompt = copy.deepcopy(cache)
-        prompt.batch_repeat_interleave(len(rows))
+        if cache is None:
+            return torch.cat([self.whole(prompt[None], row)[:, 1:] for row in rows])
+        begun = copy.deepcopy(cache)
+        begun.batch_repeat_interleave(len(rows))
         tokens = torch.tensor(rows, device=self.device)
-        out = self.model(input_ids=tokens, past_key_values=prompt, use_cache=True)
+        out = self.model(input_ids=tokens, past_key_values=begun, use_cache=True)
         return out.logits.float().log_softmax(-1)
 
+    def _first(self, tokens: Tensor, begun: Any = None) -> tuple[Tensor, Any]:
+        """Log-probabilities of what comes after tokens that follow a cache, and the cache then."""
+        out = self.model(
+            input_ids=tokens[None],
+            past_key_values=copy.deepcopy(begun),
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return out.logits[0, -1].float().log_softmax(-1), out.past_key_values
+
     def _read(self, prompt: Tensor) -> tuple[Tensor, Any]:
-        """Log-probabilities of what comes after a prompt, and the cache to go on with; of the
-        prompt that was read last, they are at hand."""
+        """Log-probabilities of what comes after a prompt, and the cache to go on with, if the model
+        can; of the prompt that was read last, they are at hand."""
+        if not self.goes_on:
+            return self.whole(prompt[None], [])[0, 0], None
         ids = prompt.tolist()
         if self._last is None or self._last[0] != ids or not self.keep:
             start = len(self._beginning)
-            begun = ids[:start] == self._beginning and start < len(ids)
-            out = self.model(
-                input_ids=prompt[None, start if begun else 0 :],
-                past_key_values=copy.deepcopy(self._begun) if begun else None,
-                use_cache=True,
-                logits_to_keep=1,
-            )
-            self._last = ids, out.logits[0, -1].float().log_softmax(-1), out.past_key_values
+            if ids[:start] != self._beginning or start == len(ids):
+                self._last = ids, *self._first(prompt)
+            else:
+                self._last = ids, *self._first(prompt[start:], self._begun)
         return self._last[1], self._last[2]
+
+
+def shared(ways: Sequence[Sequence[int]]) -> int:
+    """How many tokens all begin with alike."""
+    same = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*ways, strict=False))
+    return sum(1 for _ in same)
+
+
+def front(tokenizer: Any) -> list[int]:
+    """The tokens that a tokenizer puts in front of every text.
+
+    Raises:
+        HeadwayError: if it also changes the text's own tokens.
+    """
+    bare = tokenizer(PROBE, add_special_tokens=False)["input_ids"]
+    whole = tokenizer(PROBE)["input_ids"]
+    for start in range(len(whole)):
+        if whole[start : start + len(bare)] == bare:
+            return whole[:start]
+    raise HeadwayError(f"the special tokens of {type(tokenizer).__name__} change the text's own")
 
 
 def expectation(answers: Answers, question: Question) -> float:
@@ -241,34 +381,3 @@ def expectation(answers: Answers, question: Question) -> float:
 def best(answers: Answers, question: Question) -> str:
     """The acceptable answer whose tokens are the most probable."""
     return question.acceptable[max(range(len(answers.said)), key=answers.said.__getitem__)]
-
-
-def _loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
-    """Tokenizer and model.
-
-    Raises:
-        HeadwayError: if Transformers is not installed, or the files are damaged.
-    """
-    try:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
-    except ImportError as error:
-        raise HeadwayError(f"{error.name} is not installed: pip install 'headway[llm]'") from None
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    say(f"loading {path.name}")
-    where: dict[str, Any] = {"pretrained_model_name_or_path": str(path), "local_files_only": True}
-    weights: dict[str, Any] = {"use_safetensors": True}  # not pickles, which can hold a program
-    if path.is_file():
-        where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        weights = {}
-    where["trust_remote_code"] = False  # nor Python files that a folder may hold
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
-            tokenizer = AutoTokenizer.from_pretrained(**where)
-            model = AutoModelForCausalLM.from_pretrained(
-                **where, **weights, dtype=torch.float32, attn_implementation="eager"
-            )
-    except Exception as error:  # what damaged files raise is not documented
-        raise HeadwayError(f"{path} cannot be loaded: {first_line(error)}") from error
-    return tokenizer, model

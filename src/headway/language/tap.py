@@ -84,6 +84,8 @@ def _attend(
     if eager is None:
         raise without_tap(module)
     out, pattern = eager(module, query, key, value, attention_mask, **options)
+    if pattern is None:
+        raise without_tap(module)
     used = _tap.get()(module.layer_idx, pattern)
     if used is pattern:
         return out, pattern

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from itertools import takewhile
 
 import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError
-from headway.language.local import LocalModel
+from headway.language.local import LocalModel, shared
 from headway.truncation.replay import Replay
 from headway.truncation.texts import Completion
 
@@ -133,7 +132,7 @@ class _Pair:
 
     Attributes:
         ways: the text with the answer, and with the generic word.
-        start: tokens of the prompt.
+        start: tokens of the prompt, as far as neither way changes them.
         shared: tokens after it that both ways begin with.
     """
 
@@ -153,24 +152,20 @@ class _Pair:
 
 
 def _tokens(model: LocalModel, text: Completion) -> _Pair:
-    prompt = tuple(model.tokenizer(text.prompt)["input_ids"])
-    ways = [
-        tuple(model.tokenizer(text.after(told))["input_ids"])
-        for told in (text.answer, text.generic)
-    ]
+    prompt = tuple(model.tokens(text.prompt))
+    ways = [tuple(model.tokens(text.after(told))) for told in (text.answer, text.generic)]
     longest = max(map(len, ways))
     if longest > model.context:
         raise HeadwayError(
             f"a text of {longest} tokens, {text.prompt[:40]!r} …, does not fit into the"
             f" {model.context} of {model.name}"
         )
-    start = len(prompt)
+    start = shared([prompt, *ways])
     after = [way[start:] for way in ways]
-    shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(*after, strict=False)))
-    begin = start > 0 and all(way[:start] == prompt for way in ways)
-    if not begin or shared >= min(map(len, after)):
+    same = shared(after)
+    if start == 0 or same >= min(map(len, after)):
         raise HeadwayError(
             f"the tokens of {model.name} do not tell {text.answer!r} from {text.generic!r} after"
             f" {text.prompt[:40]!r} …"
         )
-    return _Pair((ways[0], ways[1]), start, shared)
+    return _Pair((ways[0], ways[1]), start, same)

@@ -121,14 +121,17 @@ def attention(model: LocalModel, question: Question) -> Attention:
     told = reading(model, question)
     ruler = Ruler.of(question, told)
     layers: dict[int, Tensor] = {}
+    (count, heads), length = shape(model.model), len(told.ids)
 
     def record(layer: int, pattern: Tensor) -> Tensor:
+        if pattern.shape[1:] != (heads, length, length):
+            raise without_tap(model.model)
         layers[layer] = ruler(pattern[0].float().cpu())
         return pattern
 
     with tapped(model.model, record):
         model.model.base_model(input_ids=told.ids[None], use_cache=False)
-    if sorted(layers) != list(range(shape(model.model)[0])):
+    if sorted(layers) != list(range(count)):
         raise without_tap(model.model)
     own, others = torch.stack([layers[i] for i in sorted(layers)], 2)
     return Attention(own, others)

@@ -106,10 +106,13 @@ def _read(
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities of what comes after the prompt, [trial, next token], and after every token
     of every answer, [trial, option, token, next token]."""
-    asked = {"input_ids": prompt.expand(len(keep), -1), "use_cache": True, "logits_to_keep": 1}
+    prompts, count = prompt.expand(len(keep), -1), len(answers)
     with tapped(model.model, _without(keep, ablation)):
-        read = model.model(**asked)
-    cache, count = read.past_key_values, len(answers)
+        if not model.goes_on:
+            whole = torch.stack([model.whole(prompts, row) for row in answers.tolist()], 1)
+            return whole[:, 0, 0], whole[:, :, 1:]
+        read = model.model(input_ids=prompts, use_cache=True, logits_to_keep=1)
+    cache = read.past_key_values
     cache.batch_repeat_interleave(count)
     with tapped(model.model, _without(keep.repeat_interleave(count, 0), ablation)):
         after = model.model(

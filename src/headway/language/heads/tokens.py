@@ -37,14 +37,13 @@ def reading(model: LocalModel, question: Question) -> Reading:
     """
     ids, tokenizer = model.prompt(question), model.tokenizer
     require(tokenizer.is_fast, "model", model.name, "one with a fast tokenizer")
-    chat = model.form == "chat"
-    text = f"{question.prompt}\nAnswer:"
-    if chat:
-        turn = [{"role": "user", "content": question.prompt}]
-        text = tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
+    text = model.text(question.prompt)
     start = text.find(question.prompt)
-    told = tokenizer(text, add_special_tokens=not chat, return_offsets_mapping=True)
-    if start < 0 or told["input_ids"] != ids.tolist():
+    if start < 0:
         raise HeadwayError(f"the chat template of {model.name} changes the question: ask it with"
                            " --form completion")  # fmt: skip
-    return Reading(ids, tuple((a - start, b - start) for a, b in told["offset_mapping"]))
+    told = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    spans = [(0, 0)] * len(model.front) + [
+        (a - start, b - start) for a, b in told["offset_mapping"]
+    ]
+    return Reading(ids, tuple(spans[: len(ids)]))
