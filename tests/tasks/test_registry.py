@@ -78,10 +78,10 @@ def test_a_file_that_has_changed_is_told_and_one_that_is_gone_refused(tmp_path, 
     assert changed.size == 3
     told = change_of(data, changed)
     assert told is not None
-    assert f"{file} has changed since (it was {before}, it is " in told
+    assert f"{file} has changed since (it was {before[:16]}, it is " in told
     del KINDS[changed.kind]
     file.unlink()
-    with pytest.raises(HeadwayError, match=f"its file {file} is not there"):
+    with pytest.raises(HeadwayError, match=f"{file}': there is no such file"):
         task_from_json(data)
 
 
@@ -144,7 +144,7 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
         assert task_from_json(task_to_json(task)) == task
     assert task_in(str(files[0])) is mine
     files[0].unlink()
-    with pytest.raises(HeadwayError, match=f"its file {files[0]} is not there"):
+    with pytest.raises(HeadwayError, match=f"{files[0]}': there is no such file"):
         task_from_json(task_to_json(mine()))
 
 
@@ -152,17 +152,25 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
     asked = []
 
     class Point:
+        value = "their.tasks"
+
         def load(self):
+            if "name" not in asked[-1]:
+                raise AssertionError("all entry points are loaded")
+            if asked[-1]["name"] == "broken":
+                raise ImportError("no such module")
             body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
             dataclass(frozen=True)(type(name, (Task,), body))
 
-    def points(group):
-        asked.append(group)
+    def points(**told):
+        asked.append(told)
         return [Point()]
 
     monkeypatch.setattr(metadata, "entry_points", points)
     assert find(name.lower()).__name__ == name
-    assert asked == ["headway.tasks"]
+    assert asked == [{"group": "headway.tasks", "name": name.lower()}]
+    with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
+        find("broken")
 
 
 def test_a_task_of_a_package_needs_no_file(name, kinds):
