@@ -86,7 +86,11 @@ class Module:
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
         made = userfile.builder_named("model.file", self.file, self.builder)
-        return userfile.called(Path(self.file), made)
+        built = userfile.called(Path(self.file), made)
+        if not isinstance(built, nn.Module):
+            told = f"{self.builder} returned {type(built).__name__}"
+            raise HeadwayError(f"{self.file}: {told}: it must be a torch.nn.Module")
+        return built
 
     def keep(self) -> None:
         """Puts what builds the module on the user's list (see `userfile.keep`)."""
