@@ -182,7 +182,7 @@ def _read(path: Path) -> tuple[Source, bytes]:
 def _imported(file: str) -> ModuleType | None:
     """The module that was imported from a file, if there is one."""
     for name, module in list(sys.modules.items()):
-        known = Path(getattr(module, "__file__", None) or "")
+        known = Path(getattr(module, "__dict__", {}).get("__file__") or "")
         if name not in _names and known.name == Path(file).name and str(known.resolve()) == file:
             return module
     return None

@@ -1,5 +1,6 @@
 """Tasks by name: registered by subclassing, found in files and packages, written and read."""
 
+import importlib
 import json
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -8,10 +9,10 @@ from itertools import count
 import pytest
 import torch
 
-from headway import userfile
+from headway import trusted, userfile
 from headway.errors import HeadwayError
 from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
-from headway.tasks.registry import change_of, find
+from headway.tasks.registry import change_of, find, keep
 
 NUMBERS = count()
 BODY = """
@@ -171,6 +172,19 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
     assert asked == [{"group": "headway.tasks", "name": name.lower()}]
     with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
         find("broken")
+
+
+def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    (tmp_path / "site-packages").mkdir()
+    written(tmp_path / "site-packages" / f"of_{name}.py", name)
+    cls = getattr(importlib.import_module(f"of_{name}"), name)
+    assert "defined" not in task_to_json(cls())
+    keep(cls())
+    assert not [file for file, _ in trusted.entries() if name in file]
+    del kinds[cls.kind]
+    with pytest.raises(HeadwayError, match=f"task.kind = '{cls.kind}' is not allowed"):
+        task_from_json(task_to_json(cls()))
 
 
 def test_a_task_of_a_package_needs_no_file(name, kinds):
