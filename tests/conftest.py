@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"{without} tests of pages were skipped, as there is no browser:"
             " apt-get install chromium, or playwright install chromium"
         )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_home(tmp_path_factory) -> Iterator[Path]:
+    """The home of the user's data, such as the list of trusted files: one of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("data")
+        patch.setenv("XDG_DATA_HOME", str(place))
+        yield place
 
 
 @pytest.fixture(scope="session")

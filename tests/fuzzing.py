@@ -6,6 +6,7 @@ anything behind.
 """
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -20,10 +21,11 @@ from fuzz.damage import damaged_files
 from fuzz.markup import browsed, markup, with_every_file
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
+from fuzz.strangers import strangers
 from fuzz.tried import Tried
 from headway.tasks import Retrieval
 
-AREAS = ("power", "calls", "crashes", "markup", "files", "commands")
+AREAS = ("power", "calls", "crashes", "markup", "files", "commands", "strangers")
 
 
 def in_a_browser(tried: Tried, folder: Path) -> None:
@@ -40,7 +42,8 @@ def in_a_browser(tried: Tried, folder: Path) -> None:
 def main() -> None:
     """Tries as many as asked for, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("seed", 0), ("cuts", 1000), ("files", 20_000), ("commands", 5000)):
+    counts = {"cuts": 1000, "files": 20_000, "commands": 5000, "strangers": 200}
+    for name, default in {"seed": 0, **counts}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=AREAS)
     asked, tried = parser.parse_args(), Tried()
@@ -50,6 +53,7 @@ def main() -> None:
         without_git(),
     ):
         folder = Path(place)
+        os.environ["XDG_DATA_HOME"] = str(folder / "data")  # no list of the user's own
         run = taken_apart(folder)
         areas = {
             "power": lambda: power_cuts(tried, asked.cuts, asked.seed, folder / "power"),
@@ -57,6 +61,9 @@ def main() -> None:
             "crashes": lambda: crash_points(tried, 1, folder / "crashes", run),
             "markup": lambda: in_a_browser(tried, folder / "markup"),
             "files": lambda: damaged_files(tried, asked.files, asked.seed, run),
+            "strangers": lambda: strangers(
+                tried, asked.strangers, asked.seed, folder / "strangers", run
+            ),
             "commands": lambda: command_lines(tried, asked.commands, asked.seed, run),
         }
         for name in asked.areas:

@@ -1,14 +1,16 @@
-"""Sweeps in no process of their own, for tests of what is computed and not of how."""
+"""What else takes a process of its own, in this one: sweeps, and a process that is new."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
 import pytest
 
-from headway import sweeps
+from headway import sweeps, userfile
 from headway.sweeps.jobs import Event, Stack
 from headway.sweeps.work import carry_out
+from headway.tasks import KINDS
 
 
 class InThisProcess:
@@ -39,3 +41,14 @@ def swept_here() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps, "LocalEngine", InThisProcess)
         yield
+
+
+def forget_files() -> None:
+    """Makes this process a new one: it has executed no user's file, and was told of none."""
+    for kind, cls in list(KINDS.items()):
+        if userfile.is_loaded(cls):
+            del KINDS[kind]
+    for name in userfile._names:
+        sys.modules.pop(name, None)
+    for known in (userfile._names, userfile._loaded, userfile._named, userfile._lent):
+        known.clear()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway import cli
+from in_process import forget_files
 
 TASK = Path(__file__).parent / "outside" / "assignments.py"
 
@@ -33,8 +34,13 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     assert noted == ""
 
     file.write_text(file.read_text() + "\n")
-    del kinds["chains"]  # as in another process
-    cli.main(["emergence", "elsewhere/a"])
+    forget_files()
+    with pytest.raises(SystemExit):
+        cli.main(["emergence", "elsewhere/a"])
+    complained = capsys.readouterr().err
+    assert "is not executed: it has changed since you trusted it" in complained
+    assert complained.endswith(f"headway --trust {file} VERB …\n")
+    cli.main(["--trust", "chains.py", "emergence", "elsewhere/a"])
     assert "has changed since" in capsys.readouterr().err
     for words in (["circuit", "elsewhere/a"], ["train", "--resume", "elsewhere/a"]):
         with pytest.raises(SystemExit):

@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
     {"errors"},
     {"fields", "intervals", "paths", "reading", "text"},
+    {"trusted"},
     {"userfile"},
     {"words"},
     {"theory"},

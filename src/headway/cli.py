@@ -52,8 +52,8 @@ Recipes and tasks are changed field by field, here and in grids of sweeps:
   headway train fast depth=4 model.n_heads=2 training.steps=300 seed=3
 
 RUN is a run's folder. `headway VERB --help` lists a verb's options, and
-`headway train RECIPE --help` all fields. `headway --trust FILE VERB …` runs
-a file of yours although it lies beside the run that names it."""
+`headway train RECIPE --help` all fields. Python files that you train with are
+run again when a run names them; `headway --trust FILE VERB …` allows others."""
 
 
 ROOMS = {
@@ -151,7 +151,7 @@ def dispatch(args: list[str]) -> None:
         print(USAGE)
         return
     command = shlex.join(["headway", *args])
-    if args[0] == "--trust" and len(args) > 2:
+    while args[0] == "--trust" and len(args) > 2:
         userfile.trust(args[1])
         args = args[2:]
     verb, rest = args[0], args[1:]

@@ -1,7 +1,13 @@
-"""A user's Python file: loaded once for what it holds, and known by its path and its digest."""
+"""A user's Python file: loaded once for what it holds, and known by its path and its digest.
+
+Whether a file is executed is decided here. What the user names is (`load`). What data name, such as
+the config of a run, is executed only if the user has said so (`load_named`): on this command line,
+in this process, or on the user's own list (`trusted`).
+"""
 
 import hashlib
 import importlib.util
+import shlex
 import sys
 import traceback
 from collections.abc import Callable
@@ -10,8 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from headway.errors import HeadwayError
+from headway import trusted
+from headway.errors import HeadwayError, require, shown
 from headway.reading import is_file, read_bytes
+from headway.trusted import Entry
 
 T = TypeVar("T")
 
@@ -22,7 +30,7 @@ class Source:
 
     Attributes:
         file: its whole path.
-        sha256: the first 16 digits of the digest of the file.
+        sha256: the digest of the file.
     """
 
     file: str
@@ -35,38 +43,156 @@ class Source:
         Raises:
             HeadwayError: if there is none or it cannot be read.
         """
-        content = read_bytes(path)
-        return cls(str(path.resolve()), hashlib.sha256(content).hexdigest()[:16])
+        return _read(path)[0]
+
+    @property
+    def entry(self) -> Entry:
+        """This content of the file, as the user's list tells of it."""
+        return self.file, f"sha256:{self.sha256}"
 
 
 _loaded: dict[Source, ModuleType] = {}
 _names: set[str] = set()
-_trusted: set[str] = set()
+_named: set[Entry] = set()
+"""What the user named in this process to work with."""
+_lent: set[Entry] = set()
+"""What this process may execute besides, but not note for others."""
 
 
-def trust(path: str | Path) -> None:
-    """Lets a file be executed because a run's folder names it, wherever it lies."""
-    _trusted.add(Source.of(Path(path)).file)
+def trust(where: str | Path) -> None:
+    """Lets this process execute a file because a run's folder names it.
+
+    Args:
+        where: its path; with `:NAME` behind it, that function or class may build models, too.
+
+    Raises:
+        HeadwayError: if there is no such file.
+    """
+    file, _, name = str(where).partition(".py:")
+    source = Source.of(Path(f"{file}.py" if name else where))
+    lend(source)
+    if name:
+        _lent.add(_builder(source.file, name))
 
 
-def is_trusted(file: str) -> bool:
-    """Whether a file was named by the user, or was executed in this process already."""
-    executed = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    return file in _trusted | executed
+def lend(source: Source) -> None:
+    """Lets this process execute a content of a file, as the process that started it says."""
+    _lent.add(source.entry)
+
+
+def keep(source: Source, builder: str | None = None) -> None:
+    """Puts a file that the user works with on the user's list of trusted files.
+
+    One that was only lent to this command (`trust`), or loaded as a folder names it, is left out.
+
+    Args:
+        source: of what the user trains or is trained on.
+        builder: the function or class there by which the user builds a model.
+    """
+    new = {source.entry}
+    if builder is not None:
+        new.add(_builder(source.file, builder))
+        _named.update(new)
+    if source.entry in _named or not (_lent or source in _loaded):
+        trusted.add(new)
 
 
 def load(path: str | Path) -> ModuleType:
-    """Runs a Python file as a module, with its folder on the path; as it is now, but once.
+    """Runs a Python file that the user names; as it is now, but once.
+
+    It is a module then, and its folder on the path while it runs.
 
     Raises:
         HeadwayError: if there is no such file, or running it fails: with the line, and what is
             wrong there.
     """
-    path = Path(path)
-    source = Source.of(path)
+    source, content = _read(Path(path))
+    _named.add(source.entry)
+    return _module(Path(path), source, content)
+
+
+def load_named(field: str, file: str) -> ModuleType:
+    """Runs a Python file that data name, if the user trusts it (see `load`).
+
+    Args:
+        field: of the data, for the error.
+        file: its value.
+
+    Raises:
+        HeadwayError: if the user does not trust the file as it is, it is gone, or running it fails.
+    """
+    _require_trusted(field, file)
+    source, content = _read(Path(file))
+    if (file, f"sha256:{source.sha256}") not in _known():
+        raise _refusal(field, file, "it has changed since you trusted it")
+    return _module(Path(file), source, content)
+
+
+def builder_named(field: str, file: str, name: str) -> Callable[[], Any]:
+    """The function or class by which data say that a model is built, if the user trusts it.
+
+    That of a module which is imported already, the program itself included, is taken from there.
+
+    Raises:
+        HeadwayError: if not (see `load_named`), or the file does not define it.
+    """
+    _require_trusted(field, file, name)
+    made = getattr(_imported(file) or load_named(field, file), name, None)
+    if made is None:
+        raise HeadwayError(f"{file} defines no {name}, which built the model")
+    return made
+
+
+def _require_trusted(field: str, file: str, builder: str | None = None) -> None:
+    """Makes sure that the user trusts some content of a file, without reading it."""
+    fits = file.isprintable() and Path(file).is_absolute()
+    require(fits, field, file, "a whole path of printable characters")
+    if not is_file(file):
+        raise HeadwayError(f"{field} = {shown(file)}: there is no such file")
+    known = _known()
+    if file not in {path for path, _ in known}:
+        raise _refusal(field, file, "it is not on your list of trusted files", builder)
+    if builder is not None and _builder(file, builder) not in known:
+        why = f"you have recorded no model that its {shown(builder)} builds"
+        raise _refusal(field, file, why, builder)
+
+
+def _known() -> set[Entry]:
+    return _named | _lent | trusted.entries()
+
+
+def _refusal(field: str, file: str, why: str, builder: str | None = None) -> HeadwayError:
+    where = f"{file}:{builder}" if builder and builder.isidentifier() else file
+    return HeadwayError(
+        f"{field} = {shown(file)} is not executed: {why}: if you trust it, train with it or say"
+        f" headway --trust {shlex.quote(where)} VERB …"
+    )
+
+
+def _builder(file: str, name: str) -> Entry:
+    return file, f"builder:{name}"
+
+
+def _read(path: Path) -> tuple[Source, bytes]:
+    """A file as it is now, and its content."""
+    content = read_bytes(path)
+    return Source(str(path.resolve()), hashlib.sha256(content).hexdigest()), content
+
+
+def _imported(file: str) -> ModuleType | None:
+    """The module that was imported from a file, if there is one."""
+    for name, module in list(sys.modules.items()):
+        known = Path(getattr(module, "__dict__", {}).get("__file__") or "")
+        if name not in _names and known.name == Path(file).name and str(known.resolve()) == file:
+            return module
+    return None
+
+
+def _module(path: Path, source: Source, content: bytes) -> ModuleType:
+    """The module of a file with this content, which is run if it was not yet."""
     if source in _loaded:
         return _loaded[source]
-    name = f"{path.stem}_{source.sha256[:8]}"
+    name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, source.file)
     if spec is None or spec.loader is None:
         raise HeadwayError(f"{path}: it must be a Python file, NAME.py")
@@ -74,7 +200,7 @@ def load(path: str | Path) -> ModuleType:
     sys.modules[name] = module
     _names.add(name)
     try:
-        called(path, _execute, module, source.file)
+        called(path, _execute, module, source.file, content)
     except HeadwayError:
         del sys.modules[name]
         raise
@@ -82,9 +208,9 @@ def load(path: str | Path) -> ModuleType:
     return module
 
 
-def _execute(module: ModuleType, file: str) -> None:
-    """Runs what is in the file now; bytecode that is kept for it may be older by a second."""
-    exec(compile(read_bytes(file), file, "exec"), module.__dict__)
+def _execute(module: ModuleType, file: str, content: bytes) -> None:
+    """Runs what was read; bytecode that is kept for the file may be older by a second."""
+    exec(compile(content, file, "exec"), module.__dict__)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:

@@ -44,28 +44,20 @@ def test_a_task_whose_file_is_gone_fails_once(swept, own_runs, own_file, tmp_pat
     told, board = swept(own_runs, tmp_path / "s")
     assert told == [(name, "failed") for name in own_runs.runs]
     for name, run in board.runs.items():
-        assert f"its file {own_file} is not there" in run.message
+        assert f"'{own_file}': there is no such file" in run.message
         assert run.message.count("\n") == 0
         outcome = Run(tmp_path / "s" / name, own_runs.runs[name]).outcome()
         assert (outcome["status"], outcome["message"]) == ("failed", run.message)
     assert swept(own_runs, tmp_path / "s")[0] == []
 
 
-@pytest.mark.parametrize(
-    ("spoilt", "complaint"),
-    [
-        ("1 / 0\n", "doubles.py, line 1: ZeroDivisionError: division by zero"),
-        ("import headway\n", "task.kind = "),
-        ("{text}\n# and a remark\n", "has changed since (it was"),
-    ],
-)
-def test_a_task_whose_file_was_spoilt_fails_once(
-    swept, own_runs, own_file, tmp_path, spoilt, complaint
-):
+@pytest.mark.parametrize("spoilt", ["1 / 0\n", "import headway\n", "{text}\n# and a remark\n"])
+def test_a_task_whose_file_has_changed_fails_once(swept, own_runs, own_file, tmp_path, spoilt):
     own_file.write_text(spoilt.replace("{text}", own_file.read_text()))
     told, board = swept(own_runs, tmp_path / "s")
     assert told == [(name, "failed") for name in own_runs.runs]
-    assert all(complaint in run.message for run in board.runs.values())
+    for run in board.runs.values():
+        assert "has changed since you trusted it" in run.message
 
 
 def test_a_task_that_breaks_while_it_draws_fails_once(swept, own_file, tmp_path, tiny):

@@ -210,5 +210,5 @@ def test_a_task_in_a_users_file_is_found_or_told_once(
     told = [(event.name, event.kind) for event in events if event is not None]
     assert sorted(told) == [(name, "failed") for name in sorted(own_runs.runs)]
     for name, run in board.runs.items():
-        assert f"its file {own_file} is not there" in run.message
+        assert f"'{own_file}': there is no such file" in run.message
         assert (tmp_path / "t" / name / "outcome.json").is_file()

@@ -1,5 +1,6 @@
 """Tasks by name: registered by subclassing, found in files and packages, written and read."""
 
+import importlib
 import json
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -8,10 +9,10 @@ from itertools import count
 import pytest
 import torch
 
-from headway import userfile
+from headway import trusted, userfile
 from headway.errors import HeadwayError
 from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
-from headway.tasks.registry import change_of, find
+from headway.tasks.registry import change_of, find, keep
 
 NUMBERS = count()
 BODY = """
@@ -78,10 +79,10 @@ def test_a_file_that_has_changed_is_told_and_one_that_is_gone_refused(tmp_path, 
     assert changed.size == 3
     told = change_of(data, changed)
     assert told is not None
-    assert f"{file} has changed since (it was {before}, it is " in told
+    assert f"{file} has changed since (it was {before[:16]}, it is " in told
     del KINDS[changed.kind]
     file.unlink()
-    with pytest.raises(HeadwayError, match=f"its file {file} is not there"):
+    with pytest.raises(HeadwayError, match=f"{file}': there is no such file"):
         task_from_json(data)
 
 
@@ -144,7 +145,7 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
         assert task_from_json(task_to_json(task)) == task
     assert task_in(str(files[0])) is mine
     files[0].unlink()
-    with pytest.raises(HeadwayError, match=f"its file {files[0]} is not there"):
+    with pytest.raises(HeadwayError, match=f"{files[0]}': there is no such file"):
         task_from_json(task_to_json(mine()))
 
 
@@ -152,17 +153,38 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
     asked = []
 
     class Point:
+        value = "their.tasks"
+
         def load(self):
+            if "name" not in asked[-1]:
+                raise AssertionError("all entry points are loaded")
+            if asked[-1]["name"] == "broken":
+                raise ImportError("no such module")
             body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
             dataclass(frozen=True)(type(name, (Task,), body))
 
-    def points(group):
-        asked.append(group)
+    def points(**told):
+        asked.append(told)
         return [Point()]
 
     monkeypatch.setattr(metadata, "entry_points", points)
     assert find(name.lower()).__name__ == name
-    assert asked == ["headway.tasks"]
+    assert asked == [{"group": "headway.tasks", "name": name.lower()}]
+    with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
+        find("broken")
+
+
+def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    (tmp_path / "site-packages").mkdir()
+    written(tmp_path / "site-packages" / f"of_{name}.py", name)
+    cls = getattr(importlib.import_module(f"of_{name}"), name)
+    assert "defined" not in task_to_json(cls())
+    keep(cls())
+    assert not [file for file, _ in trusted.entries() if name in file]
+    del kinds[cls.kind]
+    with pytest.raises(HeadwayError, match=f"task.kind = '{cls.kind}' is not allowed"):
+        task_from_json(task_to_json(cls()))
 
 
 def test_a_task_of_a_package_needs_no_file(name, kinds):

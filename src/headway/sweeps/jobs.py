@@ -11,6 +11,7 @@ from headway.tasks.registry import change_of
 from headway.training import Run, RunConfig, from_dict, to_dict
 from headway.training.files import is_there
 from headway.training.stacked import shape_of
+from headway.userfile import Source, lend
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,13 @@ class Job:
     track: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The job as plain JSON data."""
+        """The job as plain JSON data, with the file that whoever is told of it may execute."""
+        config = to_dict(self.config)
         return {
             "name": self.name,
             "folder": str(self.folder),
-            "config": to_dict(self.config),
+            "config": config,
+            "trusted": config["task"].get("defined"),
             "retry": self.retry,
             "command": list(self.command),
             "track": self.track,
@@ -51,6 +54,8 @@ class Job:
         Raises:
             HeadwayError: if its task cannot be found, or has changed.
         """
+        if data["trusted"] is not None:
+            lend(Source(**data["trusted"]))
         config, command = from_dict(data["config"]), tuple(data["command"])
         if change := change_of(data["config"]["task"], config.task):
             raise HeadwayError(change)

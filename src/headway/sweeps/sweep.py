@@ -16,7 +16,7 @@ from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
-from headway.tasks.registry import change_of
+from headway.tasks.registry import change_of, keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, read_json, remove_drafts, write_json
@@ -81,6 +81,8 @@ def sweep(
     try:
         with engine:
             begin(place, plan)
+            for task in {type(config.task): config.task for config in plan.runs.values()}.values():
+                keep(task)
             return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack, track)
     except KeyboardInterrupt as stop:
         again = shlex.quote(str(place)) + engine.options

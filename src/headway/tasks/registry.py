@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import typing
 from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -11,7 +12,6 @@ from weakref import WeakSet
 from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import from_json, to_json
-from headway.reading import is_file
 from headway.userfile import Source
 
 if TYPE_CHECKING:
@@ -104,23 +104,39 @@ def task_in(where: str) -> type["Task"]:
     return next(iter(found.values()))
 
 
+def _import_from_package(kind: str) -> None:
+    """Imports the task that an installed package offers under its kind, if one does.
+
+    Raises:
+        HeadwayError: if that fails.
+    """
+    for point in metadata.entry_points(group=GROUP, name=kind):
+        try:
+            point.load()
+        except Exception as error:  # whatever a package may raise
+            told = userfile.described(error)
+            raise HeadwayError(
+                f"task.kind = {kind!r}: the entry point {point.value} fails: {told}"
+            ) from None
+
+
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
-    """The task of a kind; that of an installed package or of a file is loaded if need be.
+    """The task of a kind, which data name.
+
+    One that is not known yet is imported from an installed package that offers it, or loaded from
+    its file if the user trusts that (see `userfile`).
 
     Args:
         kind: its name.
         source: the file that it was defined in, if it was in one.
 
     Raises:
-        HeadwayError: if there is none, or its file is gone or no longer defines it.
+        HeadwayError: if there is none, or its file is gone, not trusted or no longer defines it.
     """
     if isinstance(kind, str) and kind not in KINDS:
-        for point in metadata.entry_points(group=GROUP):
-            point.load()
+        _import_from_package(kind)
     if isinstance(kind, str) and source is not None and not is_known(kind, source.file):
-        if not is_file(source.file):
-            raise HeadwayError(f"task.kind = {kind!r}: its file {source.file} is not there")
-        for cls in _defined_in(userfile.load(source.file)):
+        for cls in _defined_in(userfile.load_named("task.defined.file", source.file)):
             if cls.kind == kind:
                 return cls
     known = isinstance(kind, str) and kind in KINDS
@@ -133,9 +149,23 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
 def task_to_json(task: "Task") -> dict[str, Any]:
     """A task as plain JSON data: its kind, its fields, and for a user's own where it is defined."""
     data = {"kind": task.kind, **to_json(task)}
-    ours = type(task).__module__.startswith("headway.")
-    source = None if ours else userfile.source_of(type(task))
+    source = _own_source(type(task))
     return data if source is None else {**data, "defined": dataclasses.asdict(source)}
+
+
+def keep(task: "Task") -> None:
+    """Puts the file of a task that the user works with on the user's list (see `userfile.keep`)."""
+    if (source := _own_source(type(task))) is not None:
+        userfile.keep(source)
+
+
+def _own_source(cls: type["Task"]) -> Source | None:
+    """Where a task of a user's own is defined; None for headway's, and those of packages."""
+    if cls.__module__.startswith("headway."):
+        return None
+    source = userfile.source_of(cls)
+    installed = source is not None and "site-packages" in Path(source.file).parts
+    return None if installed and not userfile.is_loaded(cls) else source
 
 
 def task_from_json(data: Any) -> "Task":
@@ -157,4 +187,5 @@ def change_of(data: Any, task: "Task") -> str | None:
     now = userfile.source_of(type(task))
     if defined is None or now is None or defined.get("sha256") == now.sha256:
         return None
-    return f"{now.file} has changed since (it was {defined.get('sha256')}, it is {now.sha256})"
+    before = str(defined.get("sha256"))
+    return f"{now.file} has changed since (it was {before[:16]}, it is {now.sha256[:16]})"

@@ -77,19 +77,25 @@ class Module:
         """Builds the module, with any weights.
 
         Raises:
-            HeadwayError: if there is no builder, or its file is gone or fails.
+            HeadwayError: if there is no builder, the user does not trust it (see `userfile`), or
+                its file is gone or fails.
         """
         if self.builder is None or self.file is None:
             raise HeadwayError(
                 "the model of this run was recorded without a way to build it: open the run in"
                 " Python, headway.Run.open(folder, build=…), or record it with build=…"
             )
-        if not is_file(self.file):
-            raise HeadwayError(f"model.file = {self.file!r}: there is no such file")
-        made = getattr(userfile.load(self.file), self.builder, None)
-        if made is None:
-            raise HeadwayError(f"{self.file} defines no {self.builder}, which built the model")
-        return userfile.called(Path(self.file), made)
+        made = userfile.builder_named("model.file", self.file, self.builder)
+        built = userfile.called(Path(self.file), made)
+        if not isinstance(built, nn.Module):
+            told = f"{self.builder} returned {type(built).__name__}"
+            raise HeadwayError(f"{self.file}: {told}: it must be a torch.nn.Module")
+        return built
+
+    def keep(self) -> None:
+        """Puts what builds the module on the user's list (see `userfile.keep`)."""
+        if self.builder is not None and self.file is not None and self.sha256 is not None:
+            userfile.keep(Source(self.file, self.sha256), self.builder)
 
     @property
     def changed(self) -> str | None:

@@ -70,6 +70,7 @@ class Recorder:
         threads = min(256, torch.get_num_threads())  # the most that a config may ask for
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
+        described.keep()
         self._clock = time.perf_counter()
 
     def save(self, step: int, loss: float | Tensor) -> dict[str, Any]:

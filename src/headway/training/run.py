@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Names
 from headway.tasks import Batch, Task
-from headway.tasks.registry import change_of, is_known
+from headway.tasks.registry import change_of, keep
 from headway.text import command
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
@@ -64,7 +63,8 @@ class Run(RunFolder):
     def create(cls, folder: Path, config: RunConfig) -> "Run":
         """Makes the folder of a new run, whole or not at all.
 
-        What a killed process left of the same folder is removed.
+        What a killed process left of the same folder is removed. A task of the user's own is
+        trusted from now on.
 
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
@@ -85,14 +85,15 @@ class Run(RunFolder):
                 sync_folder(folder.parent)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
+        keep(config.task)
         return cls(folder, config)
 
     @classmethod
     def open(cls, folder: str | Path, build: Callable[[], nn.Module] | None = None) -> "Run":
         """Opens the folder of a run.
 
-        A task or model of one's own is loaded from the file that the folder names, but never from
-        one that could have come with the folder.
+        A task of one's own is loaded from the file that the folder names, if the user trusts it
+        (see `userfile`).
 
         Args:
             folder: of the run.
@@ -115,7 +116,6 @@ class Run(RunFolder):
                 f"{folder}: format = {version!r} is not {FORMAT}, the one that this headway reads:"
                 " it was written by another version"
             )
-        require_own_file(folder, data.get("task"), data.get("model"))
         try:
             config = from_dict(data)
         except HeadwayError as error:
@@ -268,31 +268,6 @@ class Run(RunFolder):
 def flushes_subnormals() -> bool:
     """Whether this thread takes subnormal numbers for zero on the CPU."""
     return not (torch.tensor(2.0**-126) / 2).item()
-
-
-def require_own_file(folder: Path, task: object, model: object) -> None:
-    """Makes sure that opening a run executes no Python file that could have come with its folder.
-
-    Raises:
-        HeadwayError: if the task, unless it is known already, or the model is to be loaded from a
-            file in the folder or in the one that holds it.
-    """
-    defined = task.get("defined") if isinstance(task, dict) else None
-    if isinstance(task, dict) and isinstance(defined, dict):
-        defined = None if is_known(task.get("kind"), defined.get("file")) else defined
-    for name, where in (("task.defined.file", defined), ("model.file", model)):
-        file = where.get("file") if isinstance(where, dict) else None
-        if not isinstance(file, str):
-            continue
-        fits = Path(file).is_absolute() and "\0" not in file
-        require(fits, f"{folder}: {name}", file, "a whole path")
-        beside = Path(file).resolve().is_relative_to(folder.resolve().parent)
-        if beside and not userfile.is_trusted(file):
-            raise HeadwayError(
-                f"{folder}: {name} = {file!r} lies with the run, and a file that may have come"
-                " with a run is not executed: move the run into a folder of its own, such as runs/,"
-                " or say that you trust the file: headway --trust FILE VERB …"
-            )
 
 
 def require_device(device: str) -> None:

@@ -1,0 +1,42 @@
+"""Folders from strangers: every verb that takes one goes through them, and executes nothing."""
+
+import pytest
+
+from fuzz.runs import taken_apart, without_git
+from fuzz.strangers import strangers
+from fuzz.tried import Tried
+from headway import userfile
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    with without_git():
+        return taken_apart(tmp_path_factory.mktemp("taken apart"))
+
+
+def tried_on(run, folder, count, share=1):
+    tried = Tried()
+    with without_git():
+        strangers(tried, count, 0, folder / "world", run, share)
+    assert tried.counts["strangers' folders"] == count
+    return tried
+
+
+def test_nothing_of_strangers_folders_is_executed(tmp_path, run):
+    assert not tried_on(run, tmp_path, 20, share=6).failed
+
+
+@pytest.mark.slow
+def test_nothing_of_thousands_of_strangers_folders_is_executed(tmp_path, run):
+    assert not tried_on(run, tmp_path, 2000, share=6).failed
+
+
+def test_what_is_executed_of_them_is_seen(tmp_path, run, monkeypatch):
+    class Everything(set):
+        def __contains__(self, entry):
+            return True
+
+    monkeypatch.setattr(userfile, "_known", Everything)
+    monkeypatch.setattr(userfile, "_require_trusted", lambda *_: None)
+    failed = tried_on(run, tmp_path, 10, share=13).failed
+    assert sum("executed" in what for _, what in failed) >= 3, failed

@@ -1,0 +1,238 @@
+"""What a folder names is executed only if the user trusts it; the user's own work needs no word."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headway
+from headway import cli, trusted, userfile
+from headway.errors import HeadwayError
+from headway.training import Run, train
+from in_process import forget_files
+
+TASK = Path(__file__).parent / "outside" / "assignments.py"
+SMALL = ("depth=1", "d_model=8", "training.steps=4", "training.cooldown_steps=0", "eval_every=2")
+
+
+RECORD = """
+import sys
+import torch
+import headway
+from made import Own
+sys.path.insert(0, {tests!r})
+from nanogpt import GPT
+
+def make():
+    print("make called")
+    return GPT(width=16)
+
+def other():
+    open("executed", "w").close()
+
+if __name__ == "__main__":
+    with headway.Recorder("run", make(), Own(), build=make) as recorder:
+        recorder.save(0, 1.0)
+    headway.Run.open("run").model()
+"""
+OWN = """
+from dataclasses import dataclass
+import headway
+
+@dataclass(frozen=True)
+class Own(headway.Hops):
+    "Hops of mine."
+    asked: tuple[int, ...] = (1,)
+    n_symbols: int = 8
+    n_places: int = 32
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_list(tmp_path, monkeypatch, kinds):
+    """A list of trusted files, and a process that was told of none."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    forget_files()
+    yield
+    forget_files()
+
+
+def refused(*words, capsys):
+    """What a command says that is refused, which is a line."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*map(str, words)])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    return told
+
+
+def test_what_comes_with_a_downloaded_tree_is_not_executed(tmp_path, tiny, monkeypatch, capsys):
+    run = train(tiny, tmp_path / "bundle" / "runs" / "one")
+    monkeypatch.chdir(tmp_path / "bundle")
+    Path("code.py").write_text('open("executed", "w").close()\n' + OWN)
+    config = json.loads((run.folder / "config.json").read_text())
+    for file in (
+        "/proc/self/cwd/code.py",
+        f"{run.folder}/../../code.py",
+        str(Path("code.py").resolve()),
+    ):
+        defined = {"file": file, "sha256": "0123456789abcdef"}
+        task = {**config["task"], "kind": "own", "defined": defined}
+        (run.folder / "config.json").write_text(json.dumps({**config, "task": task}))
+        cli.main(["runs", "runs"])
+        with pytest.raises(SystemExit):
+            cli.main(["check", "runs/one"])
+        for verb in ("report", "theory"):
+            told = refused(verb, "runs/one", capsys=capsys)
+            assert f"'{file}' is not executed" in told
+            assert told.endswith(f"headway --trust {file} VERB …\n")
+    assert not Path("executed").exists()
+
+
+def test_ones_own_work_needs_no_word(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    Path("mine.py").write_text(TASK.read_text().replace("Assignments", "Mine"))
+    for words in (
+        ["check", "mine.py"],
+        ["train", "mine.py", *SMALL, "--folder", "one"],
+        ["train", "--resume", "one"],
+        ["circuit", "one", "--threshold", "10"],
+        ["emergence", "one"],
+        ["report", "one"],
+        ["check", "one"],
+        ["runs", "."],
+        ["sweep", "mine.py", "--grid", *SMALL, "seed=0,1", "--folder", "runs/s", "--workers", "1"],
+        ["sweep", "runs/s"],
+        ["report", "runs/s"],
+    ):
+        forget_files()
+        cli.main(words)
+        told = capsys.readouterr()
+        assert "unreadable" not in told.out
+        assert told.err == "", words
+
+
+def test_what_a_script_records_is_found_by_others_and_no_other_function_is_called(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("made.py").write_text(OWN)
+    Path("record.py").write_text(RECORD.format(tests=str(TASK.parent)))
+    done = subprocess.run([sys.executable, "record.py"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("make called") == 3  # to record it, to try it, and to build it again
+    headway.discover("run", threshold=10.0, sequences=8)
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["model"]["builder"] == "make"
+    config["model"]["builder"] = "other"
+    Path("run/config.json").write_text(json.dumps(config))
+    told = refused("circuit", "run", capsys=capsys)
+    assert f"headway --trust {tmp_path}/record.py:other VERB …" in told
+    refused("--trust", "record.py", "circuit", "run", capsys=capsys)
+    assert not Path("executed").exists()
+    told = refused("--trust", "record.py:other", "circuit", "run", capsys=capsys)
+    assert "other returned NoneType: it must be a torch.nn.Module" in told
+    assert Path("executed").exists()
+
+
+def test_a_word_of_trust_is_for_one_command_and_the_content_of_the_time(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(TASK.read_text().replace("Assignments", "Mine"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
+    cli.main(["train", "mine.py", *SMALL, "--folder", "one"])
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    capsys.readouterr()
+    for words in (["emergence", "one"], ["sweep", "one/clamped"], ["train", "--resume", "one"]):
+        forget_files()
+        cli.main(["--trust", "mine.py", "train", "--resume", "one"])
+        assert trusted.entries() == set()
+        forget_files()
+        told = refused(*words, capsys=capsys) if words[0] != "sweep" else ""
+        assert words[0] == "sweep" or f"headway --trust {tmp_path}/mine.py VERB …" in told
+    userfile.trust("mine.py")
+    Path("mine.py").write_text(Path("mine.py").read_text() + "\n")
+    with pytest.raises(HeadwayError, match="it has changed since you trusted it"):
+        Run.open("one")
+
+
+def test_a_link_or_another_place_of_a_trusted_file_is_not_it(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(TASK.read_text().replace("Assignments", "Mine"))
+    userfile.trust(file)
+    other = tmp_path / "yours.py"
+    other.symlink_to(file)
+    (tmp_path / "copy.py").write_bytes(file.read_bytes())
+    for path in (other, tmp_path / "copy.py", f"{tmp_path}/./mine.py", f"/{file}"):
+        with pytest.raises(HeadwayError, match="is not executed"):
+            userfile.load_named("task.defined.file", str(path))
+    assert userfile.load_named("task.defined.file", str(file)).Mine
+
+
+def test_what_is_executed_is_what_was_read(tmp_path, monkeypatch):
+    file, read = tmp_path / "mine.py", userfile.read_bytes
+
+    def exchanged(path):
+        content = read(path)
+        file.write_text("SIZE = 2\n")
+        return content
+
+    file.write_text("SIZE = 1\n")
+    userfile.trust(file)
+    monkeypatch.setattr(userfile, "read_bytes", exchanged)
+    assert userfile.load_named("task.defined.file", str(file)).SIZE == 1
+    with pytest.raises(HeadwayError, match="has changed since you trusted it"):
+        userfile.load_named("task.defined.file", str(file))
+
+
+@pytest.mark.parametrize("text", ["[]", '{"/x.py": "sha256:0"}', "{", '{"/x.py": [3]}'])
+def test_a_list_that_is_none_trusts_nothing(tmp_path, text, capsys):
+    place = trusted.place()
+    assert place == tmp_path / "data" / "headway" / "trusted.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    with pytest.raises(HeadwayError, match=r"trusted\.json") as refusal:
+        trusted.entries()
+    assert "\n" not in str(refusal.value)
+    trusted.add({("/y.py", "sha256:1")})
+    trusted.add({("/z.py", "sha256:1")})
+    assert capsys.readouterr().err.count("\n") == 1
+    assert place.read_text() == text
+
+
+def test_a_home_that_cannot_be_written_is_told_once_and_fails_nothing(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "data").write_text("no folder")
+    file = tmp_path / "mine.py"
+    file.write_text(TASK.read_text().replace("Assignments", "Mine"))
+    cli.main(["train", str(file), *SMALL, "--folder", str(tmp_path / "one")])
+    assert capsys.readouterr().err.startswith("headway: cannot note which files you trust: ")
+    assert Run.open(tmp_path / "one").status == "done"
+
+
+@pytest.mark.parametrize("home", ["", ".", "relative"])
+def test_a_list_lies_in_no_folder_that_one_happens_to_be_in(tmp_path, monkeypatch, home):
+    monkeypatch.setenv("XDG_DATA_HOME", home)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert trusted.place() == tmp_path / ".local" / "share" / "headway" / "trusted.json"
+    monkeypatch.setenv("HOME", home or "x")
+    assert trusted.place() is None
+    assert trusted.entries() == set()
+
+
+def test_many_processes_write_one_list(tmp_path):
+    code = "import sys; from headway import trusted; trusted.add({(sys.argv[1], 'sha256:0')})"
+    files = [f"/{n}.py" for n in range(6)]
+    writing = [subprocess.Popen([sys.executable, "-c", code, file]) for file in files]
+    assert [one.wait() for one in writing] == [0] * 6
+    assert trusted.entries() == {(file, "sha256:0") for file in files}
+    assert {path.name for path in (tmp_path / "data/headway").iterdir()} <= {
+        "trusted.json",
+        "trusted.lock",
+    }
