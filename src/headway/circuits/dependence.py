@@ -206,6 +206,8 @@ def grown_in(
         seen.append({name: attention_along(patterns, edges) for name, edges in relations.items()})
         tell()
     metrics, outcome = run.metrics(), run.outcome() or {}
+    if outcome.get("test_loss") is None:
+        raise HeadwayError(f"{run.folder}/outcome.json: test_loss is missing")
     return Training(
         clamped=clamped,
         steps=metrics[-1]["step"],
