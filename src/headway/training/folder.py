@@ -221,9 +221,7 @@ class RunFolder:
         last = _last(self._evaluations()) if left_out else {}
         whole = {**outcome, **{name: last[name] for name in left_out}}
         if whole["status"] == "done" and whole["val_loss"] is None:
-            raise HeadwayError(
-                f"{path} says that the run is done, but there is no evaluation of it"
-            )
+            raise HeadwayError(f"{path}: the run is done, but there is no evaluation of it")
         return whole
 
     def end(self, message: str | None = None, **told: Any) -> None:

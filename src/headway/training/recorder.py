@@ -117,7 +117,7 @@ class Recorder:
             raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         if self._writer != _here():
             raise HeadwayError(
-                f"{self.run.folder}: save is for the thread that entered the recorder's `with` block"
+                f"{self.run.folder}: save is for the thread that entered the `with` block alone"
             )
         last = max(self.run.checkpoint_steps(), default=-1)
         made = _whole(step)
@@ -127,7 +127,9 @@ class Recorder:
         require(math.isfinite(train_loss), "train_loss", loss, "finite, one number")
         weights = self._weights()
         now = {name: weight.shape for name, weight in weights.items()}
-        require(now == self._kept, "model: its weights", now, "those that it had at first")
+        if now != self._kept:
+            others = sorted(dict(now.items() ^ self._kept.items()))
+            require(False, "model: weights of other names or shapes", others, "as it was at first")
         with unchanged(self._plain), self._told():
             partial = evaluate(self._tapped, self.task, self._held_out).tolist()
         metrics = {
@@ -168,7 +170,7 @@ class Recorder:
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
                 require(is_plain, f"model: {name}", weight, "a dense tensor")
             kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
-            packed({name: weight[:0] for name, weight in kept.items() if weight.ndim}, {})
+            packed({name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}, {})
             return kept
 
     def _told(self) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.optim.swa_utils import AveragedModel
@@ -50,13 +51,13 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     own = model.state_dict()
     kinds = [_precisions(tensors) for tensors in (weights, own)]
     if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
-        model.to(next(iter(kinds[0])))
+        model.to(dtype=next(iter(kinds[0])))
     names = {_plain_name(model, name): name for name in own}
     named = {names.get(name, name): weight for name, weight in weights.items()}
     model.load_state_dict(named, assign=True)
 
 
-def _precisions(weights: Mapping[str, Tensor]) -> set[object]:
+def _precisions(weights: Mapping[str, Tensor]) -> set[torch.dtype]:
     return {weight.dtype for weight in weights.values() if weight.is_floating_point()}
 
 
