@@ -292,4 +292,5 @@ def test_a_builder_that_builds_no_module(build, tmp_path):
     refused(lambda: new(tmp_path, build=build), f"^build = '{build.__name__}'")
     with new(tmp_path) as recorder:
         recorder.save(0, 1.0)
-    refused(lambda: headway.Run.open(tmp_path / "run", build=build).model(), "build|KeyError")
+    run = headway.Run.open(tmp_path / "run", build=build)
+    refused(run.model, "its model raises KeyError" if build is fails else "^build = 5")

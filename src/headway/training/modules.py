@@ -1,7 +1,8 @@
 """Models that are not headway's: how a run's folder tells of one, and how it is built again."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,17 @@ class Module:
             return None
         now = Source.of(Path(self.file)).sha256
         return None if now == self.sha256 else f"{self.file} has changed since"
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Makes one clear line of whatever a task, module or builder of somebody's raises."""
+    try:
+        yield
+    except HeadwayError:
+        raise
+    except Exception as error:
+        raise HeadwayError(f"{what} raises {userfile.described(error)}") from error
 
 
 def _why_not(build: Any, like: nn.Module) -> str | None:

@@ -5,8 +5,8 @@ import operator
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
 from headway.training.files import drop_torn_line, packed
 from headway.training.losses import evaluate, require_answers
-from headway.training.modules import Module, is_causal
+from headway.training.modules import Module, is_causal, told
 from headway.training.run import Run
 from headway.training.unchanged import drawing_nothing, unchanged
 from headway.training.weights import plain, weights_of
@@ -84,7 +84,7 @@ class Recorder:
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._kept = {name: weight.shape for name, weight in self._weights().items()}
-        with drawing_nothing(self._plain), _told(f"task = {task.kind!r}"):
+        with drawing_nothing(self._plain), told(f"task = {task.kind!r}"):
             self._held_out = held_out(task, sequences, seed, device)
         with unchanged(self._plain), self._told():
             require_answers(tapped(self._plain), task, self._held_out)
@@ -173,8 +173,8 @@ class Recorder:
             packed({name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}, {})
             return kept
 
-    def _told(self) -> Any:
-        return _told(f"model: {type(self._plain).__name__}")
+    def _told(self) -> AbstractContextManager[None]:
+        return told(f"model: {type(self._plain).__name__}")
 
     def __enter__(self) -> "Recorder":
         if self._writer is not None:
@@ -193,17 +193,6 @@ class Recorder:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
                 why = None if self.run.metrics() else "nothing was saved"
                 self.run.end(why if error is None else userfile.described(error))
-
-
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Makes one clear line of whatever a task or module of somebody's raises."""
-    try:
-        yield
-    except HeadwayError:
-        raise
-    except Exception as error:
-        raise HeadwayError(f"{what} raises {userfile.described(error)}") from error
 
 
 def _here() -> tuple[int, int]:

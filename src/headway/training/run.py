@@ -3,6 +3,7 @@
 import glob
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,13 +35,15 @@ from headway.training.files import (
 )
 from headway.training.folder import RunFolder
 from headway.training.memory import FLOAT, n_weights, require_bytes, require_memory
-from headway.training.modules import Module
+from headway.training.modules import Module, told
 from headway.training.seeds import seed_of
 from headway.training.text import of_run
 from headway.training.unchanged import drawing_nothing
 from headway.training.weights import load_weights, plain
 
 M = TypeVar("M", bound=nn.Module)
+MAKING = threading.Lock()
+"""Held by the thread that makes a run: drafts are told apart by their processes alone."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Run(RunFolder):
             again = "" if isinstance(config.training, Elsewhere) else resumes
             raise HeadwayError(f"{folder} exists already: choose another folder{again}")
         draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
-        with clear_io_errors(folder, "make"):
+        with clear_io_errors(folder, "make"), MAKING:
             remove_drafts(folder.parent, glob.escape(folder.name), living=False)
             try:
                 (draft / "checkpoints").mkdir(parents=True)
@@ -229,7 +232,7 @@ class Run(RunFolder):
         shape = self.config.model
         if not isinstance(shape, Module):
             return self.transformer(step)
-        with drawing_nothing():
+        with drawing_nothing(), told(f"{self.folder}: its model"):
             built = (self.build or shape.build)()
             require(isinstance(built, nn.Module), "build", built, "a function that builds a module")
             module = self._loaded(plain(built), step, load_weights).to(self.device)
