@@ -24,7 +24,8 @@ def state_of(model):
         for name, value in vars(module).items():
             if name not in ("_modules", "_parameters", "_buffers", "_torchdynamo_wrapper_id"):
                 told = value.get_state() if isinstance(value, torch.Generator) else value
-                found[f"{path}.{name}"] = repr(told)
+                whole = told.tolist() if isinstance(told, torch.Tensor) else told
+                found[f"{path}.{name}"] = repr(whole)
         tensors = [*module._parameters.items(), *module._buffers.items()]
         found |= {f"{path}.{n}": t.tolist() for n, t in tensors if t is not None}
         found |= {f"{path}.{n} gradient": t.grad.tolist() for n, t in tensors if t.grad is not None}
