@@ -27,9 +27,9 @@ def require(holds: bool, field: str, value: Any, allowed: str) -> None:
 
 
 def shown(value: Any, most: int = 120) -> str:
-    """A value as an error names it; of a long one the beginning."""
+    """A value as an error names it, on one line; of a long one the beginning."""
     try:
-        text = repr(value)
+        text = " ".join(line.strip() for line in repr(value).splitlines())
     except (ValueError, RecursionError):  # a number of too many digits, or too deep
         return f"a {type(value).__name__} too long to show"
     return text if len(text) <= most else f"{text[: most - 1]}…"

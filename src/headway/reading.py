@@ -32,6 +32,8 @@ def read_bytes(path: str | Path, most: int = MOST) -> bytes:
         with os.fdopen(file, "rb") as content:
             size = os.fstat(file).st_size
             whole = content.read(most + 1) if size <= most else b""
+            if whole is None:  # of a file of the kernel's, which looks like any other
+                raise HeadwayError(f"{path} is not a file")
     except (OSError, ValueError) as error:
         raise HeadwayError(f"cannot read {path}: {_reason(error)}") from None
     if max(size, len(whole)) > most:

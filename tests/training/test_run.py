@@ -288,7 +288,7 @@ tell(lambda: readable.writing().__enter__())
 def test_folders_without_permission_are_one_line_each(tiny, tmp_path):
     shut = Run.create(tmp_path / "a-shut", tiny).folder
     opened = Run.create(tmp_path / "b-open", tiny)
-    opened.write("outcome.json", {"status": "done"})
+    opened.write("outcome.json", {"status": "failed"})
     (opened.folder / ".lock").touch()
     for path in (tmp_path, *tmp_path.parents):
         if path.stat().st_uid == os.geteuid() and Path(tempfile.gettempdir()) in path.parents:
@@ -313,6 +313,6 @@ def test_folders_without_permission_are_one_line_each(tiny, tmp_path):
         "cannot read a-shut",
         "done ['HeadwayError', 'Run']",
     ]
-    assert lines[5:7] == ["cannot read b-open/checkpoints: Permission denied", "done done"]
+    assert lines[5:7] == ["cannot read b-open/checkpoints: Permission denied", "done failed"]
     assert lines[7] == "cannot read b-open/checkpoints: Permission denied"
     assert lines[8] == "cannot write to b-open: Permission denied"

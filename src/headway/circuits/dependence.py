@@ -17,6 +17,7 @@ from headway.circuits.dependence_text import of_dependence
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
 from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.patterns import attention_along
+from headway.errors import HeadwayError
 from headway.fields import found_in, to_json
 from headway.models import attention_patterns
 from headway.paths import Path
@@ -206,6 +207,8 @@ def grown_in(
         seen.append({name: attention_along(patterns, edges) for name, edges in relations.items()})
         tell()
     metrics, outcome = run.metrics(), run.outcome() or {}
+    if outcome.get("test_loss") is None:
+        raise HeadwayError(f"{run.folder}/outcome.json: test_loss is missing")
     return Training(
         clamped=clamped,
         steps=metrics[-1]["step"],

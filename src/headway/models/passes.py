@@ -31,7 +31,7 @@ def intercepted(
         HeadwayError: if the module fails, or its attention cannot be seen.
     """
     try:
-        with _uncompiled(), seen:
+        with eagerly(), seen:
             return output_of(module, inputs, weights)
     except HeadwayError:
         if seen.failed is not None:
@@ -68,8 +68,9 @@ def output_of(
     return output
 
 
-def _uncompiled() -> AbstractContextManager[Any]:
-    """Lets compiled modules run as they were written, so that their calls are seen."""
+def eagerly() -> AbstractContextManager[Any]:
+    """Lets compiled modules run as they were written, so that their calls are seen, and without a
+    compilation of their own."""
     if "torch._dynamo" not in sys.modules:  # nothing is compiled, and to load it takes a second
         return nullcontext()
     return torch.compiler.set_stance("force_eager")

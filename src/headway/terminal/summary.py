@@ -35,7 +35,7 @@ def print_summary(
 ) -> None:
     """The findings of the demo on one screen of 80 columns."""
     task, model, curriculum = run.task, run.config.transformer, run.config.training.curriculum
-    outcome, measure = run.read("outcome.json") or {}, task.targets.loss_name
+    outcome, measure = run.outcome() or {}, task.targets.loss_name
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
     born = {history.path: history.born for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())

@@ -245,10 +245,15 @@ def write_tensors(
     path: Path, tensors: dict[str, Tensor], about: dict[str, Any], lasting: bool = True
 ) -> None:
     """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`)."""
+    write_whole(path, packed(tensors, about), lasting)
+
+
+def packed(tensors: dict[str, Tensor], about: dict[str, Any]) -> bytes:
+    """Tensors and a little JSON about them as the content of a safetensors file."""
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     said = json.dumps(about, allow_nan=False)
     whole = safetensors.torch.save(flat, {"about": said, "checksum": checksum(flat, said)})
-    write_whole(path, in_order(whole), lasting)
+    return in_order(whole)
 
 
 def in_order(whole: bytes) -> bytes:

@@ -15,7 +15,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,7 +25,7 @@ from typing import Any
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.fields import found_in
+from headway.fields import found_in, to_json
 from headway.reading import parsed
 from headway.training.files import (
     append_line,
@@ -43,6 +43,9 @@ from headway.training.files import (
     write_whole,
 )
 from headway.training.records import FOUND_OUT, Evaluation, Outcome, Session
+
+LAST = ("step", "val_loss", "partial", "seconds")
+"""What an outcome has from the last evaluation."""
 
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
@@ -133,7 +136,7 @@ class RunFolder:
 
     def _require_ended(self, outcome: dict[str, Any], last: dict[str, Any]) -> None:
         """Makes sure that the last evaluation is the one that the outcome tells of."""
-        names = ("val_loss", "step") if outcome["status"] == "done" else ("val_loss",)
+        names = ("val_loss", "partial", *(["step"] if outcome["status"] == "done" else []))
         for name in names:
             told, found = outcome.get(name), last.get(name)
             if told is not None and told != found:
@@ -204,15 +207,22 @@ class RunFolder:
     def outcome(self) -> dict[str, Any] | None:
         """How the run ended, as in `outcome.json`; None if it has not.
 
+        It has every field of `Outcome`. A figure that the file leaves out is that of the last
+        evaluation, and None if there is no such figure.
+
         Raises:
             HeadwayError: if the file does not say what it must (see `Outcome`).
         """
         path = self.folder / "outcome.json"
         if not is_there(path):
             return None
-        outcome = read_json(path)
-        found_in(Outcome, outcome, str(path))
-        return outcome
+        outcome = to_json(found_in(Outcome, read_json(path), str(path)))
+        left_out = [name for name in LAST if outcome[name] is None]
+        last = _last(self._evaluations()) if left_out else {}
+        whole = {**outcome, **{name: last[name] for name in left_out}}
+        if whole["status"] == "done" and whole["val_loss"] is None:
+            raise HeadwayError(f"{path}: the run is done, but there is no evaluation of it")
+        return whole
 
     def end(self, message: str | None = None, **told: Any) -> None:
         """Records how the run ended: as done, or as failed if a message says why.
@@ -221,9 +231,7 @@ class RunFolder:
             message: why it failed, on one line.
             told: fields of the outcome, beside or in place of those of the last evaluation.
         """
-        last = ([{"step": 0}, *self.metrics()])[-1]
-        last = {name: last.get(name) for name in ("step", "val_loss", "partial", "seconds")}
-        status = "done" if message is None else "failed"
+        last, status = _last(self.metrics()), "done" if message is None else "failed"
         self._sync_checkpoints()
         ended = {"status": status, "message": message, **last, "given_up": [], **told}
         self.write("outcome.json", ended)
@@ -269,6 +277,12 @@ class RunFolder:
             return []
         with clear_io_errors(folder, "read"):
             return os.listdir(folder)
+
+
+def _last(evaluations: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What an outcome has from the last evaluation; None for figures that there are not."""
+    last = [{"step": 0}, *evaluations][-1]
+    return {name: last.get(name) for name in LAST}
 
 
 def _each(path: str, lines: list[bytes], until: float) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Targets, Task
-from headway.training.files import first_line
+from headway.userfile import described
 
 Reader = Callable[[Tensor, Tap | None], Tensor]
 """Reads inputs, perhaps through a tap, and puts out [batch, position or query, number]."""
@@ -85,11 +85,14 @@ def require_answers(model: Tappable, task: Task, batch: Batch) -> None:
     """
     try:
         said = model(batch.inputs[:1])
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+    except HeadwayError:
+        raise
+    except Exception as error:  # whatever a module of somebody's may raise
+        named = type(getattr(model, "module", model)).__name__
         raise HeadwayError(
             f"task = {task.kind!r}: the model does not read its sequences,"
-            f" {list(batch.inputs.shape[1:])} each: {first_line(error)}"
-        ) from None
+            f" {list(batch.inputs.shape[1:])} each: {named} raises {described(error)}"
+        ) from error
     fits = said.ndim == 3 and said.shape[1] >= task.n_read and said.shape[2] == task.d_target
     require(
         fits,

@@ -1,19 +1,23 @@
 """Models that are not headway's: how a run's folder tells of one, and how it is built again."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne, NotNegative, check
-from headway.models import Tapped, attention_patterns
+from headway.models import Tapped
 from headway.reading import is_file
+from headway.training.unchanged import drawing_nothing
+from headway.training.weights import plain, weights_of
 from headway.userfile import Source
 
 
@@ -61,7 +65,8 @@ class Module:
         """
         count = sum(weight.numel() for weight in model.parameters())
         described = cls(model.n_layers, model.n_heads, count, causal)
-        maker = type(model.module) if build is None else build
+        own = parametrize.type_before_parametrizations(model.module)
+        maker = own if build is None else build
         problem = _why_not(maker, model.module)
         if problem and build is not None:
             require(False, "build", getattr(build, "__name__", build), problem)
@@ -106,23 +111,52 @@ class Module:
         return None if now == self.sha256 else f"{self.file} has changed since"
 
 
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Makes one clear line of whatever a task, module or builder of somebody's raises."""
+    try:
+        yield
+    except HeadwayError:
+        raise
+    except Exception as error:
+        raise HeadwayError(f"{what} raises {userfile.described(error)}") from error
+
+
 def _why_not(build: Any, like: nn.Module) -> str | None:
     """Why a function cannot build a module again, in another process; None if it can."""
     allowed = "a function or class of a file of yours, that can be called without arguments"
     if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
         return allowed
     try:
-        with torch.random.fork_rng():  # what the caller draws next is not to depend on this
+        with (
+            drawing_nothing(),
+            torch.no_grad(),
+        ):  # what the caller draws next is not to depend on it
             made = build()
+        if not isinstance(made, nn.Module):
+            return f"{allowed} and builds a module, not a {type(made).__name__}"
+        wanted, found = (_shapes(module) for module in (like, plain(made)))
     except Exception as error:  # whatever a constructor of somebody's may raise
         return f"{allowed} ({userfile.described(error)})"
-    wanted, found = ({n: w.shape for n, w in m.state_dict().items()} for m in (like, made))
     return None if wanted == found else "one that builds a module with weights of the same shapes"
+
+
+def _shapes(module: nn.Module) -> dict[str, torch.Size]:
+    return {name: weight.shape for name, weight in weights_of(module).items()}
 
 
 @torch.no_grad()
 def is_causal(model: Tapped, inputs: Tensor) -> bool:
-    """Whether no position attends to a later one."""
-    patterns = attention_patterns(model, inputs)
-    positions = patterns.shape[-2]  # keys beyond them are none, such as a sink
-    return not bool(patterns[..., :positions].triu(1).any())
+    """Whether no position attends to a later one; a row that sees nothing, perhaps NaN, does not.
+
+    Keys beyond the positions are none, such as a sink.
+    """
+    ahead: list[bool] = []
+
+    def look(_: int, pattern: Tensor) -> Tensor:
+        positions = pattern[..., : pattern.shape[-2]].nan_to_num(0.0)
+        ahead.append(bool(positions.triu(1).any()))
+        return pattern
+
+    model(inputs, look)
+    return not any(ahead)

@@ -1,24 +1,34 @@
 """A training loop of one's own, recorded: what it leaves is a run like any other."""
 
 import math
+import operator
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
-from headway import userfile
-from headway.errors import require
+from headway import fields, userfile
+from headway.errors import HeadwayError, require
 from headway.models import tapped
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
+from headway.training.files import drop_torn_line, packed
 from headway.training.losses import evaluate, require_answers
-from headway.training.modules import Module, is_causal
+from headway.training.modules import Module, is_causal, told
 from headway.training.run import Run
+from headway.training.unchanged import drawing_nothing, unchanged
+from headway.training.weights import plain, weights_of
+
+LAST = 10**15
+"""The largest step: what reads a run's folder takes larger numbers for others."""
 
 
 class Recorder:
@@ -31,6 +41,9 @@ class Recorder:
                     recorder.save(step, loss)
         found = headway.discover("runs/mine")
 
+    It changes nothing in the model, nor in what is drawn at random after it. It records one run, in
+    the thread that entered it. No other thread may use the model during a call.
+
     Other processes, such as the command line, must be able to build the model again. They call
     `build`, a function or class in a file of yours, without arguments; by default the model's own
     class, if that gives weights of the same shapes. Otherwise they must be told how:
@@ -38,15 +51,16 @@ class Recorder:
 
     Args:
         folder: of the run; must not exist.
-        model: any module whose attention can be tapped (`headway.tapped`).
+        model: any module whose attention can be tapped (`headway.tapped`). Of one that is compiled,
+            replicated, averaged or parametrized, the plain module is recorded.
         task: what it is trained on.
         build: makes such a module, with any weights.
         seed: of the held-out sequences that it is evaluated on.
         sequences: how many they are.
 
     Raises:
-        HeadwayError: if the folder exists, the model's attention cannot be tapped, or it does not
-            answer the task.
+        HeadwayError: if the folder exists, the model's attention cannot be tapped, it does not
+            answer the task, or its weights cannot be kept.
     """
 
     def __init__(
@@ -58,19 +72,32 @@ class Recorder:
         seed: int = 0,
         sequences: int = 512,
     ):
-        self.model, self.task = model, task
+        require(isinstance(folder, str | Path), "folder", folder, "a path")
+        require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
+        require(isinstance(task, Task), "task", task, "a task, such as headway.Hops()")
+        for name, value, hint in (
+            ("seed", seed, fields.hints_of(RunConfig)["seed"]),
+            ("sequences", sequences, fields.AtLeastOne),
+        ):
+            require(fields.allows(hint, value), name, value, fields.described(hint))
+        self.model, self.task, self._plain = model, task, plain(model)
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
-        self._held_out = held_out(task, sequences, seed, device)
-        with evaluating(model):
-            require_answers(tapped(model), task, self._held_out)
-            self._tapped = tapped(model, self._held_out.inputs[:2])
+        self._kept = {name: weight.shape for name, weight in self._weights().items()}
+        with drawing_nothing(self._plain), told(f"task = {task.kind!r}"):
+            self._held_out = held_out(task, sequences, seed, device)
+        with unchanged(self._plain), self._told():
+            require_answers(tapped(self._plain), task, self._held_out)
+            self._tapped = tapped(self._plain, self._held_out.inputs[:2])
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
             described = Module.of(self._tapped, build, causal)
         threads = min(256, torch.get_num_threads())  # the most that a config may ask for
         config = RunConfig(task, described, Elsewhere(), seed, device, threads)
         self.run = Run.create(Path(folder), config)
         described.keep()
+        self._writer: tuple[int, int] | None = None
+        self._block = ExitStack()
+        self._is_open = False
         self._clock = time.perf_counter()
 
     def save(self, step: int, loss: float | Tensor) -> dict[str, Any]:
@@ -84,47 +111,110 @@ class Recorder:
             The metrics: the validation loss and the loss of every hop.
 
         Raises:
-            HeadwayError: if the step is none, or a loss is no finite number; nothing is kept then.
+            HeadwayError: if the step is none, a loss is no finite number, the model fails or is
+                another, or the recorder is not open here; nothing is kept then.
         """
+        if not self._is_open:
+            raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
+        if self._writer != _here():
+            raise HeadwayError(
+                f"{self.run.folder}: save is for the thread that entered the `with` block alone"
+            )
         last = max(self.run.checkpoint_steps(), default=-1)
-        fits = isinstance(step, int) and step > last
-        require(fits, "step", step, f"a whole number above {last}, the last one")
-        with evaluating(self.model):
+        made = _whole(step)
+        fits = made is not None and last < made <= LAST
+        require(fits, "step", step, f"a whole number above {last}, the last one, and up to {LAST}")
+        train_loss = _number(loss)
+        require(math.isfinite(train_loss), "train_loss", loss, "finite, one number")
+        weights = self._weights()
+        now = {name: weight.shape for name, weight in weights.items()}
+        if now != self._kept:
+            others = sorted(dict(now.items() ^ self._kept.items()))
+            require(False, "model: weights of other names or shapes", others, "as it was at first")
+        with unchanged(self._plain), self._told():
             partial = evaluate(self._tapped, self.task, self._held_out).tolist()
         metrics = {
-            "step": step,
-            "train_loss": float(torch.as_tensor(loss).detach()),
+            "step": made,
+            "train_loss": train_loss,
             "val_loss": sum(partial) / len(partial),
             "partial": dict(zip(self.task.hops, partial, strict=True)),
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
-        for name in ("train_loss", "val_loss"):
-            require(math.isfinite(metrics[name]), name, metrics[name], "finite")
-        weights = {name: weight.clone() for name, weight in self.model.state_dict().items()}
-        self.run.save_checkpoint(step, weights)
-        self.run.append_metrics(metrics)
+        require(math.isfinite(metrics["val_loss"]), "val_loss", metrics["val_loss"], "finite")
+        self._keep(metrics, weights)
         return metrics
 
+    def _keep(self, metrics: dict[str, Any], weights: dict[str, Tensor]) -> None:
+        """Writes a checkpoint and its evaluation, or neither."""
+        step = metrics["step"]
+        try:
+            self.run.save_checkpoint(step, weights)
+            self.run.append_metrics(metrics)
+        except BaseException:  # a full disk or an interrupt
+            drop_torn_line(self.run.folder / "metrics.jsonl")
+            if step not in [line["step"] for line in self.run.metrics()]:
+                self.run.drop_checkpoint(step)
+            raise
+
+    def _weights(self) -> dict[str, Tensor]:
+        """Copies of what a checkpoint keeps.
+
+        Raises:
+            HeadwayError: if it cannot be kept.
+        """
+        for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
+            lacks = is_lazy(weight) or weight.is_meta
+            require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
+        with unchanged(self._plain), self._told():
+            found = weights_of(self._plain)
+            for name, weight in found.items():
+                is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
+                require(is_plain, f"model: {name}", weight, "a dense tensor")
+            kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
+            packed({name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}, {})
+            return kept
+
+    def _told(self) -> AbstractContextManager[None]:
+        return told(f"model: {type(self._plain).__name__}")
+
     def __enter__(self) -> "Recorder":
-        self._writing = self.run.writing()
-        self._writing.__enter__()
+        if self._writer is not None:
+            raise HeadwayError(
+                f"{self.run.folder}: this recorder was entered before; it records one run"
+            )
+        self._block.enter_context(self.run.writing())
+        self._writer, self._is_open = _here(), True
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
-        try:
+        if self._writer != _here():  # a copy of the process, which leaves the block, too
+            return
+        self._is_open = False
+        with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
                 why = None if self.run.metrics() else "nothing was saved"
                 self.run.end(why if error is None else userfile.described(error))
-        finally:
-            self._writing.__exit__(None, None, None)
 
 
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Puts a module into its evaluation mode, and back."""
-    was = model.training
-    model.eval()
+def _here() -> tuple[int, int]:
+    """The process and the thread."""
+    return os.getpid(), threading.get_ident()
+
+
+def _whole(step: Any) -> int | None:
+    """A whole number of Python, NumPy or torch; None if it is none."""
+    is_bool = isinstance(step, bool) or str(getattr(step, "dtype", "")).endswith("bool")
     try:
-        yield
-    finally:
-        model.train(was)
+        return None if is_bool else operator.index(step)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _number(loss: Any) -> float:
+    """A real number of Python, NumPy or torch; NaN if it is none."""
+    if isinstance(loss, bool | str | bytes) or str(getattr(loss, "dtype", "")).endswith("bool"):
+        return math.nan
+    try:
+        return float(loss.detach() if isinstance(loss, Tensor) else loss)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return math.nan

@@ -3,6 +3,7 @@
 import glob
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,11 +34,15 @@ from headway.training.files import (
 )
 from headway.training.folder import RunFolder
 from headway.training.memory import FLOAT, n_weights, require_bytes, require_memory
-from headway.training.modules import Module
+from headway.training.modules import Module, told
 from headway.training.seeds import seed_of
 from headway.training.text import of_run
+from headway.training.unchanged import drawing_nothing
+from headway.training.weights import load_weights, plain
 
 M = TypeVar("M", bound=nn.Module)
+MAKING = threading.Lock()
+"""Held by the thread that makes a run: drafts are told apart by their processes alone."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Run(RunFolder):
             again = "" if isinstance(config.training, Elsewhere) else resumes
             raise HeadwayError(f"{folder} exists already: choose another folder{again}")
         draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
-        with clear_io_errors(folder, "make"):
+        with clear_io_errors(folder, "make"), MAKING:
             remove_drafts(folder.parent, glob.escape(folder.name), living=False)
             try:
                 (draft / "checkpoints").mkdir(parents=True)
@@ -227,9 +232,12 @@ class Run(RunFolder):
         shape = self.config.model
         if not isinstance(shape, Module):
             return self.transformer(step)
-        module = (self.build or shape.build)().to(self.device)
-        example = self.task.sample(2, torch.Generator(self.device).manual_seed(0))
-        return tapped(self._loaded(module, step), example.inputs)
+        with drawing_nothing(), told(f"{self.folder}: its model"):
+            built = (self.build or shape.build)()
+            require(isinstance(built, nn.Module), "build", built, "a function that builds a module")
+            module = self._loaded(plain(built), step, load_weights).to(self.device)
+            example = self.task.sample(2, torch.Generator(self.device).manual_seed(0))
+            return tapped(module, example.inputs)
 
     def cache(
         self, batch: Batch, step: int | None = None, names: Names | None = None
@@ -246,7 +254,12 @@ class Run(RunFolder):
         """
         return self.transformer(step).run_with_cache(batch.inputs, names)
 
-    def _loaded(self, model: M, step: int | None) -> M:
+    def _loaded(
+        self,
+        model: M,
+        step: int | None,
+        load: Callable[[M, dict[str, Tensor]], object] = nn.Module.load_state_dict,
+    ) -> M:
         """A model with the weights of a checkpoint."""
         steps = self.checkpoint_steps()
         if not steps:
@@ -259,7 +272,7 @@ class Run(RunFolder):
         path = self.checkpoint_path(steps[-1] if step is None else step)
         tensors, _ = read_tensors(path)
         try:
-            model.load_state_dict(tensors)
+            load(model, tensors)
         except RuntimeError:
             raise HeadwayError(f"{path} does not fit the model in config.json") from None
         return model.eval().requires_grad_(False)

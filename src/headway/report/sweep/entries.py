@@ -90,7 +90,8 @@ class Entry:
         with clear_content_errors(run.folder / "metrics.jsonl"):
             hops = hop_steps(metrics, run.task.hops)
             order = learnt_in_order(hops, run.task.hop_order) if len(hops) > 1 else None
-        line = last | {name: outcome[name] for name in ("val_loss", "partial") if name in outcome}
+        ended = {name: outcome.get(name) for name in ("val_loss", "partial")}
+        line = last | {name: told for name, told in ended.items() if told is not None}
         points = [(m["step"], m["val_loss"]) for m in metrics]
         return cls(
             folder=run.folder,

@@ -1,0 +1,296 @@
+"""A recorder records one run, once, and says so: whatever is tried leaves a run that is read."""
+
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import headway
+from headway.errors import HeadwayError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from attending import TASK, Net
+
+
+def new(tmp_path, **told):
+    return headway.Recorder(tmp_path / "run", Net(), TASK, **{"sequences": 8, **told})
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def refused(call, match):
+    with pytest.raises(HeadwayError, match=match) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def is_read(tmp_path, steps, status="done"):
+    run = headway.Run.open(tmp_path / "run")
+    assert [line["step"] for line in run.metrics()] == run.checkpoint_steps() == steps
+    assert run.status == status
+    if steps:
+        run.model()
+    return True
+
+
+def test_save_is_for_the_block(tmp_path):
+    recorder = new(tmp_path)
+    before = contents(tmp_path)
+    refused(lambda: recorder.save(1, 1.0), "inside the recorder's `with` block")
+    assert contents(tmp_path) == before
+    with recorder:
+        recorder.save(1, 1.0)
+    before = contents(tmp_path)
+    refused(lambda: recorder.save(2, 1.0), "inside the recorder's `with` block")
+    refused(recorder.__enter__, "it records one run")
+    assert contents(tmp_path) == before
+    assert is_read(tmp_path, [1])
+
+
+def test_a_recorder_is_entered_once(tmp_path):
+    with new(tmp_path) as recorder:
+        recorder.save(1, 1.0)
+        refused(recorder.__enter__, "it records one run")
+        recorder.save(2, 1.0)
+    assert is_read(tmp_path, [1, 2])
+
+
+def test_entering_twice_at_once_leaves_a_run_that_failed(tmp_path):
+    def loop():
+        with new(tmp_path) as recorder:
+            recorder.save(1, 1.0)
+            with recorder:
+                recorder.save(2, 1.0)
+
+    refused(loop, "it records one run")
+    assert is_read(tmp_path, [1], "failed")
+
+
+def test_a_folder_is_of_one_recorder(tmp_path):
+    with new(tmp_path) as recorder:
+        refused(lambda: new(tmp_path), "exists already")
+        recorder.save(1, 1.0)
+    refused(lambda: new(tmp_path), "exists already")
+    assert is_read(tmp_path, [1])
+
+
+def test_of_two_threads_that_make_a_run_one_does(tmp_path):
+    models, start = [Net() for _ in range(4)], threading.Barrier(4)
+
+    def make(model):
+        start.wait()
+        try:
+            return headway.Recorder(tmp_path / "run", model, TASK, sequences=8)
+        except HeadwayError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(make, models))
+    (recorder,) = [one for one in made if isinstance(one, headway.Recorder)]
+    with recorder:
+        recorder.save(0, 1.0)
+    assert is_read(tmp_path, [0])
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_other_threads_are_refused(tmp_path):
+    with new(tmp_path) as recorder, ThreadPoolExecutor(4) as pool:
+        tried = [pool.submit(recorder.save, step, 1.0) for step in range(1, 9)]
+        recorder.save(10, 1.0)
+        for one in tried:
+            refused(one.result, "for the thread that entered")
+    assert is_read(tmp_path, [10])
+
+
+def test_a_copy_of_the_process_ends_nothing(tmp_path):
+    with new(tmp_path) as recorder:
+        recorder.save(1, 1.0)
+        child = os.fork()
+        if child == 0:
+            try:
+                recorder.save(2, 1.0)
+            except HeadwayError:
+                recorder.__exit__(None, None, None)
+                os._exit(7)
+            os._exit(8)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert headway.Run.open(tmp_path / "run").status == "running"
+        recorder.save(3, 1.0)
+    assert is_read(tmp_path, [1, 3])
+
+
+@pytest.mark.parametrize(
+    "step", [True, False, -1, 1.0, "1", None, [1], 10**16, np.bool_(True), torch.tensor(True)]
+)
+def test_what_is_no_step(step, tmp_path):
+    with new(tmp_path) as recorder:
+        before = contents(tmp_path)
+        refused(lambda: recorder.save(step, 1.0), "^step = .* a whole number above -1")
+        assert contents(tmp_path) == before
+        recorder.save(5, 1.0)
+    assert is_read(tmp_path, [5])
+
+
+LOSSES = {
+    "nan": float("nan"),
+    "infinite": -float("inf"),
+    "nan of torch": torch.tensor(torch.nan),
+    "none": None,
+    "text": "0.5",
+    "true": True,
+    "several": torch.ones(2),
+    "several of numpy": np.ones(2),
+    "no number": torch.ones(0),
+    "complex": 1j,
+    "complex of torch": torch.tensor(1j),
+    "list": [1.0],
+    "on no device": torch.ones((), device="meta"),
+    "too large": 10**400,
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_no_loss(loss, tmp_path):
+    with new(tmp_path) as recorder:
+        before = contents(tmp_path)
+        refused(lambda: recorder.save(5, LOSSES[loss]), "^train_loss = .* finite")
+        assert contents(tmp_path) == before
+        recorder.save(5, 1.0)
+    assert is_read(tmp_path, [5])
+
+
+def test_numbers_of_others_are_numbers(tmp_path):
+    with new(tmp_path) as recorder:
+        recorder.save(np.int64(1), np.float32(0.5))
+        recorder.save(torch.tensor(2), torch.tensor([0.5], requires_grad=True))
+        recorder.save(np.uint8(3), 1)
+    assert is_read(tmp_path, [1, 2, 3])
+
+
+def spoilt():
+    """A module whose outputs are no numbers from some time on."""
+    model = Net()
+    return model, lambda: model.head.bias.data.fill_(torch.nan)
+
+
+def test_an_evaluation_that_is_no_number_is_refused(tmp_path):
+    model, spoil = spoilt()
+    with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
+        recorder.save(1, 1.0)
+        spoil()
+        refused(lambda: recorder.save(2, 1.0), "^val_loss = nan")
+    assert is_read(tmp_path, [1])
+
+
+@pytest.mark.parametrize("call", ["save_checkpoint", "append_metrics"])
+def test_a_disk_that_is_full_keeps_neither_weights_nor_losses(call, tmp_path, monkeypatch):
+    with new(tmp_path) as recorder:
+        recorder.save(0, 1.0)
+        kind = type(recorder.run)
+        whole = getattr(kind, call)
+
+        def torn(run, *given):
+            if call == "append_metrics":
+                with open(run.folder / "metrics.jsonl", "a") as file:
+                    file.write('{"step": 1, "tr')
+            raise HeadwayError("cannot write: No space left on device")
+
+        monkeypatch.setattr(kind, call, torn)
+        refused(lambda: recorder.save(1, 1.0), "No space left")
+        monkeypatch.setattr(kind, call, whole)
+        recorder.save(2, 1.0)
+    assert is_read(tmp_path, [0, 2])
+
+
+class Raises(Net):
+    """A module that raises whatever it is told to."""
+
+    error: BaseException | None = None
+
+    def forward(self, tokens):
+        if self.error is not None:
+            raise self.error
+        return super().forward(tokens)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, IndexError, KeyError, AssertionError, OSError])
+def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
+    model = Raises()
+    model.error = kind("first line\nsecond line")
+    with pytest.raises(HeadwayError, match=rf"Raises raises {kind.__name__}") as told:
+        headway.Recorder(tmp_path / "run", model, TASK, sequences=8)
+    assert "\n" not in str(told.value)
+    assert isinstance(told.value.__cause__, kind)
+    assert not any(tmp_path.iterdir())
+    model.error = None
+    with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
+        recorder.save(1, 1.0)
+        model.error = kind("later")
+        refused(lambda: recorder.save(2, 1.0), rf"^model: Raises raises {kind.__name__}")
+    assert is_read(tmp_path, [1])
+
+
+class Flat(Net):
+    def forward(self, tokens):
+        return super().forward(tokens).flatten(1)
+
+
+class Text(Net):
+    def forward(self, tokens):
+        super().forward(tokens)
+        return "tokens"
+
+
+@pytest.mark.parametrize(
+    ("told", "match"),
+    [
+        ({"folder": 5}, "^folder = 5"),
+        ({"model": "net"}, "^model = 'net'"),
+        ({"model": Net}, "^model = <class"),
+        ({"model": nn.Linear(2, 3)}, "Linear"),
+        ({"model": Flat()}, "outputs' shape"),
+        ({"model": Text()}, "the output of Text"),
+        ({"model": nn.Embedding(3, TASK.d_target)}, "IndexError"),
+        ({"task": "hops"}, "^task = 'hops'"),
+        ({"task": headway.Hops}, "^task = <class"),
+        ({"task": headway.Retrieval()}, "does not read its sequences"),
+        ({"build": 5}, "^build = 5"),
+        ({"build": lambda: 5}, "^build = "),
+        ({"build": dict}, "^build = "),
+        ({"seed": "x"}, "^seed = 'x'"),
+        ({"seed": -1}, "^seed = -1"),
+        ({"seed": True}, "^seed = True"),
+        ({"sequences": 0}, "^sequences = 0"),
+        ({"sequences": 1.5}, "^sequences = 1.5"),
+        ({"sequences": 10**12}, "sequences"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(told, match, tmp_path):
+    given = {"folder": tmp_path / "run", "model": Net(), "task": TASK, "sequences": 8, **told}
+    refused(lambda: headway.Recorder(**given), match)
+    assert not any(tmp_path.iterdir())
+
+
+def fails():
+    raise KeyError("weights")
+
+
+def nothing():
+    return 5
+
+
+@pytest.mark.parametrize("build", [fails, nothing])
+def test_a_builder_that_builds_no_module(build, tmp_path):
+    refused(lambda: new(tmp_path, build=build), f"^build = '{build.__name__}'")
+    with new(tmp_path) as recorder:
+        recorder.save(0, 1.0)
+    run = headway.Run.open(tmp_path / "run", build=build)
+    refused(run.model, "its model raises KeyError" if build is fails else "^build = 5")

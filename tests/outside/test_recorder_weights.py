@@ -1,0 +1,237 @@
+"""What a recorder keeps of a module opens again, whatever is wrapped around the module."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations
+
+import headway
+from headway.errors import HeadwayError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from attending import TASK, Net
+
+INPUTS = TASK.sample(4, torch.Generator().manual_seed(5)).inputs
+
+
+def compiled_parts(model):
+    model.up = torch.compile(model.up, backend="eager")
+    model.norm.compile(backend="eager")
+    return model
+
+
+def parametrized(model):
+    parametrizations.weight_norm(model.up)
+    parametrizations.spectral_norm(model.head)
+    return model.train()
+
+
+def at_root(model):
+    model.scale = nn.Parameter(torch.ones(16, 16))
+    return parametrizations.orthogonal(model, "scale")
+
+
+def averaged(model):
+    average = torch.optim.swa_utils.AveragedModel(model)
+    with torch.no_grad():
+        model.head.weight.mul_(2.0)
+    average.update_parameters(model)
+    return average
+
+
+WRAPPED = {
+    "plain": lambda model: model,
+    "compiled": lambda model: torch.compile(model, backend="eager"),
+    "compiled in parts": compiled_parts,
+    "replicated": nn.DataParallel,
+    "replicated and compiled": lambda m: torch.compile(nn.DataParallel(m), backend="eager"),
+    "averaged": averaged,
+    "parametrized": parametrized,
+    "tapped": headway.tapped,
+    "compiled and tapped": lambda m: headway.tapped(torch.compile(m, backend="eager")),
+}
+
+
+def recorded(folder, model, **told):
+    with headway.Recorder(folder, model, TASK, sequences=8, **told) as recorder:
+        recorder.save(0, 1.0)
+    return headway.Run.open(folder)
+
+
+@torch.no_grad()
+def answer(model):
+    """What a module puts out in evaluation mode, read as it was written."""
+    flags = {module: module.training for module in model.modules()}
+    model.eval()
+    with torch.compiler.set_stance("force_eager"):
+        out = model(INPUTS)
+    for module, flag in flags.items():
+        module.training = flag
+    return out
+
+
+@pytest.mark.parametrize("wrap", WRAPPED)
+def test_a_wrapped_module_opens_again(wrap, tmp_path):
+    model = WRAPPED[wrap](Net())
+    run = recorded(tmp_path / "run", model)
+    names = safetensors.torch.load_file(run.checkpoint_path(0)).keys()
+    assert names == Net().state_dict().keys()
+    expected = answer(model)
+    for build in (None, Net, lambda: WRAPPED[wrap](Net())):
+        again = headway.Run.open(tmp_path / "run", build=build).model()
+        torch.testing.assert_close(again(INPUTS), expected)
+
+
+def test_a_process_group_leaves_no_trace(tmp_path):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1
+    )
+    try:
+        model = nn.parallel.DistributedDataParallel(Net())
+        run = recorded(tmp_path / "run", model)
+        torch.testing.assert_close(run.model()(INPUTS), answer(model))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_a_parametrized_root_is_built_by_its_own_class(tmp_path):
+    run = recorded(tmp_path / "run", at_root(Net()), build=None)
+    assert "scale" in safetensors.torch.load_file(run.checkpoint_path(0))
+    assert run.config.model.builder is None  # Net has no such weight
+    with pytest.raises(HeadwayError, match="without a way to build it"):
+        run.model()
+    headway.Run.open(tmp_path / "run", build=lambda: at_root(Net())).model()
+
+
+class Kept(Net):
+    """Weights that are tied, not contiguous, of one storage; buffers of every kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(16, TASK.vocabulary, bias=False)
+        self.out.weight = self.embed.weight
+        self.turned = nn.Parameter(torch.randn(16, 16).T)
+        whole = torch.randn(2, 16)
+        self.first, self.second = nn.Parameter(whole[0]), nn.Parameter(whole[1])
+        for name, value in {
+            "steps": torch.tensor(3),
+            "scale": torch.tensor(0.5),
+            "mask": torch.ones(4, 4).tril().bool(),
+            "bytes": torch.arange(3, dtype=torch.uint8),
+            "none": torch.empty(0, 3),
+            "spread": torch.ones(1).expand(5),
+        }.items():
+            self.register_buffer(name, value)
+
+    def attended(self, x):
+        x = x @ self.turned + self.first * self.second + self.scale
+        return super().attended(x)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_weights_of_every_kind_are_kept_as_they_are(kind, tmp_path):
+    model = Kept().to(kind)
+    run = recorded(tmp_path / "run", model, build=Kept)
+    again, kept = run.model(), safetensors.torch.load_file(run.checkpoint_path(0))
+    for name, weight in model.state_dict().items():
+        assert torch.equal(kept[name], weight), name
+        assert torch.equal(again.state_dict()[name], weight), name
+        assert again.state_dict()[name].dtype == weight.dtype, name
+    torch.testing.assert_close(again(INPUTS), answer(model))
+
+
+class Strict(Net):
+    """A position sees only what comes before it: the first sees nothing."""
+
+    after = staticmethod(lambda pattern: pattern)
+
+    def attended(self, x):
+        hidden = ~torch.ones(x.shape[2], x.shape[2]).tril(-1).bool()
+        return self.after((x @ x.mT).masked_fill(hidden, -torch.inf).softmax(-1)).nan_to_num(0) @ x
+
+
+class Zeros(Strict):
+    after = staticmethod(torch.nan_to_num)
+
+
+class Ahead(Strict):
+    """A position sees only what comes after it: the last sees nothing."""
+
+    def attended(self, x):
+        hidden = ~torch.ones(x.shape[2], x.shape[2]).triu(1).bool()
+        return (x @ x.mT).masked_fill(hidden, -torch.inf).softmax(-1).nan_to_num(0) @ x
+
+
+class ExtraKey(Net):
+    """`MultiheadAttention` with a key that is no position."""
+
+    def __init__(self, causal=True):
+        super().__init__()
+        self.causal = causal
+        self.heads = nn.MultiheadAttention(16, 2, add_zero_attn=True, batch_first=True)
+
+    def attended(self, x):
+        n = x.shape[2]
+        mask = torch.ones(n, n).triu(1).bool() if self.causal else None
+        return self.heads(x[:, 0], x[:, 0], x[:, 0], attn_mask=mask)[0][:, None]
+
+
+@pytest.mark.parametrize(
+    ("make", "causal"),
+    [
+        *[(Net, True), (Strict, True), (Zeros, True), (Ahead, False), (ExtraKey, True)],
+        (lambda: ExtraKey(causal=False), False),
+    ],
+)
+def test_causal_is_what_positions_see(make, causal, tmp_path):
+    model = make()
+    if isinstance(model, Strict):
+        model.norm = nn.Identity()
+    assert recorded(tmp_path / "run", model).config.model.causal is causal
+
+
+class Holds(Net):
+    def __init__(self, what):
+        super().__init__()
+        what(self)
+
+
+def sparse(model):
+    model.register_buffer("links", torch.eye(3).to_sparse())
+
+
+def extra(model):
+    type(model).get_extra_state = lambda self: {"scale": 1}
+
+
+def lazy(model):
+    model.more = nn.LazyLinear(3)
+
+
+def meta(model):
+    model.more = nn.Linear(3, 3, device="meta")
+
+
+@pytest.mark.parametrize("what", [sparse, extra, lazy, meta])
+def test_what_cannot_be_kept_is_refused_before_anything_is_written(what, tmp_path):
+    class Own(Holds):
+        pass
+
+    with pytest.raises(HeadwayError, match=r"^model") as refused:
+        headway.Recorder(tmp_path / "run", Own(what), TASK, sequences=8)
+    assert "\n" not in str(refused.value)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_module_that_becomes_another_is_refused(tmp_path):
+    model = Net()
+    with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
+        recorder.save(0, 1.0)
+        model.more = nn.Linear(2, 3)
+        with pytest.raises(HeadwayError, match=r"names or shapes = \['more.bias', 'more.weight'\]"):
+            recorder.save(1, 1.0)
+    assert headway.Run.open(tmp_path / "run").checkpoint_steps() == [0]
