@@ -174,6 +174,7 @@ class Reply(NamedTuple):
 class _Handler(BaseHTTPRequestHandler):
     """One request, and one answer to it, whatever it says."""
 
+    raw_requestline: bytes
     timeout = PATIENCE
     default_request_version = "HTTP/1.0"  # that of answers to what names none that is known
 
