@@ -77,7 +77,9 @@ def test_an_error_in_a_task_of_ones_own_is_told_by_its_line(tmp_path, kinds, mon
         cli.main(["train", "failing.py"])
     assert stop.value.code == 2
     line = len(file.read_text().splitlines())
-    told = f"headway: {file}, line {line}: IndexError: tuple index out of range\n"
+    told = (
+        f"headway: Failing.assemble: it raised IndexError: tuple index out of range, line {line}\n"
+    )
     assert capsys.readouterr().err == told
     assert list(tmp_path.iterdir()) == [file]
 

@@ -134,12 +134,9 @@ def sweep(
     """
     from headway import sweeps, terminal
     from headway.changes import told
-    from headway.tasks.checking import require_sound
 
     texts = flattened("grid", grid)
     planned = sweeps.load_plan(plan, texts)
-    for config in planned.runs.values():
-        require_sound(config.task)
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)
