@@ -77,10 +77,8 @@ def test_an_error_in_a_task_of_ones_own_is_told_by_its_line(tmp_path, kinds, mon
         cli.main(["train", "failing.py"])
     assert stop.value.code == 2
     line = len(file.read_text().splitlines())
-    told = (
-        f"headway: Failing.assemble: it raised IndexError: tuple index out of range, line {line}\n"
-    )
-    assert capsys.readouterr().err == told
+    told = f"Failing.assemble: it raised IndexError: tuple index out of range, line {line}"
+    assert capsys.readouterr().err == f"headway: {told}\n"
     assert list(tmp_path.iterdir()) == [file]
 
 
