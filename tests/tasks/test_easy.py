@@ -48,12 +48,6 @@ def task_of(rule: Rule, n_read: int = 1, vectors: bool = False, given: tuple[str
     return Ruled
 
 
-@pytest.fixture(autouse=True)
-def kept(monkeypatch):
-    """Classes in functions are found again by no name."""
-    monkeypatch.setattr("headway.tasks.checking.trial._kept", lambda _: ())
-
-
 def told(cls: type[Task]) -> list[str]:
     return [str(one) for one in check_task(cls)]
 

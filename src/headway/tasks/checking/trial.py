@@ -24,7 +24,7 @@ from headway.tasks.checking.findings import (
     same,
     value_of,
 )
-from headway.tasks.registry import task_from_json, task_to_json
+from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.theory.flow import Flow
 
 Doubts = Iterable[Finding]
@@ -111,7 +111,7 @@ def _require_declared(cls: type[Task]) -> None:
 
 
 def _kept(task: Task) -> Doubts:
-    """Tries to look the task up, to compare it, to write it to a file and to read it again."""
+    """Tries to compare the task, to write it to a file and, if registered, to read it again."""
     cls = type(task)
     _require_declared(cls)
     for field in fields(task):
@@ -125,7 +125,8 @@ def _kept(task: Task) -> Doubts:
     must(alike, cls.__name__, "two of the same fields must be equal")
     data = called(cls, cls.__name__, task_to_json, task)
     what = f"it must be the same when it is read from its JSON, {data}"
-    must(called(cls, cls.__name__, task_from_json, data) == task, cls.__name__, what)
+    again = called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
+    must(again == task, cls.__name__, what)
     return ()
 
 
