@@ -18,7 +18,8 @@ def test_a_task_of_ones_own_goes_through_the_verbs(tmp_path, kinds, monkeypatch,
     file.write_text(TASK.read_text().replace("Assignments", "Chains"))
     cli.main(["check", "chains.py", "depth=1"])
     told = capsys.readouterr().out
-    assert told.startswith("chains.py: nothing is wrong\n")
+    assert told.startswith("doubt  roles: 43% of the positions play no role and no path leads to")
+    assert told.count("doubt") == 1
     assert re.search(r"^roles +s0, s1, is1, s2; chains: 1$", told, re.MULTILINE)
     assert re.search(r"^vocabulary +9 tokens$", told, re.MULTILINE)
     assert re.search(r"^flow +not known$", told, re.MULTILINE)
@@ -82,8 +83,8 @@ def test_an_error_in_a_task_of_ones_own_is_told_by_its_line(tmp_path, kinds, mon
         cli.main(["train", "failing.py"])
     assert stop.value.code == 2
     line = len(file.read_text().splitlines())
-    told = f"headway: {file}, line {line}: IndexError: tuple index out of range\n"
-    assert capsys.readouterr().err == told
+    told = f"Failing.assemble: it raised IndexError: tuple index out of range, line {line}"
+    assert capsys.readouterr().err == f"headway: {told}\n"
     assert list(tmp_path.iterdir()) == [file]
 
 

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,15 @@ class Site:
             answer = connection.getresponse()
             text = answer.read().decode()
             return Answer(answer.status, dict(answer.getheaders()), text)
+
+    def sent(self, request: bytes) -> bytes:
+        """All that is answered to some bytes, after which the client waits."""
+        with socket.create_connection(self.server.server_address[:2], timeout=30) as line:
+            line.sendall(request)
+            answer = b""
+            while read := line.recv(65536):
+                answer += read
+            return answer
 
     def page(self, path: str = "/") -> str:
         answer = self.ask(path)

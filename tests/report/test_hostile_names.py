@@ -57,7 +57,7 @@ class Hostile(Task, registered=False):
 
     def assemble(self, draws):
         (tokens,) = draws
-        where = torch.arange(1, 4).expand(len(tokens), 3)[:, :, None]
+        where = torch.arange(3, 0, -1).expand(len(tokens), 3)[:, :, None]
         asked = tokens[:, -1:, None].expand(-1, 1, 2)
         return Batch(tokens, asked, where) if self.named else Batch(tokens, asked)
 

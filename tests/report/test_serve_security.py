@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import time
 
 import pytest
@@ -75,35 +76,53 @@ def test_a_run_may_be_called_version(site):
 
 
 @pytest.mark.parametrize(
-    "part", [".", "metrics.jsonl", "config.json", "checkpoints", "checkpoints/x"]
+    "part",
+    ["metrics.jsonl", "config.json", "circuit.json", ".lock", "checkpoints", "checkpoints/x"],
 )
-def test_links_that_lead_out_are_refused(site, outside, part):
+def test_a_run_with_a_file_behind_a_link_out_is_refused(site, outside, part):
     link, target = site.folder / "plain" / part, outside / part
-    if part == "." or part == "checkpoints":
+    if part == "checkpoints":
         shutil.rmtree(link)
-    elif part == "checkpoints/x":
-        target.write_text("")
-    else:
+    elif link.exists():
         link.unlink()
-    (site.folder / "plain" if part == "." else link).symlink_to(target)
+    else:
+        target.write_text(f'{{"secret": {SECRET}}}')
+    link.symlink_to(target)
     page, listed = site.page("/run/plain/"), site.page()
     for text in (page, listed):
         assert f"is a link that leads out of {site.folder}" in main_of(text)
         assert str(SECRET) not in text
 
 
-def test_a_sweep_that_is_a_link_out_is_one_refused_line(site, outside):
-    (site.folder / "linked").symlink_to(outside.parent)
-    assert "/run/linked/" in site.links()
-    assert "secret" not in site.page()
-    assert "leads out" in site.page("/run/linked/")
-    assert site.ask("/run/linked/secret/").status == 404
+@pytest.mark.parametrize("up", [0, 1, 2])
+@pytest.mark.parametrize("place", ["far", "sweep/far"])
+@pytest.mark.parametrize("how", ["whole", "relative", "through another link"])
+def test_folders_behind_links_out_are_neither_listed_nor_shown(site, outside, up, place, how):
+    target = [outside, *outside.parents][up]
+    if how == "relative":
+        target = os.path.relpath(target, (site.folder / place).parent)
+    elif how == "through another link":
+        (site.folder / ".hop").symlink_to(target)
+        target = site.folder / ".hop"
+    before = site.links()
+    (site.folder / place).symlink_to(target)
+    assert site.links() == before
+    assert "far" not in main_of(site.page()).replace(str(site.folder), "")
+    names = [*place.split("/"), "outside", "secret"]
+    for name in (names[: i + 1] for i in range(len(names))):
+        for kind in ("run", "sweep"):
+            if name != ["sweep"]:
+                assert site.ask(f"/{kind}/{'/'.join(name)}/").status == 404
+        assert site.ask(f"/compare/plain/{'%2F'.join(name)}/").status == 404
 
 
-def test_a_folder_of_sweeps_behind_a_link_out_is_one_refused_line(site, outside):
-    (site.folder / "far").symlink_to(outside.parent.parent)
-    assert [link for link in site.links() if "far" in link] == ["/run/far/"]
-    assert "leads out" in site.page("/run/far/")
+def test_what_lies_behind_a_link_out_is_not_even_looked_through(site, monkeypatch, outside):
+    (site.folder / "far").symlink_to(outside.parent)
+    looked, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: looked.append(str(path)) or scandir(path))
+    site.page()
+    assert str(site.folder) in looked
+    assert not [path for path in looked if "far" in path]
 
 
 def test_links_inside_the_folder_and_to_it_are_followed(site, tmp_path):
@@ -115,6 +134,45 @@ def test_links_inside_the_folder_and_to_it_are_followed(site, tmp_path):
         for one in (site, linked):
             assert "<data" in one.page("/run/again/")
             assert len(one.links()) == 4
+
+
+def test_links_round_in_a_circle_end(site):
+    (site.folder / "up").symlink_to("..")
+    (site.folder / "self").symlink_to(".")
+    (site.folder / "sweep" / "back").symlink_to("../sweep")
+    (site.folder / "one").symlink_to("two")
+    (site.folder / "two").symlink_to("one")
+    (site.folder / "plain" / "circle.json").symlink_to("circle.json")
+    (site.folder / "sweep" / "one" / "checkpoints" / "again").symlink_to("..")
+    listed = site.page()
+    assert "/run/sweep/one/" in site.links()
+    assert not [link for link in site.links() if "up" in link or link.count("/") > 5]
+    assert "circle.json: Too many levels of symbolic links" in main_of(listed)
+    assert "again is not a file" in main_of(listed)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+@pytest.mark.parametrize(
+    "place", ["x", "sweep/x", "plain/x.json", "plain/config.json", "plain/checkpoints/x", ".lock"]
+)
+def test_special_files_are_neither_opened_nor_waited_for(site, kind, place, monkeypatch):
+    path = site.folder / place
+    path.unlink(missing_ok=True)
+    monkeypatch.chdir(path.parent)
+    if kind == "pipe":
+        os.mkfifo(path.name)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    else:
+        try:
+            os.mknod(path.name, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # endless zeros
+        except PermissionError:
+            pytest.skip("no right to make a device")
+    page, listed = site.page("/run/plain/"), site.page()
+    for text in (page, listed):
+        assert ("is not a file" in main_of(text)) == place.startswith("plain/")
+    assert len(site.links()) == 3
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(site):

@@ -61,10 +61,13 @@ def test_a_task_whose_file_has_changed_fails_once(swept, own_runs, own_file, tmp
 
 
 def test_a_task_that_breaks_while_it_draws_fails_once(swept, own_file, tmp_path, tiny):
-    text = own_file.read_text().replace("(torch.randn(", "(1 / (count != 8), torch.randn(")
+    text = own_file.read_text().replace(
+        "(torch.randn(", "(torch.ones(count) * (1 / (count != 7)), torch.randn("
+    )
     own_file.write_text(text.replace("(vectors,) = draws", "_, vectors = draws"))
     task = task_in(str(own_file))
-    told, board = swept(Plan("p", {"r": replace(tiny, task=task())}), tmp_path / "s")
+    config = replace(tiny, task=task(), training=replace(tiny.training, batch_size=7))
+    told, board = swept(Plan("p", {"r": config}), tmp_path / "s")
     assert told == [("r", "started"), ("r", "failed")]
     assert "division by zero" in board.runs["r"].message
 

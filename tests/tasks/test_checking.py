@@ -5,9 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from wrong_kinds import KINDS_OF_WRONG
 from wrong_tasks import GOOD, WRONG
 
 from headway.tasks import KINDS, Labelled, check_task
+
+ALL = WRONG | KINDS_OF_WRONG
 
 PROGRAM = """
 import json, sys
@@ -28,7 +31,7 @@ print(json.dumps(told))
 def told(tmp_path_factory) -> dict[str, list[str]]:
     """What is told of every task, as users meet it: without the shape checks of the test suite."""
     folder, files = tmp_path_factory.mktemp("tasks"), {}
-    for i, (name, (_, changes)) in enumerate({"good": ("", ()), **WRONG}.items()):
+    for i, (name, (_, changes)) in enumerate({"good": ("", ()), **ALL}.items()):
         text = GOOD
         for old, new in changes:
             assert old in text, name
@@ -48,9 +51,9 @@ def test_nothing_is_wrong_with_a_task_that_keeps_its_word(told):
     assert told["good"] == []
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", ALL)
 def test_what_is_wrong_is_told_with_its_attribute(told, name):
-    assert any(line.startswith(WRONG[name][0]) for line in told[name]), told[name]
+    assert any(line.startswith(ALL[name][0]) for line in told[name]), told[name]
     assert all("\n" not in line for line in told[name])
 
 
@@ -69,4 +72,5 @@ def test_our_own_tasks_keep_their_word(cls):
 
 def test_a_task_is_tried_with_its_own_fields():
     assert check_task(Labelled(depth=1, n_chains=2)) == []
-    assert check_task(Labelled(depth=1, n_chains=1)) == []
+    (told,) = check_task(Labelled(depth=1, n_chains=1))
+    assert "the answer to x_1 is the vector at position 1 in 100% of" in told.what

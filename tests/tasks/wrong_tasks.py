@@ -268,7 +268,7 @@ WRONG = {
         ('    """Pairs a b, b c in random order; asked for b and c at a."""\n', ""),
     ),
     "off by one": case(
-        "doubt assemble: the answer to hop 1 stands at the query itself, s0",
+        "doubt assemble: the answer to hop 1 is the query's own token in 100% of 1536 cases",
         targets("chains[..., :-1]"),
     ),
     "shifted": case(
@@ -280,7 +280,7 @@ WRONG = {
         targets("chains[..., 1:].roll(1, 1)"),
     ),
     "always the same": case(
-        "doubt assemble: the answer to hop 1 is the token 7 in all 512 sequences",
+        "doubt assemble: the answer to hop 1 is the token 7 in 100% of 1536 cases",
         targets("chains[..., 1:] * 0 + 7"),
     ),
     "undecided": case(

@@ -11,14 +11,16 @@ from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
 from headway.models import Tappable, Transformer, tapped
 from headway.tasks import Task
+from headway.tasks.checking import require_sound
 from headway.training.data import generator_for
 from headway.training.files import read_json
 
 
 def require_task(task: Task | None) -> Task:
-    """The task that a model is studied with, which must be given."""
+    """The task that a model is studied with, which must be given, and be of use."""
     if task is None:
         raise HeadwayError("task = None is not allowed: a model is studied together with its task")
+    require_sound(task)
     return task
 
 

@@ -16,6 +16,7 @@ from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sources import PLAN, default_folder, load_plan, read_plan
+from headway.tasks.checking import require_sound
 from headway.tasks.registry import change_of, keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
@@ -59,14 +60,16 @@ def sweep(
         How every run of the plan has ended.
 
     Raises:
-        HeadwayError: if the folder holds other configs under the same names, or the engine cannot
-            start. Runs that fail do not stop the others.
+        HeadwayError: if a task cannot be used, the folder holds other configs under the same names,
+            or the engine cannot start. Runs that fail do not stop the others.
     """
     require(stack >= 1, "stack", stack, "a whole number of at least 1")
     if track is not None:
         require_tracker(track)
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
+    for config in plan.runs.values():
+        require_sound(config.task)
     place = Path(folder) if folder is not None else default_folder(source, plan)
     engine = engine or LocalEngine()
     stackable = stack == 1 or any(shape_of(config) for config in plan.runs.values())

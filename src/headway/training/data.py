@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from headway.tasks import Batch, Task
+from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
 from headway.training.memory import FLOAT, require_bytes
 from headway.training.seeds import generator_for
@@ -18,8 +19,9 @@ def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "hel
     another.
 
     Raises:
-        HeadwayError: if they do not fit into memory.
+        HeadwayError: if they do not fit into memory, or the task is a user's and cannot be used.
     """
+    require_sound(task)
     numbers = task.length * task.d_input + task.n_read * task.d_target
     require_bytes(FLOAT * count * numbers, f"{count} {purpose} sequences (task.*)", device)
     return task.sample(count, generator_for(device, seed, purpose))

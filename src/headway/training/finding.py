@@ -38,12 +38,17 @@ def find_runs(folder: Path) -> list[Run | HeadwayError]:
     return runs
 
 
-def run_folders(folder: Path) -> list[Path]:
+def run_folders(folder: Path, root: Path | None = None) -> list[Path]:
     """The runs' folders in a folder, in its sweeps and in its folders of sweeps, or itself if it is
     a run's.
 
     A run that has lost its config is among them: `Run.open` says what is wrong. Other folders, such
     as those of figures, are not. Names are in natural order, in which seed=10 comes after seed=9.
+
+    Args:
+        folder: that is looked through.
+        root: a folder without links in its path, out of which no link is followed; by default all
+            links are.
 
     Raises:
         HeadwayError: if there is no such folder, or it cannot be read.
@@ -52,8 +57,8 @@ def run_folders(folder: Path) -> list[Path]:
     if _is_run(folder):
         return [folder]
     with clear_io_errors(folder, "read"):
-        paths = _folders_in(folder)
-    return [run for path in paths for run in _runs_of(path, BELOW)]
+        paths = _folders_in(folder, root)
+    return [run for path in paths for run in _runs_of(path, BELOW, root)]
 
 
 def require_folder(folder: Path) -> None:
@@ -62,27 +67,35 @@ def require_folder(folder: Path) -> None:
         raise HeadwayError(f"{folder}: there is no such folder")
 
 
-def _runs_of(folder: Path, below: int) -> list[Path]:
+def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
+    """Whether something is a link that leads out of a folder, which has no links in its path."""
+    is_link = os.path.islink(path) if isinstance(path, Path) else path.is_symlink()
+    return is_link and not Path(os.path.realpath(path)).is_relative_to(root)
+
+
+def _runs_of(folder: Path, below: int, root: Path | None) -> list[Path]:
     """The runs of a sweep, or of the sweeps in a folder; the folder itself if it is a run's."""
     if _is_run(folder):
         return [folder]
     try:
-        inside = _folders_in(folder)
+        inside = _folders_in(folder, root)
     except OSError:
         return [folder]
     deeper = below - 1 if not os.path.exists(folder / PLAN) else -1
     if deeper < 0:
         return [path for path in inside if _is_run(path)]
-    return [run for path in inside for run in _runs_of(path, deeper)]
+    return [run for path in inside for run in _runs_of(path, deeper, root)]
 
 
 def _is_run(folder: Path) -> bool:
     return any(os.path.exists(folder / name) for name in ("config.json", *LEFT_BY_RUNS))
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def _folders_in(folder: Path, root: Path | None = None) -> list[Path]:
     with os.scandir(folder) as entries:
-        names = [one.name for one in entries if not one.name.startswith(".") and _is_folder(one)]
+        shown = [one for one in entries if not one.name.startswith(".")]
+    inside = [one for one in shown if root is None or not leads_out(one, root)]
+    names = [one.name for one in inside if _is_folder(one)]
     return [folder / name for name in sorted(names, key=natural)]
 
 

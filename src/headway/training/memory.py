@@ -12,6 +12,7 @@ import torch
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Task
+from headway.tasks.checking import require_sound
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.files import clear_io_errors
 from headway.training.losses import CHUNK
@@ -126,7 +127,12 @@ def _of_one(config: RunConfig) -> int:
 
 
 def n_weights(model: TransformerConfig, task: Task) -> int:
-    """How many weights a transformer has, without building it."""
+    """How many weights a transformer has, without building it.
+
+    Raises:
+        HeadwayError: if the task is a user's and cannot be used.
+    """
+    require_sound(task)
     width, heads, inner = model.d_model, model.n_heads * model.head_width, model.mlp_width
     norm = 2 * width if model.norm == "pre" else 0
     block = norm + 3 * heads * (width + 1) + (heads + 1) * width

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from headway.models import TransformerConfig
 from headway.tasks import Composition, Conditional, Hops, Retrieval, Task
+from headway.tasks.checking import require_sound
 from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture
@@ -205,7 +206,11 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
         seed: of weights and data.
         layers: of the model; by default two more than the task has hops, or depths if these are
             more.
+
+    Raises:
+        HeadwayError: if the task is one of yours and cannot be used (see `check_task`).
     """
+    require_sound(task)
     hops = max(task.n_hops, task.n_depths)
     steps = 3_000 + 1_000 * hops
     return RunConfig(

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -17,9 +17,6 @@ from headway.arguments import (
 )
 from headway.errors import HeadwayError
 
-if TYPE_CHECKING:
-    from headway.training import RunConfig
-
 
 def demo(words: Fields = (), folder: Path | None = None) -> None:
     """Train a transformer, find its circuit, date it, and report: headway demo depth=2 threads=2
@@ -28,22 +25,10 @@ def demo(words: Fields = (), folder: Path | None = None) -> None:
         words: as for headway train.
         folder: of the run; by default a free one in runs/.
     """
-    config = sound(config_asked_for(words))
+    config = config_asked_for(words)
     from headway.demo import demo
 
     demo(config, folder)
-
-
-def sound(config: "RunConfig") -> "RunConfig":
-    """The same config, if its task can be used.
-
-    Raises:
-        HeadwayError: if not (see `require_sound`).
-    """
-    from headway.tasks.checking import require_sound
-
-    require_sound(config.task)
-    return config
 
 
 def train(
@@ -74,7 +59,7 @@ def train(
     from headway.training.tracking import tracker_of, tracking
 
     if resume is None:
-        config = sound(config_asked_for(words))
+        config = config_asked_for(words)
         from headway.training import train
 
         with terminal.watching() as shown, tracking(track, shown, note) as watch:
@@ -152,8 +137,6 @@ def sweep(
 
     texts = flattened("grid", grid)
     planned = sweeps.load_plan(plan, texts)
-    for config in {repr(one.task): one for one in planned.runs.values()}.values():
-        sound(config)
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)

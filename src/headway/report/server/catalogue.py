@@ -3,14 +3,14 @@
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from headway.errors import HeadwayError
 from headway.training.files import clear_io_errors, is_held, is_there
-from headway.training.finding import run_folders
+from headway.training.finding import leads_out, run_folders
 
 Name = tuple[str, ...]
 """Where a run lies in the folder: its own name, in a sweep after the sweep's."""
@@ -38,7 +38,8 @@ class Entry:
 class Catalogue:
     """The runs in a folder, in its sweeps and in its folders of sweeps.
 
-    What is not in the folder itself is not looked at: links that lead out of it are refused.
+    What is not in the folder itself is not looked at. Folders behind links that lead out of it are
+    left out; a run with a file behind such a link is refused.
 
     Args:
         folder: that holds runs' folders, or sweeps' folders, or a run's own.
@@ -53,22 +54,13 @@ class Catalogue:
         self._root = Path(os.path.realpath(folder))
         self._folders()
 
-    def entries(self) -> list[Entry]:
-        """All runs, in natural order of their names.
+    def entries(self, asked: Callable[[Name], bool] = lambda _: True) -> list[Entry]:
+        """The runs whose names are asked for, in natural order; the folder is looked through once.
 
         Raises:
             HeadwayError: if the folder is gone or cannot be read any more.
         """
-        return [self._entry(name, path) for name, path in self._folders().items()]
-
-    def find(self, name: Name) -> Entry | None:
-        """The run of a name, if there is one.
-
-        Raises:
-            HeadwayError: if the folder is gone or cannot be read any more.
-        """
-        path = self._folders().get(name)
-        return None if path is None else self._entry(name, path)
+        return [self._entry(name, path) for name, path in self._folders().items() if asked(name)]
 
     def mark_of(self, file: str, name: Name) -> str:
         """A text that changes with a file beside the runs of a name; empty if there is none."""
@@ -79,16 +71,10 @@ class Catalogue:
         return repr(_Mark(file, told.st_mtime_ns, told.st_size, told.st_ino))
 
     def _folders(self) -> dict[Name, Path]:
-        folders: dict[Name, Path] = {}
-        for path in run_folders(self.folder):
-            if path == self.folder:
-                folders[(self._root.name,)] = path
-                continue
-            above = reversed(path.relative_to(self.folder).parents)
-            out = [self.folder / one for one in above if self._leads_out(self.folder / one)]
-            shown = out[0] if out else path
-            folders[shown.relative_to(self.folder).parts] = shown
-        return folders
+        found = run_folders(self.folder, self._root)
+        if found == [self.folder]:
+            return {(self._root.name,): self.folder}
+        return {path.relative_to(self.folder).parts: path for path in found}
 
     def _entry(self, name: Name, folder: Path) -> Entry:
         try:
@@ -105,11 +91,12 @@ class Catalogue:
         Raises:
             HeadwayError: if it cannot be read, or something in it must not be.
         """
-        self.require_inside(folder)
         names = set[str]()
         for entry in _scanned(folder):
             names.add(entry.name)
-            if entry.name == "checkpoints":
+            if entry.name == ".lock":
+                self.require_inside(entry)
+            elif entry.name == "checkpoints":
                 self.require_inside(entry)
                 yield from self._checkpoints(entry)
             elif not entry.name.startswith(".") and entry.name.endswith((".json", ".jsonl")):
@@ -140,13 +127,9 @@ class Catalogue:
         Raises:
             HeadwayError: if it is one.
         """
-        if self._leads_out(path):
+        if leads_out(path, self._root):
             where = os.fspath(path)
             raise HeadwayError(f"{where} is a link that leads out of {self.folder}")
-
-    def _leads_out(self, path: Path | os.DirEntry[str]) -> bool:
-        is_link = os.path.islink(path) if isinstance(path, Path) else path.is_symlink()
-        return is_link and not Path(os.path.realpath(path)).is_relative_to(self._root)
 
 
 class _Mark(NamedTuple):

@@ -29,6 +29,8 @@ TRIES = 3
 
 Kind = Literal["run", "sweep", "compare"]
 NOUNS: dict[Kind, str] = {"run": "run", "sweep": "sweep", "compare": "comparison"}
+FEWEST: dict[Kind, int] = {"run": 1, "compare": 2}
+"""Runs that must be named."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +79,15 @@ class Pages:
             HeadwayError: if the folder is gone or cannot be read any more.
         """
         if kind == "sweep":
-            found = [one for one in self._catalogue.entries() if one.name[:-1] == name]
-            if not name or not found:
-                return None
-            return Shown(kind, name, found, self._catalogue.mark_of(PLAN, name))
+            found = self._catalogue.entries(lambda one: one[:-1] == name) if name else []
+            plan = self._catalogue.mark_of(PLAN, name) if found else ""
+            return Shown(kind, name, found, plan) if found else None
         names = [name] if kind == "run" else [tuple(one.split("/")) for one in name]
-        found = [one for one in map(self._catalogue.find, names) if one is not None]
-        known = len(found) == len(names) == len(set(names))
-        return Shown(kind, name, found) if known and (kind == "run" or len(names) > 1) else None
+        if len(names) != len(set(names)) or len(names) < FEWEST[kind]:
+            return None
+        found = self._catalogue.entries(set(names).__contains__)
+        found.sort(key=lambda one: names.index(one.name))
+        return Shown(kind, name, found) if len(found) == len(names) else None
 
     def page(self, shown: Shown) -> tuple[bool, str]:
         """The page as HTML, and whether it could be made or there is a reason why not.

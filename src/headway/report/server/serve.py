@@ -7,12 +7,12 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
 from headway.errors import HeadwayError, require
 from headway.report.page.document import MANY_RUNS, joined
@@ -23,6 +23,7 @@ from headway.report.server.document import live_script
 from headway.report.server.index import INDEX, Index
 from headway.report.server.pages import NOUNS, Kind, Pages, decoded
 from headway.report.server.rows import link
+from headway.training.files import first_line
 
 ADDRESS = "127.0.0.1"
 
@@ -43,6 +44,22 @@ HEADERS = {
 
 MOST, PATIENCE = 256, 10.0
 """The most requests answered at a time, and the seconds within which one must arrive in full."""
+
+LINGERING, READ_AWAY = 1.0, 2**24
+"""The seconds for which, and the bytes to which, what a client still sends is read away after the
+answer: hanging up on unread bytes would take the answer from it."""
+
+LONGEST, MOST_PARTS = 16_384, 64
+"""The bytes and the parts of an address that is looked at."""
+
+FIRST_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/(?P<major>[0-9])\.[0-9]\r?\n")
+TARGET = re.compile(
+    r"(?=/|http:)(?:http://(?P<host>[a-z0-9.:-]+))?(?P<path>/[^?#]*)?(?:[?#].*)?", re.IGNORECASE
+)
+LENGTH = re.compile(r"[0-9]{1,19}")
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""The first line of a request, the address in it, a length of its body, and what no header holds: a
+line that goes on in the next is refused, too."""
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 
@@ -84,7 +101,7 @@ class Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answers in a thread of its own, if one of `MOST` is free; else hangs up."""
         if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
+            self.close_request(request)
             return
         self._asking[request] = time.monotonic() + PATIENCE
         super().process_request(request, client_address)
@@ -100,6 +117,18 @@ class Server(ThreadingHTTPServer):
     def asked(self, request: socket.socket) -> None:
         """Takes note that a request was read to its end, however long the answer takes."""
         self._asking.pop(request, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Hangs up, once the client has sent what it will or for long enough."""
+        until, left = time.monotonic() + LINGERING, READ_AWAY
+        with contextlib.suppress(OSError):  # it has hung up itself
+            request.shutdown(socket.SHUT_WR)
+            while left > 0 and (seconds := until - time.monotonic()) > 0:
+                request.settimeout(seconds)
+                if not (read := len(request.recv(65536))):
+                    break
+                left -= read
+        self.close_request(request)
 
     def service_actions(self) -> None:
         """Hangs up on clients whose request did not arrive in time."""
@@ -126,22 +155,51 @@ class Server(ThreadingHTTPServer):
             print(f"headway: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One request."""
+class Reply(NamedTuple):
+    """What is answered to a request.
 
+    Attributes:
+        status: of HTTP.
+        text: what is sent, a line or a page.
+        kind: of the text.
+        headers: beside those that every answer has.
+    """
+
+    status: int
+    text: str
+    kind: str = TEXT
+    headers: Mapping[str, str] = {}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request, and one answer to it, whatever it says."""
+
+    raw_requestline: bytes
     timeout = PATIENCE
+    default_request_version = "HTTP/1.0"  # that of answers to what names none that is known
+
+    def parse_request(self) -> bool:
+        """Reads a request; answers one that is not as HTTP says, and tells so."""
+        self.command, self.request_version = "", self.default_request_version
+        self.close_connection = True
+        line = FIRST_LINE.fullmatch(self.raw_requestline)
+        if line is None or line["major"] != b"1":
+            bad, other = HTTPStatus.BAD_REQUEST, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
+            self.send_error(bad if line is None else other)
+            return False
+        return super().parse_request()
 
     def do_GET(self) -> None:
         """Answers with a page, or with a version."""
         self._site.asked(self.connection)
-        hosts = self.headers.get_all("Host") or []
-        if len(hosts) != 1 or not HOSTS.fullmatch(hosts[0].strip()):
-            self._say(HTTPStatus.FORBIDDEN, "this server answers to 127.0.0.1 and localhost only")
-            return
         try:
-            self._route()
+            reply = self._refused() or self._found()
         except HeadwayError as error:
-            self._say(HTTPStatus.NOT_FOUND, str(error))
+            reply = Reply(HTTPStatus.NOT_FOUND, f"{error}\n")
+        except Exception as error:
+            told = f"{type(error).__name__}: {first_line(error)}"
+            reply = Reply(HTTPStatus.INTERNAL_SERVER_ERROR, f"{told}\n")
+        self._answer(reply)
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -150,43 +208,60 @@ class _Handler(BaseHTTPRequestHandler):
         assert isinstance(self.server, Server)
         return self.server
 
-    def _route(self) -> None:
-        site = self._site
-        match urlsplit(self.path).path.split("/"):
-            case ["", ""]:
-                self._answer(HTTPStatus.OK, HTML, site.index.page())
-            case ["", "version"]:
-                self._say(HTTPStatus.OK, site.index.version())
-            case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
-                self._route_page(kind, parts, last)
-            case _:
-                self._say(HTTPStatus.NOT_FOUND, "there is no such page")
+    def _refused(self) -> Reply | None:
+        """Why a request is not answered with a page, if so."""
+        hosts, lengths = (self.headers.get_all(n) or [] for n in ("Host", "Content-Length"))
+        odd = any(UNPRINTABLE.search(str(value)) for value in self.headers.values())
+        if self.headers.defects or odd:
+            return _line(HTTPStatus.BAD_REQUEST, "a header of this request cannot be understood")
+        if len(set(lengths)) > 1 or not all(map(LENGTH.fullmatch, lengths)):
+            return _line(HTTPStatus.BAD_REQUEST, "its Content-Length is no length")
+        if any(map(int, lengths)) or "Transfer-Encoding" in self.headers:
+            return _line(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request must have no body")
+        if self.path.count("/") > MOST_PARTS or len(self.path) > LONGEST:
+            most = f"at most {LONGEST} bytes and {MOST_PARTS} parts are looked at"
+            return _line(HTTPStatus.REQUEST_URI_TOO_LONG, f"this address is too long: {most}")
+        if (target := TARGET.fullmatch(self.path)) is None:
+            return _line(HTTPStatus.BAD_REQUEST, "this address cannot be understood")
+        asked = [*hosts, target["host"] or ADDRESS]
+        if len(hosts) != 1 or not all(HOSTS.fullmatch(host.strip()) for host in asked):
+            told = "this server answers to 127.0.0.1 and localhost only"
+            return _line(HTTPStatus.FORBIDDEN, told)
+        return None
 
-    def _route_page(self, kind: Kind, parts: list[str], last: str) -> None:
-        """Answers what begins with /run/, say; the last part is empty in the address of a page."""
+    def _found(self) -> Reply:
+        """What an address shows."""
+        site, target = self._site, TARGET.fullmatch(self.path)
+        assert target is not None
+        match (target["path"] or "/").split("/"):
+            case ["", ""]:
+                return Reply(HTTPStatus.OK, site.index.page(), HTML)
+            case ["", "version"]:
+                return _line(HTTPStatus.OK, site.index.version())
+            case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
+                return self._page(kind, parts, last)
+            case _:
+                return _line(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    def _page(self, kind: Kind, parts: list[str], last: str) -> Reply:
+        """What begins with /run/, say, shows; the last part is empty in the address of a page."""
         pages = self._site.pages
         shown = pages.find(kind, decoded(parts)) if last in ("", "version") else None
         if shown is not None and last == "version":
-            self._say(HTTPStatus.OK, shown.version)
-        elif shown is not None:
+            return _line(HTTPStatus.OK, shown.version)
+        if shown is not None:
             fine, page = pages.page(shown)
-            status = HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR
-            self._answer(status, HTML, page)
-        elif last and pages.find(kind, name := decoded([*parts, last])) is not None:
-            self._answer(HTTPStatus.MOVED_PERMANENTLY, TEXT, "", {"Location": link(kind, name)})
-        else:
-            self._say(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}")
+            return Reply(HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR, page, HTML)
+        if last and pages.find(kind, name := decoded([*parts, last])) is not None:
+            place = {"Location": link(kind, name)}
+            return Reply(HTTPStatus.MOVED_PERMANENTLY, "", headers=place)
+        return _line(HTTPStatus.NOT_FOUND, f"there is no such {NOUNS[kind]}")
 
-    def _say(self, status: int, line: str, more: dict[str, str] | None = None) -> None:
-        self._answer(status, TEXT, f"{line}\n", more)
-
-    def _answer(
-        self, status: int, kind: str, text: str, more: dict[str, str] | None = None
-    ) -> None:
-        content = text.encode("utf-8", "backslashreplace")
-        self.send_response_only(status)
-        about = {"Content-Type": kind, "Content-Length": str(len(content))}
-        for name, value in {**HEADERS, **about, **(more or {})}.items():
+    def _answer(self, reply: Reply) -> None:
+        content = reply.text.encode("utf-8", "backslashreplace")
+        self.send_response_only(reply.status)
+        about = {"Content-Type": reply.kind, "Content-Length": str(len(content))}
+        for name, value in {**HEADERS, **about, **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
@@ -194,12 +269,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answers a request that cannot be understood."""
+        self._site.asked(self.connection)
         self.close_connection = True
         if code == HTTPStatus.NOT_IMPLEMENTED:
-            more = {"Allow": "GET, HEAD"}
-            self._say(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered", more)
+            told, allowed = "only GET and HEAD are answered\n", {"Allow": "GET, HEAD"}
+            self._answer(Reply(HTTPStatus.METHOD_NOT_ALLOWED, told, headers=allowed))
         else:
-            self._say(code, "this request cannot be understood")
+            self._answer(_line(code, "this request cannot be understood"))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""
+
+
+def _line(status: int, line: str) -> Reply:
+    return Reply(status, f"{line}\n")

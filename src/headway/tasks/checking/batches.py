@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
 from headway.paths import NAME, Relation
 from headway.tasks.base import Batch, Task
@@ -16,14 +15,13 @@ from headway.tasks.checking.findings import (
     value_of,
 )
 from headway.tasks.relations import NO_KEY, Edges
-from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
+from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 
 
 def try_inputs(task: Task, batch: Batch, count: int) -> None:
     """Checks inputs: tokens below the vocabulary, or vectors if the task has none."""
     inputs, vocabulary = batch.inputs, value_of(task, "vocabulary")
     told = f"inputs are {kind_of(inputs)}"
-    must(isinstance(inputs, Tensor), "assemble", f"{told}: they must be a tensor")
     if vocabulary is None:
         what = f"None, but {told}: it must be the number of tokens"
         must(inputs.is_floating_point(), "vocabulary", what)
@@ -46,18 +44,24 @@ def try_targets(task: Task, batch: Batch, count: int) -> None:
     allowed = "tokens int64 [batch, query, hop] or vectors float32 [batch, query, hop, number]"
     right = (tokens or vectors) and len(targets) == count
     must(right, "assemble", f"{told}: they must be {allowed}")
-    judged, hops = value_of(task, "targets"), value_of(task, "hops")
+    hops = value_of(task, "hops")
+    names = isinstance(hops, tuple) and all(isinstance(hop, str) and hop for hop in hops)
+    must(names, "hops", f"{hops!r}: it must be a tuple of names")
+    judged = value_of(task, "targets")
+    what = f"{judged!r}: it must be headway.Tokens(…) or headway.Vectors(…)"
+    must(isinstance(judged, Targets), "targets", what)
     wanted = "int64, tokens" if vectors else "float32, vectors"
     what = f"{told}: they must be {wanted}, as targets = {judged}"
     must(not isinstance(judged, Tokens if vectors else Vectors), "assemble", what)
-    names = isinstance(hops, tuple) and all(isinstance(hop, str) and hop for hop in hops)
-    must(names, "hops", f"{hops!r}: it must be a tuple of names")
     n_read, n_hops, length = *targets.shape[1:3], batch.inputs.shape[1]
     what = f"{', '.join(hops) or 'none'}: there must be as many as the third size of targets"
     what += f", {n_hops}, and no two of a name"
     must(len(set(hops)) == len(hops) == n_hops, "hops", what)
     what = f"{told}, inputs {kind_of(batch.inputs)}: queries must be the last positions"
     must(1 <= n_read <= length, "assemble", what)
+    if isinstance(judged, Vectors):
+        what = f"{judged}: its size must be the last of targets, {kind_of(targets)}"
+        must(judged.size == targets.shape[3], "targets", what)
     if isinstance(judged, Tokens):
         asked = targets[targets != IGNORE_INDEX]
         what = "targets are IGNORE_INDEX everywhere: nothing is asked"

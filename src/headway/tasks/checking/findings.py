@@ -59,9 +59,11 @@ def called(cls: type[Task], attribute: str, function: Callable[..., Any], *given
     """
     try:
         return function(*given)
+    except WrongError:
+        raise
     except HeadwayError as error:
         raise WrongError(attribute, str(error)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         source = source_of(cls)
         line = line_of(error, source.file) if source else ""
         raise WrongError(attribute, f"it raised {described(error)}{line}") from error
@@ -75,7 +77,11 @@ def value_of(task: Task, attribute: str) -> Any:
 def kind_of(value: Any) -> str:
     """What something is, such as `int64 [8, 12]`."""
     if isinstance(value, Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+        layout = "nested" if value.is_nested else str(value.layout).removeprefix("torch.")
+        shape = "" if value.is_nested else f" {list(value.shape)}"
+        place = "" if value.device.type == "cpu" else f" on {value.device}"
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"{'' if layout == 'strided' else f'{layout} '}{kind}{shape}{place}"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {', '.join(map(kind_of, value)) or 'nothing'}"
     return "None" if value is None else f"a {type(value).__name__}"
@@ -86,7 +92,13 @@ def is_of(value: Any, dtype: torch.dtype, dimensions: int) -> bool:
     return isinstance(value, Tensor) and value.dtype == dtype and value.ndim == dimensions
 
 
-def same(one: Any, other: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether something is a dense tensor on the CPU, where tasks are tried."""
+    dense = isinstance(value, Tensor) and not value.is_nested and value.layout == torch.strided
+    return dense and value.device.type == "cpu"
+
+
+def same(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors are the same, NaN where there is NaN."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False

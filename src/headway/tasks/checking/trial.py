@@ -3,7 +3,7 @@
 import inspect
 import math
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import fields, replace
 
 import torch
@@ -18,21 +18,24 @@ from headway.tasks.checking.findings import (
     Finding,
     WrongError,
     called,
+    is_plain,
     kind_of,
     must,
     same,
     value_of,
 )
-from headway.tasks.registry import task_from_json, task_to_json
+from headway.tasks.registry import KINDS, task_from_json, task_to_json
 from headway.theory.flow import Flow
 
-Doubts = Iterator[Finding]
+Doubts = Iterable[Finding]
 FEW = 8
 """Sequences that are looked at one by one."""
 MANY = 512
 """Sequences by which answers are judged."""
 PARTS = ("inputs", "targets", "roles")
 """Of a batch."""
+SIZES = ("length", "n_read", "n_hops", "d_input", "d_target")
+"""Of a task, which follow from its batches."""
 
 
 def check_task(task: Task | type[Task]) -> list[Finding]:
@@ -46,31 +49,45 @@ def check_task(task: Task | type[Task]) -> list[Finding]:
         task: the task, or its class, to try it with all defaults.
     """
     found: list[Finding] = []
-    try:
-        task = task if isinstance(task, Task) else _made(task)
-        _kept(task)
-        found += _untyped(type(task))
-        for stage in (_drawn, _laid_out, _related, _told):
-            found += stage(task)
-        _shallower(task)
-        found += about_answers(task, _batch(task, _draws(task, MANY)))
-    except WrongError as error:
-        found.append(error.finding)
+    stages = (_kept, _untyped, _drawn, _laid_out, _related, _told, _shallower, _answered)
+    with torch.random.fork_rng(devices=[]):
+        try:
+            task = task if isinstance(task, Task) else _made(task)
+            cls = type(task)
+            for stage in stages:
+                found += called(cls, cls.__name__, list, called(cls, cls.__name__, stage, task))
+        except WrongError as error:
+            found.append(error.finding)
     return list(dict.fromkeys(found))
 
 
 def require_sound(task: Task) -> None:
     """Makes sure that a task of a user's can be used; headway's own are tested.
 
+    Whatever reads sizes off a task asks for this first; a task is tried once in a process.
+
     Raises:
         HeadwayError: if `check_task` finds an error: the first one. Doubts are no errors.
     """
-    cls = type(task)
-    if cls.__module__.startswith("headway."):
+    name = type(task).__name__
+    if type(task).__module__.startswith("headway.") or _is_known(task):
         return
     for finding in check_task(task):
         if not finding.doubt:
-            raise HeadwayError(f"{cls.__name__}.{finding}")
+            told = str(finding).removeprefix(f"{name}: ")
+            raise HeadwayError(f"{name}{'.' if told == str(finding) else ': '}{told}")
+    _sound.add(task)
+
+
+_sound: set[Task] = set()
+
+
+def _is_known(task: Task) -> bool:
+    """Whether a task was tried before."""
+    try:
+        return task in _sound
+    except TypeError:  # a field cannot be hashed, of which `check_task` tells
+        return False
 
 
 def undeclared(cls: type[Task]) -> list[str]:
@@ -93,8 +110,8 @@ def _require_declared(cls: type[Task]) -> None:
         raise WrongError(name, what)
 
 
-def _kept(task: Task) -> None:
-    """Tries to look the task up, to compare it, to write it to a file and to read it again."""
+def _kept(task: Task) -> Doubts:
+    """Tries to compare the task, to write it to a file and, if registered, to read it again."""
     cls = type(task)
     _require_declared(cls)
     for field in fields(task):
@@ -108,11 +125,14 @@ def _kept(task: Task) -> None:
     must(alike, cls.__name__, "two of the same fields must be equal")
     data = called(cls, cls.__name__, task_to_json, task)
     what = f"it must be the same when it is read from its JSON, {data}"
-    must(called(cls, cls.__name__, task_from_json, data) == task, cls.__name__, what)
+    again = called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
+    must(again == task, cls.__name__, what)
+    return ()
 
 
-def _untyped(cls: type[Task]) -> Doubts:
+def _untyped(task: Task) -> Doubts:
     """Tells numbers that look like fields and are none; constants have names in capitals."""
+    cls = type(task)
     for name, value in vars(cls).items():
         known = name.isupper() or name.startswith("_") or hasattr(Task, name)
         if isinstance(value, int | float) and not known and name not in cls.__annotations__:
@@ -129,8 +149,8 @@ def _draws(task: Task, count: int, seed: int = 0) -> tuple[Tensor, ...]:
         what = f"tensor {i} is {kind_of(one)} of {count} sequences"
         what += ": the first dimension must be the sequence"
         must(one.ndim > 0 and len(one) == count, "draw", what)
-        what = f"tensor {i} is on {one.device}: it must be on the generator's device"
-        must(one.device == generator.device, "draw", what)
+        what = f"tensor {i} is {kind_of(one)}: it must be dense, on the generator's device"
+        must(is_plain(one), "draw", what)
     return draws
 
 
@@ -139,28 +159,30 @@ def _batch(task: Task, draws: tuple[Tensor, ...], depth: int | None = None) -> B
     how, given = ("assemble", (draws,)) if depth is None else ("shallower", (draws, depth))
     batch = called(type(task), how, getattr(task, how), *given)
     must(isinstance(batch, Batch), how, f"it returns {kind_of(batch)}: it must be a headway.Batch")
+    for name in PARTS:
+        part = getattr(batch, name)
+        what = f"{name} are {kind_of(part)}: they must be a dense tensor, on the draws' device"
+        must(is_plain(part), how, what)
     return batch
 
 
 def _drawn(task: Task) -> Doubts:
     """Makes sure that all that is random comes from the generator and is in the draws."""
-    with torch.random.fork_rng(devices=[]):
-        draws, again, other = _draws(task, FEW), _draws(task, FEW), _draws(task, FEW, seed=1)
-        what = (
-            "the same generator draws something else: all that is random must come from it, as in"
-        )
-        what += " torch.rand(…, generator=generator)"
-        must(all(map(same, draws, again)), "draw", what)
-        if all(map(same, draws, other)):
-            yield Finding("draw", "another seed draws the same sequences", doubt=True)
-        one, two = _batch(task, draws), _batch(task, again)
-        what = "it changes what draw drew: it must leave that as it is"
-        must(all(map(same, draws, _draws(task, FEW))), "assemble", what)
+    draws, again, other = _draws(task, FEW), _draws(task, FEW), _draws(task, FEW, seed=1)
+    what = "the same generator draws something else: all that is random must come from it, as in"
+    what += " torch.rand(…, generator=generator)"
+    must(all(map(same, draws, again)), "draw", what)
+    if all(map(same, draws, other)):
+        yield Finding("draw", "another seed draws the same sequences", doubt=True)
+    one, two = _batch(task, draws), _batch(task, again)
+    what = "it changes what draw drew: it must leave that as it is"
+    must(all(map(same, draws, _draws(task, FEW))), "assemble", what)
+    sampled = called(type(task), "sample", task.sample, FEW, torch.Generator().manual_seed(0))
     for name in PARTS:
-        tensors = getattr(one, name), getattr(two, name)
-        alike = not all(isinstance(tensor, Tensor) for tensor in tensors) or same(*tensors)
         what = f"{name} of the same draws differ from call to call: draw must draw all of it"
-        must(alike, "assemble", what)
+        must(same(getattr(one, name), getattr(two, name)), "assemble", what)
+        alike = isinstance(sampled, Batch) and same(getattr(one, name), getattr(sampled, name))
+        must(alike, "sample", f"{kind_of(sampled)}: it must be what assemble makes of draw")
 
 
 def _laid_out(task: Task) -> Doubts:
@@ -170,10 +192,8 @@ def _laid_out(task: Task) -> Doubts:
     try_inputs(task, batch, FEW)
     try_targets(task, batch, FEW)
     yield from try_roles(task, batch, FEW)
-    sizes = {"length": batch.inputs.shape[1], "n_read": batch.targets.shape[1]}
-    sizes["d_input"] = batch.inputs.shape[2] if task.vocabulary is None else 1
-    for name, size in sizes.items():
-        value = value_of(task, name)
+    for name in SIZES:
+        value, size = value_of(task, name), getattr(Task, name).fget(task)
         must(value == size, name, f"{value!r}: assemble says {size}")
     for some in (FEW // 2, 1):
         part = _batch(task, tuple(one[:some] for one in draws))
@@ -204,7 +224,7 @@ def _related(task: Task) -> Doubts:
         yield Finding("relations", what, doubt=True)
 
 
-def _shallower(task: Task) -> None:
+def _shallower(task: Task) -> Doubts:
     """Checks that sequences of all depths can be laid out from the same draws."""
     depths = value_of(task, "n_depths")
     what = f"{depths!r}: it must be a whole number of at least 1"
@@ -223,6 +243,19 @@ def _shallower(task: Task) -> None:
             must(fits and part.dtype == all_of_it.dtype, "shallower", what)
         what = f"at depth {depth} of {depths}: inputs must be those of assemble"
         must(depth < depths or same(batch.inputs, whole.inputs), "shallower", what)
+        room = called(type(task), "room", task.room, depth)
+        what = f"{room!r} at depth {depth} of {depths}: it must be a whole number of at least 0"
+        must(type(room) is int and room >= 0, "room", what)
+    return ()
+
+
+def _answered(task: Task) -> Doubts:
+    """Looks at many sequences: each must be as the few, and their answers not too easy."""
+    batch = _batch(task, _draws(task, MANY))
+    try_inputs(task, batch, MANY)
+    try_targets(task, batch, MANY)
+    list(try_roles(task, batch, MANY))  # doubts are those of the few
+    return about_answers(task, batch)
 
 
 def _told(task: Task) -> Doubts:
@@ -241,12 +274,21 @@ def _told(task: Task) -> Doubts:
             what = f"{name!r}: {hop!r} = {loss!r}: it must be a finite loss of {hops}"
             finite = isinstance(loss, int | float) and math.isfinite(loss)
             must(hop in task.hops and finite, "reference_losses", what)
+    means, right = called(type(task), "references", task.references), Task.references(task)
+    must(means == right, "references", f"{means!r}: by reference_losses it must be {right}")
     flow = called(type(task), "flow", task.flow)
     what = f"{kind_of(flow)}: it must be a Flow, or None if it is not known"
     must(flow is None or isinstance(flow, Flow), "flow", what)
-    judged = value_of(task, "judged")
-    right = len(judged) > 0 and set(judged) <= set(task.hops)
-    must(right, "judged", f"{judged!r}: it must be some of {hops}")
+    judged, order = value_of(task, "judged"), value_of(task, "hop_order")
+    right = isinstance(judged, tuple) and len(judged) > 0 and set(judged) <= set(task.hops)
+    must(right, "judged", f"{judged!r}: it must be some of {hops}, in a tuple")
+    pairs = isinstance(order, list) and all(len(pair) == 2 for pair in order)
+    right = pairs and all({*pair} <= {*task.hops} for pair in order)
+    must(right, "hop_order", f"{order!r}: it must be a list of pairs of {hops}")
+    ahead, text = value_of(task, "looks_ahead"), value_of(task, "drawn_from")
+    must(type(ahead) is bool, "looks_ahead", f"{ahead!r}: it must be True or False")
+    what = f"{kind_of(text)}: it must be a text, or None if there is none"
+    must(text is None or isinstance(text, str), "drawn_from", what)
     if (type(task).__doc__ or "").startswith(f"{type(task).__name__}("):
         what = "without a docstring, pages cannot say how a sequence is to be read"
         yield Finding("reading", what, doubt=True)
