@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from headway.circuits.patching import Residual, patch, patch_all
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, compiled
+from headway.models import Transformer, TransformerConfig, compiled, tapped
 from headway.paths import Path
 from headway.tasks import Batch, Hops, Retrieval
 
@@ -239,3 +239,97 @@ def test_what_a_position_keeps_can_be_patched():
     batch, model = task.sample(4, torch.Generator().manual_seed(0)), build(task)
     said = patch(model, task, batch, batch, "L0.H0 own position")
     torch.testing.assert_close(said, model(batch.inputs))
+
+
+class Own(torch.nn.Module):
+    """A plain module around the same weights, with eager attention."""
+
+    def __init__(self, model, how):
+        super().__init__()
+        self.inner, self.how = model, how
+
+    def forward(self, inputs):
+        model = self.inner
+        x = model.embedded(inputs)
+        n = x.shape[1]
+        for block in model.blocks:
+            mapped = block.attn.qkv(block.ln1(x)).unflatten(-1, (3, model.n_heads, -1))
+            q, k, v = mapped.permute(2, 0, 3, 1, 4)
+            past = torch.ones(n, n, dtype=torch.bool).tril()
+            if self.how == "sdpa":
+                z = torch.nn.functional.scaled_dot_product_attention(q, k, v, past)
+            elif self.how == "einsum":
+                scores = torch.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5
+                pattern = scores.masked_fill(~past, -torch.inf).softmax(-1)
+                z = torch.einsum("bhkd,bhqk->bhqd", v, pattern)
+            else:  # the first key is no position, and nobody looks at it
+                k, v = (torch.nn.functional.pad(t, (0, 0, 1, 0)) for t in (k, v))
+                seen = torch.nn.functional.pad(past, (1, 0))
+                scores = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~seen, -torch.inf)
+                z = scores.softmax(-1) @ v
+            x = x + block.attn.out(z.transpose(1, 2).flatten(2))
+            x = x + block.mlp(block.ln2(x))
+        return model.read(x)
+
+
+@pytest.mark.parametrize("how", ["sdpa", "einsum", "first key"])
+def test_heads_and_paths_of_any_module(how):
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = pair(task)
+    model = build(task)
+    for site in ("L0.H1", "L1.H0", "L0.H0 s2←s1", "L1.H1 s0←s2"):
+        expected = patch(model, task, clean, corrupted, site)
+        for mine in (Own(model, how), tapped(Own(model, how), clean.inputs)):
+            said = patch(mine, task, clean, corrupted, site)
+            torch.testing.assert_close(said, expected, atol=1e-5, rtol=0)
+        assert (expected - model(clean.inputs)).abs().max() > 1e-3
+    ours = patch_all(Own(model, how), task, clean, corrupted, "heads")
+    theirs = patch_all(model, task, clean, corrupted, "heads")
+    torch.testing.assert_close(ours.patched, theirs.patched, atol=1e-5, rtol=0)
+
+
+def test_residual_streams_of_other_modules_are_one_line():
+    task = Retrieval(depth=2, n_chains=2)
+    clean, corrupted = pair(task)
+    for at in ("s2 after layer 0", "s2 embedded"):
+        with pytest.raises(HeadwayError, match=r"is a residual stream, .* of Own, heads and paths"):
+            patch(Own(build(task), "sdpa"), task, clean, corrupted, at)
+
+
+@pytest.mark.parametrize("module", [torch.nn.Linear(8, 8), torch.nn.GRU(8, 8)])
+def test_a_module_without_attention_is_one_line(module):
+    task = Retrieval(depth=2, n_chains=2)
+    with pytest.raises(HeadwayError, match="no attention was seen"):
+        patch(module, task, *pair(task), "L0.H0")
+
+
+def test_a_pattern_that_meets_no_product_is_one_line():
+    class Sums(torch.nn.Module):
+        def forward(self, x):
+            pattern = (x @ x.mT)[:, None].softmax(-1)
+            return (pattern[..., None] * x[:, None, None]).sum(3)[:, 0]
+
+    task = Retrieval(depth=2, n_chains=2)
+    with pytest.raises(
+        HeadwayError, match="layer = 0 is not allowed: it must be one whose pattern"
+    ):
+        patch(Sums(), task, *pair(task), "L0.H0")
+
+
+def test_a_relation_that_leads_elsewhere_is_left_out():
+    task = Hops(asked=(1,), n_symbols=4, n_places=16)
+    clean, corrupted = (task.sample(8, torch.Generator().manual_seed(seed)) for seed in (0, 1))
+    model = build(task)
+    effects = patch_all(model, task, clean, corrupted, "paths")
+    assert effects.sites
+    assert effects.left_out
+    assert not {*effects.sites} & {*effects.left_out}
+    site, why = next(iter(effects.left_out.items()))
+    assert why in str(effects)
+    with pytest.raises(HeadwayError, match="must lead where it leads in clean"):
+        effects[site]
+    with pytest.raises(HeadwayError, match="must lead where it leads in clean"):
+        patch(model, task, clean, corrupted, site)
+    chosen = patch_all(model, task, clean, corrupted, [site, effects.sites[0]])
+    assert chosen.sites == effects.sites[:1]
+    assert [*chosen.left_out] == [site]

@@ -75,10 +75,8 @@ def test_other_ways_to_write_attention(weigh):
     class Module(nn.Module):
         def forward(self, x):
             pattern = weigh(x)
-            values = (
-                torch.linspace(-1, 1, pattern.shape[-1] * 5).view(-1, 5).expand(len(x), 4, -1, -1)
-            )
-            return pattern @ values
+            values = F.pad(split(x), (0, 0, 0, pattern.shape[-1] - LENGTH))
+            return (pattern @ values).transpose(1, 2)
 
     wrapped, seen = tapped(Module(), X), []
     expected = wrapped(X)
@@ -86,7 +84,7 @@ def test_other_ways_to_write_attention(weigh):
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(seen[0][:, :, -weigh(X).shape[2] :], weigh(X))
     assert (wrapped.n_layers, wrapped.n_heads) == (1, 4)
-    expected[:, 2] = 0
+    expected[:, :, 2] = 0
     torch.testing.assert_close(
         wrapped(X, lambda _, pattern: pattern.index_fill(1, torch.tensor(2), 0)), expected
     )

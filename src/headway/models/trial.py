@@ -170,7 +170,7 @@ class _Trial:
         every = list(_arrangements(shapes, self.length))
         is_read_out = any(queries < self.length for _, queries, _ in shapes)
         for places in every:
-            if self._is_true(places, is_read_out):
+            if self._is_true(places, is_read_out, may_be_blind=len(every) == 1):
                 return places, ()
         found: dict[tuple[Place, ...], tuple[str, ...]] = {}
         refused = HeadwayError(
@@ -187,12 +187,13 @@ class _Trial:
         fewest = min((places for places in found if found[places]), key=lambda p: len(found[p]))
         return fewest, found[fewest]
 
-    def _is_true(self, places: tuple[Place, ...], is_read_out: bool) -> bool:
+    def _is_true(self, places: tuple[Place, ...], is_read_out: bool, may_be_blind: bool) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else.
 
         Args:
             places: of the positions in the patterns.
             is_read_out: whether a layer has fewer queries than positions.
+            may_be_blind: whether outputs may depend on nothing.
         """
         first, none = self.exchanges[0], torch.zeros_like(self.exchanges[:1])
         blind = ~(~first[:, None] & first)  # the others do not see the first
@@ -202,6 +203,8 @@ class _Trial:
         output = intercepted(self.module, self.inputs(exchanged), seen, self.weights)
         one, other, alone, before, after = output.split([1, 1, len(self.exchanges), 1, 1])
         differs = ~self.same(one, other)
+        if not may_be_blind and not differs.any():
+            return False
         sees = differs & ~self.same(alone[:1], other) & ~self.same(before, after)
         return self._is_alone(one, other, alone, is_read_out) and not bool(sees.any())
 
@@ -419,13 +422,14 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
 def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
     """Where positions may stand in the patterns of all layers; alike in layers of one shape."""
     kinds = sorted({shape[1:] for shape in shapes})
-    options = []
-    for n_queries, n_keys in kinds:
-        both = itertools.product(_starts(n_queries, length), _starts(n_keys, length))
-        places = [Place(*starts) for starts in both]
-        if n_queries == n_keys:  # most likely, queries and keys are the same
-            places.sort(key=lambda place: place.query != place.key)
-        options.append(places)
+    options = [
+        [
+            Place(query, key)
+            for query, key in itertools.product(_starts(queries, length), _starts(keys, length))
+            if query == key or queries != keys
+        ]
+        for queries, keys in kinds
+    ]
     for chosen in itertools.islice(itertools.product(*options), 64):
         of = dict(zip(kinds, chosen, strict=True))
         yield tuple(of[shape[1:]] for shape in shapes)

@@ -1,0 +1,410 @@
+"""Attention of many kinds: all of it is seen, as [batch, head, query, key], or refused by name."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from headway.errors import HeadwayError
+from headway.models import tapped
+
+LENGTH, WIDTH = 8, 16
+X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
+
+
+def split(x, heads=2):
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def joined(z):
+    return z.transpose(1, 2).flatten(2)
+
+
+def attended(x, keys=None, hidden=None):
+    """Eager attention of two heads, whose keys are their values."""
+    query = split(x)
+    keys = query if keys is None else keys
+    scores = query @ keys.mT
+    scores = scores if hidden is None else scores.masked_fill(hidden, -torch.inf)
+    return joined(scores.softmax(-1) @ keys)
+
+
+def sdpa(query, keys):
+    return joined(F.scaled_dot_product_attention(query, keys, keys))
+
+
+class Net(nn.Module):
+    def __init__(self, forward):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.gru = nn.Conv1d(WIDTH, WIDTH, 3, padding=1), nn.GRU(WIDTH, WIDTH)
+        self.places, self.out = nn.Linear(LENGTH, LENGTH), nn.Linear(WIDTH, WIDTH)
+        self.token = nn.Parameter(torch.randn(1, 1, WIDTH))
+        self.memory = nn.Parameter(torch.randn(1, 2, 6, WIDTH // 2))
+        self.gate = nn.Parameter(torch.zeros(1))
+        nn.init.zeros_(self.out.weight), nn.init.zeros_(self.out.bias)
+        self.run = forward
+
+    def forward(self, x):
+        return self.run(self, x)
+
+
+# Blocks, chunks and windows.
+def blocks(x):
+    return x.unflatten(1, (-1, 4))
+
+
+def block_local(net, x):
+    y = blocks(x)
+    return attended(x + ((y @ y.mT).softmax(-1) @ y).flatten(1, 2))
+
+
+def blocks_as_heads(net, x):
+    y = blocks(x).unflatten(-1, (2, -1)).transpose(2, 3)
+    return x + F.scaled_dot_product_attention(y, y, y).transpose(2, 3).flatten(1, 2).flatten(2)
+
+
+def blocks_as_sequences(net, x):
+    y = x.reshape(-1, 4, WIDTH)
+    return attended(x + ((y @ y.mT).softmax(-1) @ y).reshape(x.shape))
+
+
+def windows_in_the_batch(net, x):
+    y = split(x.reshape(-1, 4, WIDTH))
+    return attended(x + sdpa(y, y).reshape(x.shape))
+
+
+def block_local_behind_a_convolution(net, x):
+    return block_local(net, x + net.conv(x.mT).mT)
+
+
+# Other orders of axes.
+def query_head_key(net, x):
+    h = x.unflatten(-1, (2, -1))
+    pattern = torch.einsum("bqhd,bkhd->bqhk", h, h).softmax(-1)
+    return x + torch.einsum("bqhk,bkhd->bqhd", pattern, h).flatten(2)
+
+
+def query_head_key_of_as_many_heads_as_positions(net, x):
+    h = x.unflatten(-1, (LENGTH, -1))
+    pattern = torch.einsum("bqhd,bkhd->bqhk", h, h).softmax(-1)
+    return x + torch.einsum("bqhk,bkhd->bqhd", pattern, h).flatten(2)
+
+
+def query_head_key_read_out_once(net, x):
+    return query_head_key(net, x)[:, -1:] - x[:, -1:]
+
+
+def query_key_head(net, x):
+    h = x.unflatten(-1, (2, -1))
+    pattern = torch.einsum("bqhd,bkhd->bqkh", h, h).softmax(2)
+    return x + torch.einsum("bqkh,bkhd->bqhd", pattern, h).flatten(2)
+
+
+def head_batch(net, x):
+    h = x.unflatten(-1, (2, -1)).permute(2, 0, 1, 3)
+    return x + ((h @ h.mT).softmax(-1) @ h).permute(1, 2, 0, 3).flatten(2)
+
+
+def key_query(net, x):
+    h = split(x)
+    return x + joined((h @ h.mT).softmax(-2).mT @ h)
+
+
+def normalised_over_queries(net, x):
+    h = split(x)
+    return x + joined((h @ h.mT).softmax(-1).mT @ h)
+
+
+# Not by a product and a softmax.
+def sums(net, x):
+    y = blocks(x)
+    scores = torch.tanh(y[:, :, :, None] + y[:, :, None]).sum(-1)
+    return attended(x) + (scores.softmax(-1) @ y).flatten(1, 2)
+
+
+def entry_by_entry(net, x):
+    pattern = (x[:, :, None] * x[:, None]).sum(-1).softmax(-1)
+    return attended(x) + (pattern[..., None] * x[:, None]).sum(2)
+
+
+def softmax_by_hand(net, x):
+    weights = (x @ x.mT / WIDTH).exp()
+    return attended(x) + weights / weights.sum(-1, keepdim=True) @ x
+
+
+def linear(net, x):
+    return attended(x) + x.softmax(-1) @ (x.mT @ x)
+
+
+def distances(net, x):
+    return attended(x) + (-torch.cdist(x, x)).exp() @ x
+
+
+def pooled_by_attention(net, x):
+    weights = F.linear(x, net.token[0]).softmax(1)
+    return (weights * (x + attended(x))).sum(1, keepdim=True)
+
+
+def under_vmap(net, x):
+    def one(y):
+        h = y.unflatten(-1, (2, -1)).transpose(0, 1)
+        return ((h @ h.mT).softmax(-1) @ h).transpose(0, 1).flatten(1)
+
+    return x + torch.vmap(one)(x)
+
+
+# Hidden by weights that are zero before training.
+def behind_a_zero_map(net, x):
+    y = x.reshape(-1, 4, WIDTH)
+    return attended(x + net.out(((y @ y.mT).softmax(-1) @ y).reshape(x.shape)))
+
+
+def behind_a_zero_gate(net, x):
+    y = x.reshape(-1, 4, WIDTH)
+    return attended(x) + net.gate * ((y @ y.mT).softmax(-1) @ y).reshape(x.shape)
+
+
+# Tokens that the module puts in.
+def with_token(net, x):
+    return torch.cat([net.token.expand(len(x), -1, -1), x], 1)
+
+
+def token_that_relays(net, x):
+    y = with_token(net, x)
+    return attended(y + attended(y))[:, 1:]
+
+
+def token_that_is_read_out(net, x):
+    return attended(with_token(net, x))[:, :1]
+
+
+def one_query_elsewhere(net, x):
+    return x[:, 3:4] + attended(x)[:, 3:4] + sdpa(split(x[:, 3:4]), split(x + attended(x)))
+
+
+REFUSED = {
+    block_local: "by torch.Tensor.matmul to [1, 2, 4, 4]",
+    blocks_as_heads: "[4, 4, 4], are not [head, query, key] of its 8 positions",
+    blocks_as_sequences: "by torch.Tensor.matmul to [2, 4, 4]",
+    windows_in_the_batch: "shape of a pattern = [4, 2, 4, 4]",
+    block_local_behind_a_convolution: "by torch.Tensor.matmul to [1, 2, 4, 4]",
+    query_head_key: "[8, 2, 8], are not [head, query, key]",
+    query_head_key_of_as_many_heads_as_positions: "[8, 8, 8], are not [head, query, key]",
+    query_head_key_read_out_once: "[8, 2, 8], are not [head, query, key]",
+    query_key_head: "by torch.functional.einsum to [1, 8, 8, 2]",
+    head_batch: "heads of Net cannot be told from sequences",
+    key_query: "by torch.Tensor.matmul to [1, 2, 8, 8]",
+    normalised_over_queries: "[2, 8, 8], are not [head, query, key]",
+    sums: "by torch.Tensor.add to [1, 2, 4, 4, 16]",
+    entry_by_entry: "by torch.Tensor.mul to [1, 8, 8, 16]",
+    softmax_by_hand: "by torch.Tensor.matmul to [1, 8, 8]",
+    linear: "by torch.Tensor.matmul to [1, 16, 16]",
+    distances: "by torch.functional.cdist to [1, 8, 8]",
+    pooled_by_attention: "by torch.Tensor.softmax to [1, 8, 1]",
+    under_vmap: "attention inside torch.vmap cannot be tapped",
+    behind_a_zero_map: "by torch.Tensor.matmul to [2, 4, 4]",
+    behind_a_zero_gate: "by torch.Tensor.matmul to [2, 4, 4]",
+    token_that_relays: "by torch.Tensor.matmul to [1, 2, 9, 8]",
+    token_that_is_read_out: "by torch.Tensor.matmul to [1, 2, 9, 8]",
+    one_query_elsewhere: "[2, 1, 8], are not [head, query, key]",
+}
+
+
+@pytest.mark.parametrize("forward", REFUSED, ids=lambda forward: forward.__name__)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_what_is_not_seen_is_named(forward, batch):
+    with pytest.raises(HeadwayError) as refusal:
+        tapped(Net(forward), X[:batch])
+    assert REFUSED[forward] in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+# Other ways in which positions reach one another.
+def convolution(net, x):
+    return attended(x + net.conv(x.mT).mT)
+
+
+def recurrence(net, x):
+    return attended(x + net.gru(x.transpose(0, 1))[0].transpose(0, 1))
+
+
+def map_of_positions(net, x):
+    return attended(x + net.places(x.mT).mT)
+
+
+def shifted(net, x):
+    return attended(x + F.pad(x[:, :-1], (0, 0, 1, 0)))
+
+
+def running_sum(net, x):
+    return attended(x + x.cumsum(1))
+
+
+def fourier(net, x):
+    return attended(x + torch.fft.fft(x, dim=1).real)
+
+
+def normalised_over_positions(net, x):
+    return attended(F.layer_norm(x, x.shape[1:]))
+
+
+def mean_of_positions(net, x):
+    return (x + attended(x)).mean(1, keepdim=True)
+
+
+def key_that_is_a_mean(net, x):
+    h = split(x)
+    return attended(x, torch.cat([h.mean(2, keepdim=True), h], 2))
+
+
+def added_in_place(net, x):
+    x = x + attended(x)
+    x[:, 1:] += x[:, :-1].clone()
+    return x
+
+
+OTHERWISE = {
+    convolution: "conv1d to [1, 16, 8]",
+    recurrence: "torch.gru to [8, 1, 16]",
+    map_of_positions: "linear to [1, 16, 8]",
+    shifted: "torch.Tensor.add to [1, 8, 16]",
+    running_sum: "cumsum to [1, 8, 16]",
+    fourier: "fft to [1, 8, 16]",
+    normalised_over_positions: "layer_norm to [1, 8, 16]",
+    mean_of_positions: "mean to [1, 1, 16]",
+    key_that_is_a_mean: "mean to [1, 2, 1, 8]",
+    added_in_place: "add_ to [1, 7, 16]",
+}
+
+
+@pytest.mark.parametrize("forward", OTHERWISE, ids=lambda forward: forward.__name__)
+def test_other_ways_than_attention_are_named(forward):
+    with pytest.warns(UserWarning, match="^Net mixes positions by ") as said:
+        wrapped = tapped(Net(forward), X)
+    assert OTHERWISE[forward] in str(said[0].message)
+    assert any(OTHERWISE[forward] in name for name in wrapped.mixers)
+    assert (wrapped.n_layers, wrapped.n_heads) == (1, 2)
+
+
+def test_without_attention_the_others_are_named():
+    class Convolution(Net):
+        def forward(self, x):
+            return x + self.conv(x.mT).mT
+
+    with pytest.raises(HeadwayError, match=r"no attention was seen: .* another by torch\.nn.*conv"):
+        tapped(Convolution(None), X)
+
+
+# Keys that are no position, and positions that are no query.
+def memory_first(net, x):
+    return attended(x, torch.cat([net.memory.expand(len(x), -1, -1, -1), split(x)], 2))
+
+
+def memory_last(net, x):
+    return attended(x, torch.cat([split(x), net.memory.expand(len(x), -1, -1, -1)], 2))
+
+
+def memory_on_both_sides(net, x):
+    memory = net.memory.expand(len(x), -1, -1, -1)
+    return attended(x, torch.cat([memory[:, :, :1], split(x), memory[:, :, 1:2]], 2))
+
+
+def token_in_front(net, x):
+    hidden = ~torch.ones(LENGTH + 1, LENGTH + 1, dtype=torch.bool).tril()
+    return attended(with_token(net, x), hidden=hidden)[:, 1:]
+
+
+def last_query_alone(net, x):
+    return sdpa(split(x[:, -1:]), split(x))
+
+
+BESIDE = {
+    memory_first: list(range(6, 14)),
+    memory_last: list(range(8)),
+    memory_on_both_sides: list(range(1, 9)),
+    token_in_front: list(range(1, 9)),
+}
+
+
+@pytest.mark.parametrize("forward", BESIDE, ids=lambda forward: forward.__name__)
+def test_keys_that_are_no_position_come_last(forward, monkeypatch):
+    net, softmaxes = Net(forward), []
+    softmax = torch.Tensor.softmax
+    monkeypatch.setattr(
+        torch.Tensor, "softmax", lambda *given: softmaxes.append(softmax(*given)) or softmaxes[-1]
+    )
+    net(X)
+    monkeypatch.undo()
+    (pattern,), keys = softmaxes, BESIDE[forward]
+    others = [key for key in range(pattern.shape[-1]) if key not in keys]
+    queries = keys if forward is token_in_front else range(LENGTH)
+    seen = []
+    with torch.no_grad():
+        wrapped = tapped(net, X)
+        found = wrapped(X, lambda _, own: seen.append(own) or own.clone())
+        torch.testing.assert_close(found, net(X))
+        torch.testing.assert_close(seen[0], pattern[:, :, list(queries)][..., keys + others])
+
+        def second_reads_sixth(_, own):
+            own = own.clone()
+            own[:, :, 1] = F.one_hot(torch.tensor(5), own.shape[-1])
+            return own
+
+        found = wrapped(X, second_reads_sixth)[:, 1]
+        torch.testing.assert_close(found, X[:, 5])
+
+
+def test_a_single_query_is_that_of_the_last_position():
+    net, seen = Net(last_query_alone), []
+    wrapped = tapped(net, X)
+    torch.testing.assert_close(wrapped(X, lambda _, own: seen.append(own) or own.clone()), net(X))
+    assert seen[0].shape == (3, 2, LENGTH, LENGTH)
+    torch.testing.assert_close(seen[0].sum(-1)[..., -1], torch.ones(3, 2))
+    assert not seen[0][:, :, :-1].any()
+
+
+def test_rows_that_see_nothing_are_zero():
+    hidden = ~torch.ones(LENGTH, LENGTH).tril(-1).bool()
+
+    def strict(net, x):
+        scores = (split(x) @ split(x).mT).masked_fill(hidden, -torch.inf)
+        return joined(scores.softmax(-1).nan_to_num(0.0) @ split(x))
+
+    net, seen = Net(strict), []
+    found = tapped(net, X)(X, lambda _, own: seen.append(own) or own)
+    torch.testing.assert_close(found, net(X))
+    assert not seen[0][:, :, 0].any()
+    torch.testing.assert_close(seen[0][:, :, 1:].sum(-1), torch.ones(3, 2, LENGTH - 1))
+
+
+@pytest.mark.parametrize("tokens", [torch.zeros(2, 4, dtype=torch.long), torch.arange(8)[None]])
+def test_tokens_are_exchanged_for_others_that_occur(tokens):
+    class Embeds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(8, WIDTH)
+
+        def forward(self, tokens):
+            assert tokens.max() < 8
+            return attended(self.embed(tokens))
+
+    assert tapped(Embeds(), tokens).n_layers == 1
+
+
+def test_an_error_of_the_module_is_one_line():
+    class Fails(nn.Module):
+        def forward(self, x):
+            return x[:, 99]
+
+    for wrapped in (tapped(Fails()), lambda x: tapped(Fails(), x)):
+        with pytest.raises(HeadwayError, match=r"^Fails fails at inputs of \[.*\]: IndexError: "):
+            wrapped(X)
+
+
+def test_an_error_of_a_tap_is_the_tap_s():
+    def tap(layer, pattern):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        tapped(Net(memory_last), X)(X, tap)
