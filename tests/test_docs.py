@@ -14,7 +14,7 @@ import pytest
 from headway.arguments import config_asked_for, parse, sources_in
 from headway.bases import base_of
 from headway.changes import hints_in
-from headway.cli import VERBS
+from headway.cli import module_of
 from headway.errors import HeadwayError
 from headway.words import named, texts_of, values_of
 
@@ -49,7 +49,7 @@ def named_in_text():
 
 
 def parameters(verb):
-    function = getattr(import_module(f"headway.verbs.{VERBS[verb]}"), verb)
+    function = getattr(import_module(module_of(verb)), verb)
     return function, inspect.signature(function).parameters
 
 

@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import sys
+import textwrap
 from importlib import import_module
 from types import FrameType
 
@@ -47,7 +48,7 @@ usage: headway VERB …
   ask                  ask a local language model, by exact probabilities
   heads                which heads of a language model follow the chain
 
-Recipes and tasks are changed field by field, here and in grids of sweeps:
+{added}Recipes and tasks are changed field by field, here and in grids of sweeps:
 
   headway train fast depth=4 model.n_heads=2 training.steps=300 seed=3
 
@@ -75,7 +76,50 @@ ROOMS = {
 KEEPING = ("arena", "ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
-VERBS = {verb: room for room, verbs in ROOMS.items() for verb in verbs}
+VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}
+"""Headway's own verbs, and the modules of their functions."""
+
+GROUP = "headway.verbs"
+"""The entry points by which an installed package adds verbs: a function for each, by its name."""
+
+
+def added_verbs() -> dict[str, str]:
+    """The verbs that installed packages add, and the modules of their functions."""
+    from importlib import metadata
+
+    points = metadata.entry_points(group=GROUP)
+    return {point.name: point.module for point in points if point.name not in VERBS}
+
+
+def module_of(verb: str) -> str:
+    """The module whose function of that name does what a verb says.
+
+    Raises:
+        HeadwayError: if there is no such verb.
+    """
+    if verb in VERBS:
+        return VERBS[verb]
+    added = added_verbs()
+    if verb not in added:
+        every = [*VERBS, *added]
+        near = difflib.get_close_matches(verb, every, n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        allowed = f"it must be one of {', '.join(every)}{meant}"
+        raise HeadwayError(f"verb = {verb!r} is not allowed: {allowed}")
+    return added[verb]
+
+
+def usage() -> str:
+    """All verbs: headway's own, and by package those that others add."""
+    packages: dict[str, list[str]] = {}
+    for verb, module in added_verbs().items():
+        packages.setdefault(module.partition(".")[0], []).append(verb)
+    lines = [
+        textwrap.fill(f"  {package}: {', '.join(verbs)}", 80, subsequent_indent="    ")
+        for package, verbs in packages.items()
+    ]
+    added = "\n".join(["Verbs that packages add:", *lines, "", ""]) if lines else ""
+    return USAGE.format(added=added)
 
 
 def main(args: list[str] | None = None) -> None:
@@ -148,7 +192,7 @@ def dispatch(args: list[str]) -> None:
         HeadwayError: if there is no such verb, or it cannot be done.
     """
     if not args or args[0] in ("-h", "--help", "help"):
-        print(USAGE)
+        print(usage())
         return
     command = shlex.join(["headway", *args])
     while args[0] == "--trust" and len(args) > 2:
@@ -160,17 +204,13 @@ def dispatch(args: list[str]) -> None:
 
         print(metadata.version("headway"))
         return
-    if verb not in VERBS:
-        near = difflib.get_close_matches(verb, VERBS, n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        allowed = f"it must be one of {', '.join(VERBS)}{meant}"
-        raise HeadwayError(f"verb = {verb!r} is not allowed: {allowed}")
+    where = module_of(verb)
     from headway.arguments import parse
 
-    module = import_module(f"headway.verbs.{VERBS[verb]}")
+    module = import_module(where)
     try:
         parse(getattr(module, verb), f"headway {verb}", rest)
     except KeyboardInterrupt as stop:
-        if verb in KEEPING:
+        if verb in KEEPING or verb not in VERBS:
             stop.add_note(f"continue with: {command}")
         raise

@@ -1,0 +1,1 @@
+"""Verbs of the experiments, a module for each group."""

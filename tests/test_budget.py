@@ -1,0 +1,47 @@
+"""The sizes of the rooms: a cap only goes down."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
+
+CAPS = {
+    "src/headway/*": 2447,
+    "src/headway/theory": 909,
+    "src/headway/tasks": 3126,
+    "src/headway/models": 2886,
+    "src/headway/training": 5199,
+    "src/headway/circuits": 7074,
+    "src/headway/sweeps": 2200,
+    "src/headway/language": 3511,
+    "src/headway/report": 11414,
+    "src/headway/terminal": 1665,
+    "src/headway/verbs": 1588,
+    "src/headway/arena": 1677,
+    "src/headway/papers": 6272,
+    "src/headway/truncation": 1166,
+    "src/headway_experiments": 20,
+    "benchmarks": 2230,
+    "tests": 35000,
+}
+"""Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
+
+
+def lines(place: str) -> int:
+    folder, own = ROOT / place.removesuffix("/*"), place.endswith("/*")
+    files = folder.glob("*") if own else folder.rglob("*")
+    sources = [path for path in files if path.suffix in SOURCES and path.is_file()]
+    return sum(len(path.read_text("utf-8").splitlines()) for path in sources)
+
+
+@pytest.mark.parametrize("place", CAPS)
+def test_no_room_is_larger_than_its_cap(place):
+    assert 0 < lines(place) <= CAPS[place], place
+
+
+def test_every_room_has_a_cap():
+    package = ROOT / "src/headway"
+    rooms = {path.name for path in package.iterdir() if any(path.glob("**/*.py"))}
+    assert rooms == {Path(place).name for place in CAPS if place.startswith("src/headway/")} - {"*"}
