@@ -2,13 +2,16 @@
 
 import contextlib
 from collections.abc import Iterator
+import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from headway.models import TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, environment, train
+from headway.training.files import checksum
 
 CONFIG = RunConfig(
     task=Retrieval(depth=1, n_chains=2),
@@ -20,10 +23,36 @@ CONFIG = RunConfig(
 )  # fmt: skip
 
 
-def evaluations(run: Run) -> list[float]:
-    """The losses of a run that is done."""
+TIMES = {"seconds", "examples_per_second"}
+"""Fields that differ from run to run."""
+
+
+def kept(run: Run) -> dict[str, Any]:
+    """All that the folder of a run that is done holds of it, by file; without times."""
     assert run.status == "done", run.status
-    return [line["val_loss"] for line in run.metrics()]
+    outcome, state = run.outcome(), run.load_state()
+    assert outcome is not None
+    assert state is not None
+    tensors, about = state
+    digests = {name: checksum({name: tensor}, "") for name, tensor in tensors.items()}
+    paths = sorted((run.folder / "checkpoints").iterdir())
+    return {
+        "config.json": run.read("config.json"),
+        "metrics.jsonl": [_without_times(line) for line in run.metrics()],
+        "outcome.json": _without_times(outcome),
+        "state.safetensors": (digests, _without_times(about)),
+        **{path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths},
+    }
+
+
+def require_same(found: dict[str, Any], end: dict[str, Any]) -> None:
+    """Makes sure that what was left is that of the end; an error names what differs."""
+    other = sorted(name for name in {*found, *end} if found.get(name) != end.get(name))
+    assert not other, f"other than without a fault: {', '.join(other)}"
+
+
+def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in TIMES}
 
 
 @contextlib.contextmanager
