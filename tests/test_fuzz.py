@@ -9,6 +9,7 @@ from fuzz.damage import damaged_files
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
 from fuzz.tried import Tried
+from headway.errors import HeadwayError
 
 
 @pytest.fixture(autouse=True)
@@ -47,5 +48,16 @@ def test_damaged_files_and_command_lines(run):
     tried = Tried()
     damaged_files(tried, 150, 0, run)
     command_lines(tried, 30, 0, run)
-    assert tried.counts["damaged files"] == 150
+    areas = ("damaged files", "sound files", "broken files", "command lines")
+    assert [tried.counts[area] for area in areas] == [120, 15, 15, 30]
     assert not tried.failed
+
+
+def test_a_refusal_fails_unless_it_is_allowed():
+    tried = Tried()
+    for may_refuse in (False, True):
+        with tried.case("any", "refused", may_refuse):
+            raise HeadwayError("no")
+    with tried.case("any", "two lines", may_refuse=True):
+        raise HeadwayError("no\nno")
+    assert [what for _, what in tried.failed] == ["refused: no", "two lines: no\nno"]

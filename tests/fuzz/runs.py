@@ -1,8 +1,8 @@
 """The short runs that are damaged."""
 
 import contextlib
-from collections.abc import Iterator
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,34 @@ def without_git() -> Iterator[None]:
 
 
 def taken_apart(folder: Path) -> Run:
-    """A run with a circuit and its dates."""
-    from headway.circuits import certify, discover, emergence
+    """A run with every file that a run may have, and a circuit with paths in both layers."""
+    from headway.circuits import Paths, Relation, discover, emergence
 
-    config = replace(CONFIG, training=replace(CONFIG.training, steps=4))
-    run = train(config, folder / "runs" / "run")
-    emergence(run, discover(run, threshold=10.0, sequences=8, trials=False), sequences=8)
+    shape, training = replace(CONFIG.model, n_layers=2), replace(CONFIG.training, steps=6)
+    run = train(replace(CONFIG, model=shape, training=training), folder / "runs" / "run")
+    asked: dict[str, Any] = {"threshold": 10.0, "sequences": 8, "trials": False}
+    circuit = discover(run, **asked).circuit
+    for layer, name in enumerate(("s0←s1", "s0←s2")):
+        circuit = circuit.replacing((layer, 0), Paths(frozenset({Relation(name)})))
+    found = discover(run, circuit=circuit, **asked)
+    run.write("circuit.json", found.to_json())
+    emergence(run, found, sequences=8)
+    return with_every_file(run)
+
+
+def with_every_file(run: Run) -> Run:
+    """A run that was taken apart, with the other files that a run may have."""
+    from fuzz.crashes import Here
+    from headway.circuits import certify, every_circuit, hypotheses
+    from headway.sweeps import depend
+
+    every_circuit(run, sequences=8, most=200)
+    found = run.read("circuits.json")
+    assert found is not None
+    found |= {"circuits": [["L0.H0 s1←s2"]], "losses": [0.5], "discovered": ["L0.H0 s1←s2"]}
+    run.write("circuits.json", found)
+    run.remove("circuit_given.json")  # which no page is made of
+    depend(run, engine=Here())
     certify(run, agreement=0.5)
+    hypotheses(run)
     return run
