@@ -15,15 +15,18 @@ from browser import browsing
 from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
-from fuzz.damage import damaged_files
+from fuzz.damage import altered_files, damaged_files
 from fuzz.markup import browsed, markup
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
 from fuzz.tried import Tried
 from headway.training import Run
 
-AREAS = ("power", "calls", "crashes", "markup", "files", "commands")
-COUNTS = {"seed": 0, "cuts": 1000, "calls": None, "every": 1, "files": 20_000, "commands": 5000}
+AREAS = ("power", "calls", "crashes", "markup", "altered", "damaged", "commands")
+COUNTS = {
+    **{"seed": 0, "cuts": 1000, "calls": None, "every": 1},
+    **{"altered": 4000, "damaged": 20_000, "commands": 5000},
+}
 """How much is tried: of calls all, unless a number is given; of crash points one in so many."""
 
 
@@ -55,7 +58,8 @@ def main() -> None:
             "calls": lambda: failing_calls(tried, asked.calls, asked.seed, folder / "calls"),
             "crashes": lambda: crash_points(tried, asked.every, folder / "crashes", run),
             "markup": lambda: in_a_browser(tried, run, folder / "markup"),
-            "files": lambda: damaged_files(tried, asked.files, asked.seed, run),
+            "altered": lambda: altered_files(tried, asked.altered, asked.seed, run),
+            "damaged": lambda: damaged_files(tried, asked.damaged, asked.seed, run),
             "commands": lambda: command_lines(tried, asked.commands, asked.seed, run),
         }
         for name in asked.areas:

@@ -5,7 +5,7 @@ import pytest
 from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
-from fuzz.damage import damaged_files
+from fuzz.damage import altered_files, damaged_files
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
 from fuzz.tried import Tried
@@ -47,9 +47,10 @@ def test_crash_points(tmp_path, run):
 def test_damaged_files_and_command_lines(run):
     tried = Tried()
     damaged_files(tried, 150, 0, run)
+    altered_files(tried, 40, 0, run)
     command_lines(tried, 30, 0, run)
     areas = ("damaged files", "sound files", "broken files", "command lines")
-    assert [tried.counts[area] for area in areas] == [120, 15, 15, 30]
+    assert [tried.counts[area] for area in areas] == [150, 20, 20, 30]
     assert not tried.failed
 
 

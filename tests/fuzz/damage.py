@@ -21,8 +21,6 @@ VALUES = (
 )
 NO_JSON = ("NaN", "Infinity", "1e999", "-1e999", "[" * 250 + "]" * 250, "9" * 5000, "01", "'x'")
 """What strict JSON does not allow in the place of a value."""
-NO_VALUE = {"nobody": ["wrote this"]}
-"""What no field may be."""
 SUFFIXES = (".json", ".jsonl", ".safetensors")
 MOST = 2**28
 """The most bytes of a JSON file."""
@@ -80,24 +78,34 @@ def field_of(way: Way) -> str | None:
     return next((key for key in way if isinstance(key, str)), None)
 
 
-def exchanged(data: Any, way: Way, value: Any) -> Any:
-    """The data with another value; `...` leaves it out."""
+def exchanged(data: Any, way: Way, other: Callable[[Any], Any]) -> Any:
+    """The data with another value at the end of a way; `...` leaves it out."""
     if not way:
-        return value
+        return other(data)
     copy, (key, *rest) = data.copy(), way
-    copy[key] = exchanged(data[key], tuple(rest), value) if rest else value
+    copy[key] = exchanged(data[key], tuple(rest), other)
     if copy[key] is ...:
         del copy[key]
     return copy
 
 
-def drawn(path: Path, chance: random.Random, fits: Callable[[Way], bool], value: Any) -> bool:
+def drawn(
+    path: Path,
+    chance: random.Random,
+    fits: Callable[[Way], bool],
+    other: Callable[[Any], Any],
+) -> bool:
     """Exchanges the value at the end of one of the ways that fit, if there is any."""
     if path.suffix == ".safetensors":
         return False
     data = read(path)
     ways = [way for way in ways_in(data) if field_of(way) is not None and fits(way)]
-    return bool(ways) and write(path, exchanged(data, chance.choice(ways), value))
+    return bool(ways) and write(path, exchanged(data, chance.choice(ways), other))
+
+
+def left_out(_: Any) -> Any:
+    """Stands for no value."""
+    return ...
 
 
 def is_whole_field(way: Way) -> bool:
@@ -152,19 +160,20 @@ def with_an_unknown_field(path: Path, chance: random.Random) -> bool:
 def otherwise_where_nobody_looks(path: Path, chance: random.Random) -> bool:
     """A field that is passed over with another value."""
     passed = PASSED_OVER.get(path.name, set())
-    return drawn(path, chance, lambda way: field_of(way) in passed, chance.choice(VALUES[:-1]))
+    value = chance.choice(VALUES[:-1])
+    return drawn(path, chance, lambda way: field_of(way) in passed, lambda _: value)
 
 
 def without_what_may_be_missing(path: Path, chance: random.Random) -> bool:
     """A field left out that may be."""
     may = OPTIONAL.get(path.name, set())
-    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, ...)
+    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, left_out)
 
 
 def with_another_number(path: Path, chance: random.Random) -> bool:
     """A number that may be what it now is."""
     may, value = FREE.get(path.name, set()), chance.choice([0.0, 0.1, 3.5, 1e30])
-    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, value)
+    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, lambda _: value)
 
 
 def with_another_header(path: Path, chance: random.Random) -> bool:
@@ -215,7 +224,7 @@ def with_a_changed_byte(path: Path, chance: random.Random) -> bool:
 def with_what_is_no_json(path: Path, chance: random.Random) -> bool:
     """A value that JSON does not allow, or not so deep, so long or so large."""
     mark = "HERE"
-    if not drawn(path, chance, lambda way: True, mark):
+    if not drawn(path, chance, lambda way: True, lambda _: mark):
         return False
     path.write_text(path.read_text().replace(f'"{mark}"', chance.choice(NO_JSON)))
     return True
@@ -225,8 +234,15 @@ def of_another_kind(path: Path, chance: random.Random) -> bool:
     """A value that its field does not allow."""
     passed = PASSED_OVER.get(path.name, set())
     if path.name == "environment.json":
-        return drawn(path, chance, lambda way: field_of(way) == "command", NO_VALUE)
-    return drawn(path, chance, lambda way: field_of(way) not in passed, NO_VALUE)
+        return drawn(path, chance, lambda way: field_of(way) == "command", wrong)
+    return drawn(path, chance, lambda way: field_of(way) not in passed, wrong)
+
+
+def wrong(value: Any) -> Any:
+    """What a field that holds a value cannot hold."""
+    if isinstance(value, bool | None | list | dict):
+        return {"nobody": ["wrote this"]}
+    return 7 if isinstance(value, str) else str(value)
 
 
 def without_what_is_needed(path: Path, chance: random.Random) -> bool:
@@ -234,7 +250,7 @@ def without_what_is_needed(path: Path, chance: random.Random) -> bool:
     may = OPTIONAL.get(path.name, set())
     if path.name == "environment.json":  # none of it
         return False
-    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] not in may, ...)
+    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] not in may, left_out)
 
 
 def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
@@ -354,45 +370,60 @@ def fault_of(folder: Path) -> str | None:
     return fault
 
 
-def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
-    """A run with one file altered is read if it is sound, and refused in one line if it is broken.
+@contextlib.contextmanager
+def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration], Path]]:
+    """Alters one file of a run after the other, drawn among those that can be altered so."""
+    found = (run.folder.glob(f"{place}*") for place in ("", "checkpoints/"))
+    paths = sorted(path for one in found for path in one if path.suffix in SUFFIXES)
+    whole = {path: path.read_bytes() for path in paths}
+
+    def alter(alteration: Alteration) -> Path:
+        for path, content in whole.items():
+            if path.is_dir():
+                path.rmdir()
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+        while not alteration(path := chance.choice(paths), chance):
+            pass
+        return path
+
+    yield alter
+    alter(lambda path, chance: True)
+
+
+def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
+    """A run with one file altered is read as before if that is sound, and refused if it is broken.
 
     Args:
         tried: takes note.
-        count: alterations, drawn at random; of one in five it is known how it must end.
+        count: alterations, drawn at random.
         seed: of the draw.
         run: with every file; as it was, afterwards.
     """
-    chance = random.Random(seed)
-    found = (run.folder.glob(f"{place}*") for place in ("", "checkpoints/"))
-    paths = sorted(path for one in found for path in one if path.suffix in SUFFIXES)
-    whole, before = {path: path.read_bytes() for path in paths}, Findings.of(run)
-    for number in range(count):
-        known = (SOUND, BROKEN)[number // 5 % 2] if number % 5 == 0 else (damaged,)
-        alter = chance.choice(known)
-        while not alter(path := chance.choice(paths), chance):
-            pass
-        what = f"case {number} of seed {seed}: {path.name} {alter.__name__}"
-        if alter is damaged:
-            with tried.case("damaged files", what, may_refuse=True):
-                found = Findings.of(Run.open(run.folder))
-                if number % 20 == 1:
-                    render(found)
-        elif alter in SOUND:
+    chance, before = random.Random(seed), Findings.of(run)
+    with altering(run, chance) as alter:
+        for number in range(count):
+            how = chance.choice(SOUND if number % 2 else BROKEN)
+            what = f"case {number} of seed {seed}: {alter(how).name} {how.__name__}"
+            if how in BROKEN:
+                with tried.case("broken files", what):
+                    assert fault_of(run.folder) is not None, "it was read"
+                continue
             with tried.case("sound files", what):
                 fault = fault_of(run.folder)
                 assert fault is None, f"it was refused: {fault}"
                 found = Findings.of(Run.open(run.folder))
                 same = replace(found, sessions=before.sessions) == before
-                assert same or alter not in SAME, "it was read otherwise"
-        else:
-            with tried.case("broken files", what):
-                assert fault_of(run.folder) is not None, "it was read"
-        _put_back(path, whole[path])
+                assert same or how not in SAME, "it was read otherwise"
 
 
-def _put_back(path: Path, whole: bytes) -> None:
-    if path.is_dir():
-        path.rmdir()
-    path.unlink(missing_ok=True)
-    path.write_bytes(whole)
+def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
+    """A run with one file damaged is shown, or refused in one line; as `altered_files`."""
+    chance = random.Random(seed)
+    with altering(run, chance) as alter:
+        for number in range(count):
+            what = f"case {number} of seed {seed}: {alter(damaged).name}"
+            with tried.case("damaged files", what, may_refuse=True):
+                found = Findings.of(Run.open(run.folder))
+                if number % 20 == 0:
+                    render(found)
