@@ -22,6 +22,8 @@ NAMES = (
     *("open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "link", "truncate"),
     *("ftruncate", "stat", "listdir", "scandir", "close"),
 )
+NOBODY = 2**22 + 1
+"""A number that no process has."""
 WRITING = ("open", "mkdir", "write", "fsync")
 """What a full disk or table of files refuses, again and again."""
 NEEDED = ("write", "fsync", "replace", "rename")
@@ -29,7 +31,7 @@ NEEDED = ("write", "fsync", "replace", "rename")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINTR, errno.EMFILE)
 
 At = Callable[[str, str, Any], None]
-"""Told of a call's name, of the moment (`before`, `within` or `after` it) and of the file."""
+"""Told of a call's name, of the moment (`before` or `after` it) and of the file."""
 
 
 class Calls:
@@ -70,12 +72,14 @@ class Calls:
         calls = self
 
         class Raw(io.FileIO):
+            halved = False
+
             def write(self, content: Any) -> int:
-                half = bytes(content)[: len(content) // 2]
+                """Takes half of a content, and when it is asked again, the rest."""
+                self.halved = not self.halved
+                some = bytes(content)[: len(content) // 2] if self.halved else content
                 calls._tell("write", "before", self.fileno())
-                written = super().write(half)
-                calls._tell("write", "within", self.fileno())
-                written += super().write(bytes(content)[len(half) :])
+                written = super().write(some)
                 calls._tell("write", "after", self.fileno())
                 return written
 
@@ -108,6 +112,11 @@ class Calls:
             self.at(name, moment, file)
         finally:
             self._inside = False
+
+
+def as_a_process_of_its_own() -> Any:
+    """Within it, this process has a number that no process has when it has ended."""
+    return patch.object(os, "getpid", lambda: NOBODY)
 
 
 class Failing:
@@ -168,7 +177,7 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
 def _tried(place: Path, failing: Failing) -> tuple[bool, str]:
     """Whether a run came to its end although a call failed, and the line that said so if not."""
     try:
-        with Calls(place.parent, failing).watched():
+        with Calls(place.parent, failing).watched(), as_a_process_of_its_own():
             train(CONFIG, place)
     except HeadwayError as error:
         if not is_one_line(error):

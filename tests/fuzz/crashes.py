@@ -1,14 +1,12 @@
 """Crash points: a process that dies before, within or after any call on a file."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from fuzz.calls import Calls
+from fuzz.calls import Calls, as_a_process_of_its_own
 from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
 from headway.report.page.render import write_report
@@ -16,9 +14,6 @@ from headway.sweeps import Plan, sweep
 from headway.sweeps.jobs import Event, Stack
 from headway.sweeps.work import carry_out
 from headway.training import Run, resume, train
-
-NOBODY = 2**22 + 1
-"""A number that no process has."""
 
 Files = dict[str, bytes | None]
 """What lies in a folder: contents, and none for folders."""
@@ -82,7 +77,7 @@ def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Fil
         if now != left[-1]:
             left.append(now)
 
-    with Calls(folder, at).watched(), patch.object(os, "getpid", lambda: NOBODY):
+    with Calls(folder, at).watched(), as_a_process_of_its_own():
         end = act(folder)
     return end, points, left
 

@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from fuzz.calls import Calls
-from fuzz.crashes import NOBODY, Files, carried_on, put
+from fuzz.calls import Calls, as_a_process_of_its_own
+from fuzz.crashes import Files, carried_on, put
 from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
 from headway.training import Run, train
@@ -123,7 +122,7 @@ def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
     while len(cuts) < count:
         put(folder / "watched", start)
         disk = Disk(folder / "watched", chance, 0.1)
-        with _as_another_process(), disk.watching():
+        with as_a_process_of_its_own(), disk.watching():
             carried_on(disk.folder)
             ended = disk.cut()
         some = chance.sample(disk.cuts, min(len(disk.cuts), CUTS_OF_A_PASS))
@@ -131,15 +130,10 @@ def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
         start = chance.choice([{}, *some])
     for number, (files, is_done) in enumerate(cuts[:count]):
         what = f"cut {number} of seed {seed}: {sorted(files)}"
-        with tried.case("power cuts", what), _as_another_process():
+        with tried.case("power cuts", what), as_a_process_of_its_own():
             put(folder / "cut", files)
             assert not is_done or Run.open(folder / "cut" / "run").status == "done"
             require_same(carried_on(folder / "cut"), end)
             left = [path.name for path in (folder / "cut").rglob("*draft*")]
             assert not left, left
     shutil.rmtree(folder / "cut")
-
-
-def _as_another_process() -> Any:
-    """Within it, this process takes the drafts of those before it for those of a dead one."""
-    return patch.object(os, "getpid", lambda: NOBODY)
