@@ -42,11 +42,14 @@ class Mutant(NamedTuple):
 
         Raises:
             ValueError: if the text to be replaced does not stand there just once.
+            SyntaxError: if the file is no Python with it.
         """
         text = (PACKAGE / self.file).read_text()
         if text.count(self.old) != 1:
             raise ValueError(f"{self.what}: {self.old!r} stands {text.count(self.old)} times")
-        return text.replace(self.old, self.new)
+        text = text.replace(self.old, self.new)
+        compile(text, self.file, "exec")  # else any check would notice
+        return text
 
 
 FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py"
@@ -83,10 +86,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     ),
     "calls --calls 250": (
         Mutant(
-            "a disk's error is passed over",
+            "a disk's error is a traceback",
             FILES,
-            'raise HeadwayError(f"cannot {doing}',
-            'print(f"cannot {doing}',
+            'except OSError as error:\n        raise HeadwayError(f"cannot {doing}',
+            'except BlockingIOError as error:\n        raise HeadwayError(f"cannot {doing}',
         ),
     ),
     "crashes --every 5": (
@@ -99,9 +102,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "drafts of killed writers are left", FOLDER, "remove_drafts(self.folder / name)", "pass"
         ),
-        Mutant(
-            "drafts of new runs are left", RUN, "remove_drafts(folder.parent", "len((folder.parent"
-        ),
+        Mutant("drafts of new runs are left", RUN, "glob.escape(folder.name)", "'nothing'"),
         Mutant(
             "optimisers forget at a resume", TRAINER, "trainer.optimisers.load(tensors)", "pass"
         ),
