@@ -126,14 +126,14 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "validate_json(to_json(data))",
         ),
         Mutant("an unknown setting is passed over", FIELDS, "if name not in hints:", "if False:"),
-        Mutant(
-            "JSON may be Python's",
-            READING,
-            "data = from_json(",
-            "data = __import__('json').loads(content) or (",
-        ),
     ),
     "tests/test_reading.py": (
+        Mutant(
+            "JSON may be of any depth",
+            READING,
+            "data = from_json(",
+            "return __import__('json').loads(content)\n        data = from_json(",
+        ),
         Mutant(
             "NaN is a number",
             READING,
