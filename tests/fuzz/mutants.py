@@ -215,7 +215,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("any host is answered", SERVER, "if len(hosts) != 1 or", "if False and"),
     ),
-    "tests/test_output.py": (
+    "tests/test_output.py::test_names_do_not_command_the_terminal": (
         Mutant(
             "control characters are printed as they are",
             "output.py",
