@@ -92,7 +92,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             'except BlockingIOError as error:\n        raise HeadwayError(f"cannot {doing}',
         ),
     ),
-    "crashes --every 5": (
+    "crashes --every 2": (
         Mutant(
             "a file is written in place",
             FILES,
@@ -102,7 +102,6 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "drafts of killed writers are left", FOLDER, "remove_drafts(self.folder / name)", "pass"
         ),
-        Mutant("drafts of new runs are left", RUN, "glob.escape(folder.name)", "'nothing'"),
         Mutant(
             "optimisers forget at a resume", TRAINER, "trainer.optimisers.load(tensors)", "pass"
         ),
@@ -151,6 +150,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("drafts are left on a full disk", FILES, "draft.unlink(missing_ok=True)", "pass"),
     ),
     "tests/training/test_durable.py": (
+        Mutant("drafts beside a run are left", FOLDER, "glob.escape(self.folder.name)", "''"),
         Mutant("a new file's folder is not flushed", FILES, "if is_new:", "if False:"),
         Mutant(
             "an outcome is written before checkpoints are flushed",

@@ -15,7 +15,9 @@ from fuzz.tried import Tried
 from headway.training import Run, train
 
 CUTS_OF_A_PASS = 50
-"""About so many of the cuts are of one run, and of one that is resumed."""
+"""So many of the cuts at most are of one run, or of one that is resumed."""
+CUTS_AT_THE_END = 5
+"""More, when it has just been reported as done."""
 
 
 class Disk:
@@ -124,9 +126,9 @@ def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
         disk = Disk(folder / "watched", chance, 0.1)
         with as_a_process_of_its_own(), disk.watching():
             carried_on(disk.folder)
-            ended = disk.cut()
+            ended = [disk.cut() for _ in range(CUTS_AT_THE_END)]
         some = chance.sample(disk.cuts, min(len(disk.cuts), CUTS_OF_A_PASS))
-        cuts += [(ended, True), *((files, False) for files in some)]
+        cuts += [*((files, True) for files in ended), *((files, False) for files in some)]
         start = chance.choice([{}, *some])
     for number, (files, is_done) in enumerate(cuts[:count]):
         what = f"cut {number} of seed {seed}: {sorted(files)}"
