@@ -234,7 +234,7 @@ def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
     with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
         recorder.save(1, 1.0)
         model.error = kind("later")
-        refused(lambda: recorder.save(2, 1.0), rf"^model: Raises raises {kind.__name__}")
+        refused(lambda: recorder.save(2, 1.0), rf"^Raises raises {kind.__name__}")
     assert is_read(tmp_path, [1])
 
 

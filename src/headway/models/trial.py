@@ -210,16 +210,16 @@ class _Trial:
 
     def _is_alone(self, one: Tensor, other: Tensor, alone: Tensor, is_read_out: bool) -> bool:
         """Tell whether every row of an output depends on one position: its own, if there are as
-        many."""
+        many rows, and fewer queries."""
         if self.mixed(alone, one, other).any():
             return False
         differs = ~self.same(one, other)
         exchanged = self.same(alone, other) & differs
-        if alone.shape[1] == self.length:
-            wide = self.exchanges.reshape(*self.exchanges.shape, *[1] * (alone.ndim - 2))
+        wide = self.exchanges.reshape(*self.exchanges.shape, *[1] * (alone.ndim - 2))
+        if alone.shape[1] == self.length and is_read_out:
             return torch.equal(exchanged, wide & differs)
         both = exchanged.flatten(2).any(-1) & (differs & ~exchanged).flatten(2).any(-1)
-        return not (is_read_out and bool(both.any()))
+        return not both.any() if alone.shape[1] == self.length or is_read_out else True
 
     def inputs(self, exchanged: Bool[Tensor, "case position"]) -> Tensor:
         """The one sequence with some positions from the other."""
