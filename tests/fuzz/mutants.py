@@ -54,6 +54,7 @@ class Mutant(NamedTuple):
 
 FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py"
 READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/trainer.py"
+USERFILE = "userfile.py"
 PAGE, SERVER = "report/page", "report/server/serve.py"
 OWN_TASK, RESUME = "tests/training/test_own_task.py", "tests/training/test_resume.py"
 MUTANTS: dict[str, tuple[Mutant, ...]] = {
@@ -177,6 +178,41 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "training/loop.py",
             "stop.add_note(",
             "run.end('') or stop.add_note(",
+        ),
+    ),
+    "tests/test_trust.py": (
+        Mutant(
+            "a file that a folder names is executed",
+            USERFILE,
+            "    _require_trusted(field, file)\n    source, content = _read(Path(file))\n"
+            '    if (file, f"sha256:{source.sha256}") not in _known():',
+            "    source, content = _read(Path(file))\n    if False:",
+        ),
+        Mutant(
+            "a trusted file is executed although it has changed",
+            USERFILE,
+            'if (file, f"sha256:{source.sha256}") not in _known():',
+            "if False:",
+        ),
+        Mutant(
+            "any function of a trusted file may build a model",
+            USERFILE,
+            "if builder is not None and _builder(file, builder) not in known:",
+            "if False:",
+        ),
+    ),
+    "tests/models/test_tapped_kinds.py": (
+        Mutant(
+            "attention that is not seen is passed over",
+            "models/trial.py",
+            "if found.is_joint:",
+            "if False:",
+        ),
+        Mutant(
+            "positions may stand anywhere in a pattern",
+            "models/trial.py",
+            "if not may_be_blind and not differs.any():",
+            "return True\n        if not may_be_blind and not differs.any():",
         ),
     ),
     OWN_TASK: (
