@@ -33,8 +33,8 @@ from headway.models.interception import (
 from headway.models.passes import intercepted, output_of
 from headway.models.tap import Tap
 
-EXCHANGES = 6
-"""Sets of positions that are exchanged, one after another."""
+BITS, DRAWN = 5, 3
+"""Bits of a position's number that make sets of positions; sets that are drawn if it has more."""
 
 
 @dataclass(frozen=True)
@@ -413,10 +413,11 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
     bits = torch.stack([places >> n & 1 for n in range(max(1, (length - 1).bit_length()))])
     first = bits.sum(0, keepdim=True) % 2
     first[:, 0] = first[:, -1] = 0
-    if len(bits) >= EXCHANGES:
+    if len(bits) > BITS:
         generator = torch.Generator().manual_seed(0)
-        bits[1:] = torch.randint(2, (len(bits) - 1, length), generator=generator)
-    return torch.cat([first, bits[: EXCHANGES - 1]]).bool()
+        drawn = torch.randint(2, (DRAWN, length), generator=generator)
+        bits = torch.cat([bits[:1], drawn])
+    return torch.cat([first, bits]).bool()
 
 
 def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
