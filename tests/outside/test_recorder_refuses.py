@@ -238,6 +238,17 @@ def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
     assert is_read(tmp_path, [1])
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_part_compiled_by_jit_is_refused(tmp_path):
+    model = Net()
+    model.head = torch.jit.trace(model.head, torch.zeros(1, *[model.head.in_features]))
+    refused(
+        lambda: headway.Recorder(tmp_path / "run", model, TASK, sequences=8),
+        "head is compiled by torch.jit",
+    )
+    assert not any(tmp_path.iterdir())
+
+
 class Flat(Net):
     def forward(self, tokens):
         return super().forward(tokens).flatten(1)
