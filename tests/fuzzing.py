@@ -1,8 +1,8 @@
 """Damage, tried at random or case by case: `make fuzz` tries many.
 
-A case fails if it ends in anything but success or one clear line, or takes more than ten seconds.
-A run, a sweep or a page that was cut off also fails if it does not go on to the same end, or leaves
-anything behind.
+A case fails if it ends in a traceback, or takes more than ten seconds. A run, a sweep or a page
+that was cut off also fails if it is refused, does not go on to the same end, in every file, or
+leaves anything behind; a file, if it is sound and refused, or broken and read.
 """
 
 import argparse
@@ -12,38 +12,39 @@ import time
 from pathlib import Path
 
 from browser import browsing
-from tiny_runs import tiny_config, trained
 
 from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
-from fuzz.damage import damaged_files
-from fuzz.markup import browsed, markup, with_every_file
+from fuzz.damage import altered_files, damaged_files
+from fuzz.markup import browsed, markup
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
 from fuzz.strangers import strangers
 from fuzz.tried import Tried
-from headway.tasks import Retrieval
+from headway.training import Run
 
-AREAS = ("power", "calls", "crashes", "markup", "files", "commands", "strangers")
+AREAS = ("power", "calls", "crashes", "markup", "altered", "damaged", "commands", "strangers")
+COUNTS = {
+    **{"seed": 0, "cuts": 1000, "calls": None, "every": 1},
+    **{"altered": 4000, "damaged": 20_000, "commands": 5000, "strangers": 200},
+}
+"""How much is tried: of calls all, unless a number is given; of crash points one in so many."""
 
 
-def in_a_browser(tried: Tried, folder: Path) -> None:
+def in_a_browser(tried: Tried, run: Run, folder: Path) -> None:
     """Markup in every leaf; nothing if there is no browser."""
-    config = tiny_config(Retrieval(depth=1, n_chains=2))
-    run = with_every_file(trained(folder / "run", config))
     with browsing() as browser:
         if browser is None:
             tried.note("markup: there is no browser")
         else:
-            markup(tried, run, folder / "copies", browsed(browser))
+            markup(tried, run, folder, browsed(browser))
 
 
 def main() -> None:
     """Tries as many as asked for, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    counts = {"cuts": 1000, "files": 20_000, "commands": 5000, "strangers": 200}
-    for name, default in {"seed": 0, **counts}.items():
+    for name, default in COUNTS.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=AREAS)
     asked, tried = parser.parse_args(), Tried()
@@ -57,10 +58,11 @@ def main() -> None:
         run = taken_apart(folder)
         areas = {
             "power": lambda: power_cuts(tried, asked.cuts, asked.seed, folder / "power"),
-            "calls": lambda: failing_calls(tried, None, asked.seed, folder / "calls"),
-            "crashes": lambda: crash_points(tried, 1, folder / "crashes", run),
-            "markup": lambda: in_a_browser(tried, folder / "markup"),
-            "files": lambda: damaged_files(tried, asked.files, asked.seed, run),
+            "calls": lambda: failing_calls(tried, asked.calls, asked.seed, folder / "calls"),
+            "crashes": lambda: crash_points(tried, asked.every, folder / "crashes", run),
+            "markup": lambda: in_a_browser(tried, run, folder / "markup"),
+            "altered": lambda: altered_files(tried, asked.altered, asked.seed, run),
+            "damaged": lambda: damaged_files(tried, asked.damaged, asked.seed, run),
             "strangers": lambda: strangers(
                 tried, asked.strangers, asked.seed, folder / "strangers", run
             ),

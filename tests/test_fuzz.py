@@ -5,10 +5,12 @@ import pytest
 from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
-from fuzz.damage import damaged_files
+from fuzz.damage import altered_files, damaged_files
+from fuzz.mutants import MUTANTS
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
 from fuzz.tried import Tried
+from headway.errors import HeadwayError
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +48,24 @@ def test_crash_points(tmp_path, run):
 def test_damaged_files_and_command_lines(run):
     tried = Tried()
     damaged_files(tried, 150, 0, run)
+    altered_files(tried, 40, 0, run)
     command_lines(tried, 30, 0, run)
-    assert tried.counts["damaged files"] == 150
+    areas = ("damaged files", "sound files", "broken files", "command lines")
+    assert [tried.counts[area] for area in areas] == [150, 20, 20, 30]
     assert not tried.failed
+
+
+def test_every_fault_that_is_planted_is_one():
+    for several in MUTANTS.values():
+        for mutant in several:
+            assert mutant.new in mutant.planted
+
+
+def test_a_refusal_fails_unless_it_is_allowed():
+    tried = Tried()
+    for may_refuse in (False, True):
+        with tried.case("any", "refused", may_refuse):
+            raise HeadwayError("no")
+    with tried.case("any", "two lines", may_refuse=True):
+        raise HeadwayError("no\nno")
+    assert [what for _, what in tried.failed] == ["refused: no", "two lines: no\nno"]

@@ -13,8 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fuzz.markup import with_every_file
-from fuzz.runs import CONFIG, without_git
+from fuzz.runs import CONFIG, with_every_file, without_git
 from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
 from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence

@@ -1,5 +1,6 @@
 """Printing: a stream that takes nothing, letters it lacks, text that would command a terminal."""
 
+import contextlib
 import io
 import os
 import shlex
@@ -13,6 +14,7 @@ import pytest
 from headway import cli
 from headway.output import Screen, guarded
 from headway.terminal.base import columns, console
+from headway.training import Run
 
 HEADWAY = [sys.executable, "-m", "headway"]
 FULL = "headway: cannot print: No space left on device\n"
@@ -113,12 +115,15 @@ def test_letters_that_a_terminal_lacks_are_escaped():
     assert b"verb = '\xe9\\u2026\\udcff' is not allowed" in done.stderr
 
 
-def test_names_do_not_command_the_terminal(tmp_path, capsys):
-    (tmp_path / "evil\x1b]0;title\x07\x1b[2J").mkdir()
-    cli.main(["runs", str(tmp_path)])
-    out = capsys.readouterr()
-    assert "\x1b" not in out.out + out.err
-    assert "\x07" not in out.out + out.err
+def test_names_do_not_command_the_terminal(tiny, tmp_path, capsys):
+    run = Run.create(tmp_path / "evil\x1b]0;title\x07\x1b[2J", tiny)
+    run.fail("worse\x1b[2J\u202e")
+    for words in (["runs", str(tmp_path)], ["check", str(run.folder)]):
+        with contextlib.suppress(SystemExit):
+            cli.main(words)
+        told = "".join(capsys.readouterr())
+        assert r"evil\x1b]0;titl" in told
+        assert not any(one in told for one in "\x1b\x07\u202e")
 
 
 def test_drawings_keep_their_colours(capsys):

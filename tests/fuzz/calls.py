@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fuzz.runs import CONFIG, evaluations
+from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
 from headway.training import Run, resume, train
@@ -22,14 +22,16 @@ NAMES = (
     *("open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "link", "truncate"),
     *("ftruncate", "stat", "listdir", "scandir", "close"),
 )
+NOBODY = 2**22 + 1
+"""A number that no process has."""
 WRITING = ("open", "mkdir", "write", "fsync")
 """What a full disk or table of files refuses, again and again."""
 NEEDED = ("write", "fsync", "replace", "rename")
 """What cannot fail without a word."""
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINTR, errno.EMFILE)
 
-At = Callable[[str, str], None]
-"""Told of a call's name and of the moment: `before`, `within` or `after` it."""
+At = Callable[[str, str, Any], None]
+"""Told of a call's name, of the moment (`before` or `after` it) and of the file."""
 
 
 class Calls:
@@ -58,9 +60,9 @@ class Calls:
         def told(*given: Any, **more: Any) -> Any:
             if not given or not self._concerns(given[0], more.get("dir_fd")):
                 return call(*given, **more)
-            self._tell(name, "before")
+            self._tell(name, "before", given[0])
             result = call(*given, **more)
-            self._tell(name, "after")
+            self._tell(name, "after", given[0])
             return result
 
         return told
@@ -70,21 +72,23 @@ class Calls:
         calls = self
 
         class Raw(io.FileIO):
+            halved = False
+
             def write(self, content: Any) -> int:
-                half = bytes(content)[: len(content) // 2]
-                calls._tell("write", "before")
-                written = super().write(half)
-                calls._tell("write", "within")
-                written += super().write(bytes(content)[len(half) :])
-                calls._tell("write", "after")
+                """Takes half of a content, and when it is asked again, the rest."""
+                self.halved = not self.halved
+                some = bytes(content)[: len(content) // 2] if self.halved else content
+                calls._tell("write", "before", self.fileno())
+                written = super().write(some)
+                calls._tell("write", "after", self.fileno())
                 return written
 
         def opened(file: Any, mode: str = "r", *given: Any, **more: Any) -> Any:
             if not set(mode) & set("wax+") or "b" not in mode or not self._concerns(file, None):
                 return call(file, mode, *given, **more)
-            self._tell("open", "before")
+            self._tell("open", "before", file)
             raw = io.BufferedWriter(Raw(file, mode.replace("b", "")))
-            self._tell("open", "after")
+            self._tell("open", "after", file)
             return raw
 
         return opened
@@ -102,12 +106,17 @@ class Calls:
             path = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), path)
         return os.path.abspath(path).startswith(self.folder)
 
-    def _tell(self, name: str, moment: str) -> None:
+    def _tell(self, name: str, moment: str, file: Any) -> None:
         self._inside = True
         try:
-            self.at(name, moment)
+            self.at(name, moment, file)
         finally:
             self._inside = False
+
+
+def as_a_process_of_its_own() -> Any:
+    """Within it, this process has a number that no process has when it has ended."""
+    return patch.object(os, "getpid", lambda: NOBODY)
 
 
 class Failing:
@@ -123,7 +132,7 @@ class Failing:
         self.number, self.code, self.on = number, code, on
         self.told: list[tuple[str, str]] = []
 
-    def __call__(self, name: str, moment: str) -> None:
+    def __call__(self, name: str, moment: str, file: Any) -> None:
         if moment == "after" or (name == "close" and moment == "before"):
             return
         self.told.append((name, moment))
@@ -142,7 +151,7 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
         seed: of the draw.
         folder: to work in.
     """
-    end = evaluations(train(CONFIG, folder / "whole"))
+    end = kept(train(CONFIG, folder / "whole"))
     calls = Failing(None)
     with Calls(folder / "a", calls).watched():
         train(CONFIG, folder / "a" / "run")
@@ -159,7 +168,7 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
             assert not silent, "nobody was told"
             assert ended or code == errno.EINTR or message, "no reason was given"
             again = resume(place) if place.exists() else train(CONFIG, place)
-            assert evaluations(again) == end, f"{evaluations(again)} is not {end}"
+            require_same(kept(again), end)
             left = [path.name for path in place.parent.rglob("*draft*")]
             assert not left, left
         shutil.rmtree(place.parent, ignore_errors=True)
@@ -168,7 +177,7 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
 def _tried(place: Path, failing: Failing) -> tuple[bool, str]:
     """Whether a run came to its end although a call failed, and the line that said so if not."""
     try:
-        with Calls(place.parent, failing).watched():
+        with Calls(place.parent, failing).watched(), as_a_process_of_its_own():
             train(CONFIG, place)
     except HeadwayError as error:
         if not is_one_line(error):

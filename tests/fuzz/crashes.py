@@ -1,15 +1,13 @@
 """Crash points: a process that dies before, within or after any call on a file."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from fuzz.calls import Calls
-from fuzz.runs import CONFIG, evaluations
+from fuzz.calls import Calls, as_a_process_of_its_own
+from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
 from headway.report.page.render import write_report
 from headway.sweeps import Plan, sweep
@@ -17,13 +15,10 @@ from headway.sweeps.jobs import Event, Stack
 from headway.sweeps.work import carry_out
 from headway.training import Run, resume, train
 
-NOBODY = 2**22 + 1
-"""A number that no process has."""
-
 Files = dict[str, bytes | None]
 """What lies in a folder: contents, and none for folders."""
-Act = Callable[[Path], Any]
-"""What is done in a folder, and its result; done again, it goes on."""
+Act = Callable[[Path], dict[str, Any]]
+"""What is done in a folder, and all that it leaves, by name; done again, it goes on."""
 
 
 class Here:
@@ -69,20 +64,20 @@ def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Fil
     handed over yet is lost with it.
 
     Returns:
-        Its result, how many crash points there are, and the folders that they leave.
+        All that it leaves, how many crash points there are, and the folders that they leave.
     """
     put(folder, start)
     left: list[Files] = [start]
     points = 0
 
-    def at(name: str, moment: str) -> None:
+    def at(name: str, moment: str, file: Any) -> None:
         nonlocal points
         points += 1
         now = files_in(folder)
         if now != left[-1]:
             left.append(now)
 
-    with Calls(folder, at).watched(), patch.object(os, "getpid", lambda: NOBODY):
+    with Calls(folder, at).watched(), as_a_process_of_its_own():
         end = act(folder)
     return end, points, left
 
@@ -98,7 +93,7 @@ def crash_points(tried: Tried, every: int, folder: Path, finished: Run) -> None:
     """
     page = {f"run/{name}": content for name, content in files_in(finished.folder).items()}
     acts: dict[str, tuple[Act, Files]] = {
-        "a run": (_run, {}),
+        "a run": (carried_on, {}),
         "a sweep": (_sweep, {}),
         "a page": (_page, {"run": None, **page}),
     }
@@ -109,22 +104,23 @@ def crash_points(tried: Tried, every: int, folder: Path, finished: Run) -> None:
             with tried.case("crash points", f"{name}, folder {number * every} of {len(left)}"):
                 put(folder / "case", files)
                 found = act(folder / "case")
-                assert found == end, f"{found} is not {end}"
+                require_same(found, end)
                 drafts = [path.name for path in (folder / "case").rglob("*draft*")]
                 assert not drafts, drafts
 
 
-def _run(folder: Path) -> list[float]:
+def carried_on(folder: Path) -> dict[str, Any]:
+    """Trains a run in a folder, from where it is."""
     place = folder / "run"
-    return evaluations(resume(place) if place.exists() else train(CONFIG, place))
+    return kept(resume(place) if place.exists() else train(CONFIG, place))
 
 
-def _sweep(folder: Path) -> list[list[float]]:
+def _sweep(folder: Path) -> dict[str, Any]:
     short = replace(CONFIG, training=replace(CONFIG.training, steps=6))
     runs = [(f"seed {seed}", replace(short, seed=seed)) for seed in (0, 1)]
     sweep(Plan.of("two", runs), folder / "sweep", Here())
-    return [evaluations(Run.open(folder / "sweep" / name)) for name, _ in runs]
+    return {name: kept(Run.open(folder / "sweep" / name)) for name, _ in runs}
 
 
-def _page(folder: Path) -> bytes:
-    return write_report(Run.open(folder / "run")).read_bytes()
+def _page(folder: Path) -> dict[str, Any]:
+    return {"report.html": write_report(Run.open(folder / "run")).read_bytes()}

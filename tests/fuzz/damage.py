@@ -1,11 +1,17 @@
-"""Damaged files: values exchanged, bytes changed, cut off or doubled."""
+"""Files of a run, altered: what says the same must be read, what says nothing must be refused."""
 
 import contextlib
 import json
+import os
 import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from fuzz.tried import Tried
+from fuzz.tried import Tried, is_one_line
+from headway.circuits.whole import faults_of
+from headway.errors import HeadwayError
 from headway.report import Findings, render
 from headway.training import Run
 
@@ -13,10 +19,310 @@ VALUES = (
     *(None, True, -1, 0, 0.5, 10**30, 1e308, "", "x", "\x00", "\x1b[2J", "<b>", "../..", "9" * 50),
     *([], {}, [[]], {"a": 1}, "L0.H0 s0←s1", "uniform", 2**63, -(2**31), "é\u202e"),
 )
+NO_JSON = ("NaN", "Infinity", "1e999", "-1e999", "[" * 250 + "]" * 250, "9" * 5000, "01", "'x'")
+"""What strict JSON does not allow in the place of a value."""
+SUFFIXES = (".json", ".jsonl", ".safetensors")
+MOST = 2**28
+"""The most bytes of a JSON file."""
+PASSED_OVER = {
+    "certificate.json": {"bound", "holds"},
+    "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
+    "dependence.json": {"formed"},
+    "emergence.json": {"ablation", "birth"},
+    "environment.json": {"git", "torch", "platform", "device", "cores", "started"},
+    "hypotheses.json": {"passed"},
+}
+"""Fields that are written for people, or follow from others; `unknown` in other files, too."""
+FREE = {
+    "metrics.jsonl": {"train_loss", "seconds", "rate_scale", "examples_per_second"},
+    "outcome.json": {"seconds", "test_loss"},
+}
+"""Numbers that need not agree with others."""
+OPTIONAL = {
+    **PASSED_OVER,
+    "metrics.jsonl": {"rate_scale", "examples_per_second"},
+    "outcome.json": {"message", "given_up", "seconds", "test_loss", "step", "partial", "val_loss"},
+}
+"""Fields that may be missing."""
+
+Way = tuple[str | int, ...]
+"""The keys that lead to a value."""
+Alteration = Callable[[Path, random.Random], bool]
+"""Alters a file of a run, if it can be altered so."""
 
 
-def damaged(content: bytes, chance: random.Random) -> bytes:
-    """A file with a value exchanged, or with bytes changed, cut off or doubled."""
+def read(path: Path) -> Any:
+    """The data of a JSON file; of lines, a list."""
+    text = path.read_text()
+    return [*map(json.loads, text.splitlines())] if path.suffix == ".jsonl" else json.loads(text)
+
+
+def write(path: Path, data: Any, spelt: Callable[[Any], str] = json.dumps) -> bool:
+    """Writes data to a JSON file, of which a value may be raw JSON; always succeeds."""
+    lines = data if path.suffix == ".jsonl" else [data]
+    text = "".join(f"{spelt(line)}\n" for line in lines)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return True
+
+
+def ways_in(data: Any, way: Way = ()) -> Iterator[Way]:
+    """The ways to all values in data."""
+    yield way
+    if isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from ways_in(value, (*way, key))
+
+
+def field_of(way: Way) -> str | None:
+    """The field of a record in which a value lies; none if it holds records itself."""
+    return next((key for key in way if isinstance(key, str)), None)
+
+
+def exchanged(data: Any, way: Way, other: Callable[[Any], Any]) -> Any:
+    """The data with another value at the end of a way; `...` leaves it out."""
+    if not way:
+        return other(data)
+    copy, (key, *rest) = data.copy(), way
+    copy[key] = exchanged(data[key], tuple(rest), other)
+    if copy[key] is ...:
+        del copy[key]
+    return copy
+
+
+def drawn(
+    path: Path,
+    chance: random.Random,
+    fits: Callable[[Way], bool],
+    other: Callable[[Any], Any],
+) -> bool:
+    """Exchanges the value at the end of one of the ways that fit, if there is any."""
+    if path.suffix == ".safetensors":
+        return False
+    data = read(path)
+    ways = [way for way in ways_in(data) if field_of(way) is not None and fits(way)]
+    return bool(ways) and write(path, exchanged(data, chance.choice(ways), other))
+
+
+def left_out(_: Any) -> Any:
+    """Stands for no value."""
+    return ...
+
+
+def is_whole_field(way: Way) -> bool:
+    """Whether a way leads to a field of a record, and not into it."""
+    return isinstance(way[-1], str) and field_of(way[:-1]) is None
+
+
+# What says the same as before.
+
+
+def respelt(path: Path, chance: random.Random) -> bool:
+    """Fields in another order, other white space, numbers and letters written otherwise."""
+    gaps = ("", " ", "\t  ") if path.suffix == ".jsonl" else ("", " ", "\n\t", "\r\n")
+
+    def spelt(value: Any) -> str:
+        gap, letters = chance.choice(gaps), chance.random() < 0.5
+        if isinstance(value, dict):
+            items = [
+                f"{gap}{json.dumps(key, ensure_ascii=letters)}{gap}:{spelt(one)}{gap}"
+                for key, one in chance.sample([*value.items()], len(value))
+            ]
+            return f"{{{','.join(items)}{gap}}}"
+        if isinstance(value, list):
+            return f"[{gap}{f'{gap},'.join(map(spelt, value))}{gap}]"
+        if isinstance(value, float):
+            return chance.choice([repr(value), f"{value:.16e}", f"{value:.18E}"])
+        return json.dumps(value, ensure_ascii=letters)
+
+    return path.suffix != ".safetensors" and write(path, read(path), spelt)
+
+
+def with_a_line_that_was_torn(path: Path, chance: random.Random) -> bool:
+    """Evaluations, and behind them a part of another one."""
+    if path.suffix != ".jsonl":
+        return False
+    line = path.read_bytes().split(b"\n")[0]
+    with path.open("ab") as file:
+        file.write(chance.choice([line, bytes(len(line))])[: chance.randint(1, len(line))])
+    return True
+
+
+def with_an_unknown_field(path: Path, chance: random.Random) -> bool:
+    """A field more, in a file that may have it: all but the config."""
+    if path.suffix == ".safetensors" or path.name == "config.json":
+        return False
+    data = read(path)
+    record = data if isinstance(data, dict) else chance.choice(data)
+    record["unknown"] = chance.choice(VALUES[:-1])
+    return write(path, data)
+
+
+def otherwise_where_nobody_looks(path: Path, chance: random.Random) -> bool:
+    """A field that is passed over with another value."""
+    passed = PASSED_OVER.get(path.name, set())
+    value = chance.choice(VALUES[:-1])
+    return drawn(path, chance, lambda way: field_of(way) in passed, lambda _: value)
+
+
+def without_what_may_be_missing(path: Path, chance: random.Random) -> bool:
+    """A field left out that may be."""
+    may = OPTIONAL.get(path.name, set())
+    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, left_out)
+
+
+def with_another_number(path: Path, chance: random.Random) -> bool:
+    """A number that may be what it now is."""
+    may, value = FREE.get(path.name, set()), chance.choice([0.0, 0.1, 3.5, 1e30])
+    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] in may, lambda _: value)
+
+
+def with_another_header(path: Path, chance: random.Random) -> bool:
+    """Tensors whose header has another order, more white space, or no checksum."""
+    if path.suffix != ".safetensors":
+        return False
+    header, rest = parts(path)
+    items = chance.sample([*header.items()], len(header))
+    told = header["__metadata__"]
+    if chance.random() < 0.3:
+        told.pop("checksum")
+    text = json.dumps({**dict(items), "__metadata__": told}).encode()
+    text += b" " * (-len(text) % 8 + 8 * chance.randrange(3))
+    path.write_bytes(len(text).to_bytes(8, "little") + text + rest)
+    return True
+
+
+def parts(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The header of a safetensors file, and its tensors."""
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    return json.loads(content[8:start]), content[start:]
+
+
+# What breaks a file.
+
+
+def cut_off(path: Path, chance: random.Random) -> bool:
+    """A file's beginning."""
+    content = path.read_bytes()
+    end = len(content.rstrip()) if path.suffix == ".json" else len(content)
+    path.write_bytes(content[: chance.randrange(end)])
+    return True
+
+
+def with_a_changed_byte(path: Path, chance: random.Random) -> bool:
+    """A byte of a tensor exchanged; or one of JSON for what is no text."""
+    content = bytearray(path.read_bytes())
+    if path.suffix == ".safetensors":
+        at = len(content) - chance.randint(1, len(parts(path)[1]))
+        content[at] ^= chance.randint(1, 255)
+    else:
+        content[chance.randrange(len(content) - 1)] = 0xFF
+    path.write_bytes(content)
+    return True
+
+
+def with_what_is_no_json(path: Path, chance: random.Random) -> bool:
+    """A value that JSON does not allow, or not so deep, so long or so large."""
+    mark = "HERE"
+    if not drawn(path, chance, lambda way: True, lambda _: mark):
+        return False
+    path.write_text(path.read_text().replace(f'"{mark}"', chance.choice(NO_JSON)))
+    return True
+
+
+def of_another_kind(path: Path, chance: random.Random) -> bool:
+    """A value that its field does not allow."""
+    passed = PASSED_OVER.get(path.name, set())
+    if path.name == "environment.json":
+        return drawn(path, chance, lambda way: field_of(way) == "command", wrong)
+    return drawn(path, chance, lambda way: field_of(way) not in passed, wrong)
+
+
+def wrong(value: Any) -> Any:
+    """What a field that holds a value cannot hold."""
+    if isinstance(value, bool | None | list | dict):
+        return {"nobody": ["wrote this"]}
+    return 7 if isinstance(value, str) else str(value)
+
+
+def without_what_is_needed(path: Path, chance: random.Random) -> bool:
+    """A field left out that must be there."""
+    may = OPTIONAL.get(path.name, set())
+    if path.name == "environment.json":  # none of it
+        return False
+    return drawn(path, chance, lambda way: is_whole_field(way) and way[-1] not in may, left_out)
+
+
+def with_an_unknown_setting(path: Path, chance: random.Random) -> bool:
+    """A config with a field that nothing has."""
+    if path.name != "config.json":
+        return False
+    data = read(path)
+    inside = [data, *(value for value in data.values() if isinstance(value, dict))]
+    chance.choice(inside)["unknown"] = 0
+    return write(path, data)
+
+
+def of_other_evaluations(path: Path, chance: random.Random) -> bool:
+    """Evaluations of which one is missing, there twice or in another place, or is another one."""
+    if path.suffix != ".jsonl":
+        return False
+    lines = path.read_bytes().splitlines(keepends=True)
+    at = chance.randrange(len(lines))
+    others = [lines[:at] + lines[at + 1 :], [*lines[: at + 1], *lines[at:]]]
+    others += [[*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]] if lines[at + 1 :] else []
+    path.write_bytes(b"".join(chance.choice(others)))
+    return True
+
+
+def of_another_end(path: Path, chance: random.Random) -> bool:
+    """An outcome that tells of another last evaluation."""
+    if path.name != "outcome.json":
+        return False
+    data, name = read(path), chance.choice(["step", "val_loss"])
+    return write(path, {**data, name: data[name] + 1})
+
+
+def of_no_kind(path: Path, chance: random.Random) -> bool:
+    """A pipe, a folder or a device in the place of a file; or one that is too large."""
+    if path.suffix != ".safetensors" and chance.random() < 0.5:
+        with path.open("ab") as file:
+            file.truncate(MOST + 1)
+        return True
+    path.unlink()
+    match chance.randrange(3):
+        case 0:
+            os.mkfifo(path)
+        case 1:
+            path.mkdir()
+        case _:
+            path.symlink_to("/dev/zero")
+    return True
+
+
+SOUND: tuple[Alteration, ...] = (
+    *(respelt, with_a_line_that_was_torn, with_an_unknown_field, otherwise_where_nobody_looks),
+    *(without_what_may_be_missing, with_another_number, with_another_header),
+)
+SAME = (respelt, with_a_line_that_was_torn, with_another_header)
+"""Of these, those after which the same is read."""
+BROKEN: tuple[Alteration, ...] = (
+    *(cut_off, with_a_changed_byte, with_what_is_no_json, of_another_kind, of_no_kind),
+    *(without_what_is_needed, with_an_unknown_setting, of_other_evaluations, of_another_end),
+)
+
+
+# What may be either.
+
+
+def damaged(path: Path, chance: random.Random) -> bool:
+    """A value exchanged, left out or given twice; or bytes changed, cut off or doubled."""
+    content = path.read_bytes()
+    path.write_bytes(_damaged(content, chance))
+    return True
+
+
+def _damaged(content: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.7:
         with contextlib.suppress(ValueError):
             *lines, _ = (
@@ -52,18 +358,72 @@ def altered(data: Any, chance: random.Random) -> Any:
     return chance.choice(VALUES)
 
 
+def fault_of(folder: Path) -> str | None:
+    """Why a run is refused, in one line; None if it is read as it should be."""
+    try:
+        fault = next(iter(faults_of(folder)), None)
+        if fault is None:
+            Findings.of(Run.open(folder))
+    except HeadwayError as error:
+        fault = str(error)
+    assert fault is None or is_one_line(fault), repr(fault)
+    return fault
+
+
+@contextlib.contextmanager
+def altering(run: Run, chance: random.Random) -> Iterator[Callable[[Alteration], Path]]:
+    """Alters one file of a run after the other, drawn among those that can be altered so."""
+    found = (run.folder.glob(f"{place}*") for place in ("", "checkpoints/"))
+    paths = sorted(path for one in found for path in one if path.suffix in SUFFIXES)
+    whole = {path: path.read_bytes() for path in paths}
+
+    def alter(alteration: Alteration) -> Path:
+        for path, content in whole.items():
+            if path.is_dir():
+                path.rmdir()
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+        while not alteration(path := chance.choice(paths), chance):
+            pass
+        return path
+
+    yield alter
+    alter(lambda path, chance: True)
+
+
+def altered_files(tried: Tried, count: int, seed: int, run: Run) -> None:
+    """A run with one file altered is read as before if that is sound, and refused if it is broken.
+
+    Args:
+        tried: takes note.
+        count: alterations, drawn at random.
+        seed: of the draw.
+        run: with every file; as it was, afterwards.
+    """
+    chance, before = random.Random(seed), Findings.of(run)
+    with altering(run, chance) as alter:
+        for number in range(count):
+            how = chance.choice(SOUND if number % 2 else BROKEN)
+            what = f"case {number} of seed {seed}: {alter(how).name} {how.__name__}"
+            if how in BROKEN:
+                with tried.case("broken files", what):
+                    assert fault_of(run.folder) is not None, "it was read"
+                continue
+            with tried.case("sound files", what):
+                fault = fault_of(run.folder)
+                assert fault is None, f"it was refused: {fault}"
+                found = Findings.of(Run.open(run.folder))
+                same = replace(found, sessions=before.sessions) == before
+                assert same or how not in SAME, "it was read otherwise"
+
+
 def damaged_files(tried: Tried, count: int, seed: int, run: Run) -> None:
-    """A run with one file damaged is shown, or refused in one line."""
+    """A run with one file damaged is shown, or refused in one line; as `altered_files`."""
     chance = random.Random(seed)
-    files = [
-        p for p in sorted(run.folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".safetensors")
-    ]
-    whole = {path: path.read_bytes() for path in files}
-    for number in range(count):
-        path = chance.choice(files)
-        path.write_bytes(damaged(whole[path], chance))
-        with tried.case("damaged files", f"case {number} of seed {seed}: {path.name}"):
-            found = Findings.of(Run.open(run.folder))
-            if number % 20 == 0:
-                render(found)
-        path.write_bytes(whole[path])
+    with altering(run, chance) as alter:
+        for number in range(count):
+            what = f"case {number} of seed {seed}: {alter(damaged).name}"
+            with tried.case("damaged files", what, may_refuse=True):
+                found = Findings.of(Run.open(run.folder))
+                if number % 20 == 0:
+                    render(found)

@@ -11,15 +11,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from fuzz.crashes import Here
 from fuzz.tried import Tried, is_one_line
-from headway.circuits import certify, every_circuit
 from headway.errors import HeadwayError
 from headway.report import Findings, render
 from headway.report.comparison.page import write_comparison
 from headway.report.server import Server
 from headway.report.sweep.page import write_sweep
-from headway.sweeps import depend
 from headway.training import Run
 
 MARKUP = (
@@ -31,19 +28,6 @@ Place = tuple[str, tuple]
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 Browse = Callable[[str], AbstractContextManager[list[str]]]
 """Opens an address in a browser; what it complains of until it is left."""
-
-
-def with_every_file(run: Run) -> Run:
-    """A run that was taken apart, with the other files that a run may have."""
-    every_circuit(run, sequences=8, most=200)
-    found = run.read("circuits.json")
-    assert found is not None
-    found |= {"circuits": [["L0.H0 s1←s2"]], "losses": [0.5], "discovered": ["L0.H0 s1←s2"]}
-    run.write("circuits.json", found)
-    run.remove("circuit_given.json")  # which no page is made of
-    depend(run, engine=Here())
-    certify(run, agreement=0.5)
-    return run
 
 
 def leaves(data: Any, way: tuple = ()) -> Iterator[tuple]:

@@ -8,103 +8,134 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fuzz.runs import CONFIG
+from fuzz.calls import Calls, as_a_process_of_its_own
+from fuzz.crashes import Files, carried_on, put
+from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
-from headway.errors import HeadwayError
-from headway.training import Run, resume, train
+from headway.training import Run, train
+
+CUTS_OF_A_PASS = 50
+"""So many of the cuts at most are of one run, or of one that is resumed."""
+CUTS_AT_THE_END = 5
+"""More, when it has just been reported as done."""
 
 
 class Disk:
-    """What of a folder would be there after a power cut: what was flushed, and by chance more."""
+    """What of a folder would be there after a power cut: what was flushed, and by chance more.
+
+    A file's content and a folder's entries are flushed apart. An entry that was made, exchanged or
+    removed since its folder was flushed is as it was then or as it is now, whatever it stands for.
+
+    Args:
+        folder: all that it holds now was flushed.
+        chance: draws what is kept.
+        every: the share of moments at which power is cut.
+    """
 
     def __init__(self, folder: Path, chance: random.Random, every: float):
         self.folder, self.chance, self.every = folder, chance, every
         self.contents: dict[int, bytes] = {}
-        self.entries: dict[str, dict[str, int]] = {}
-        self.cuts: list[dict[str, bytes]] = []
+        self.entries: dict[int, dict[str, int]] = {}
+        self.cuts: list[Files] = []
+        self._held: list[int] = []
+        for path in (folder, *folder.rglob("*")):
+            self._flushed(path)
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Takes note of what is flushed and renamed, and cuts the power in thought."""
-        fsync, rename = os.fsync, os.replace
-
-        def flushed(file: int) -> None:
-            self.cut()
-            fsync(file)
-            path = Path(os.readlink(f"/proc/self/fd/{file}"))
-            if path.is_dir():
-                self.entries[str(path)] = {
-                    p.name: p.stat().st_ino for p in path.iterdir() if p.is_file()
-                }
-            else:
-                self.contents[os.fstat(file).st_ino] = path.read_bytes()
-            self.cut()
-
-        def renamed(*given: Any) -> None:
-            rename(*given)
-            self.cut()
-
-        os.fsync, os.replace = flushed, renamed
-        try:
+        """Takes note of what is flushed, and cuts the power in thought around every call."""
+        with Calls(self.folder, self._at).watched():
             yield
-        finally:
-            os.fsync, os.replace = fsync, rename
+        for file in self._held:
+            os.close(file)
 
-    def cut(self) -> None:
+    def cut(self) -> Files:
         """What is there if power fails now, by chance."""
-        if self.chance.random() > self.every or str(self.folder) not in self.entries:
-            return
-        found: dict[str, bytes] = {}
-        for place in (self.folder, self.folder / "checkpoints"):
-            now = {p.name: p for p in place.iterdir() if p.is_file()} if place.is_dir() else {}
-            kept = self.entries.get(str(place), {})
-            inodes = {p.stat().st_ino: p for p in now.values()}
-            for name in {*now, *kept}:
-                path = now.get(name)
-                inode = path.stat().st_ino if path is not None else None
-                if name in kept and kept[name] != inode and self.chance.random() < 0.5:
-                    inode, path = kept[name], inodes.get(kept[name])
-                elif name not in kept and self.chance.random() < 0.5:
-                    continue
-                if inode is None:
-                    continue
-                safe = self.contents.get(inode, b"")
-                whole = path.read_bytes() if path is not None else safe
-                if whole.startswith(safe):
-                    safe = whole[: self.chance.randint(len(safe), len(whole))]
-                found[str((place / name).relative_to(self.folder))] = safe
-        self.cuts.append(found)
+        found: Files = {}
+        self._keep(self.folder.stat().st_ino, self.folder, "", found)
+        return found
+
+    def _at(self, name: str, moment: str, file: Any) -> None:
+        if (name, moment) == ("fsync", "after"):
+            self._flushed(Path(os.readlink(f"/proc/self/fd/{file}")))
+        if self.chance.random() < self.every:
+            self.cuts.append(self.cut())
+
+    def _flushed(self, path: Path) -> None:
+        """Takes note of a file or folder as it is. Held open, its number goes to no other."""
+        paths = [path, *path.iterdir()] if path.is_dir() else [path]
+        self._held += [os.open(one, os.O_RDONLY) for one in paths]
+        number, *inside = [one.stat().st_ino for one in paths]
+        if path.is_dir():
+            self.entries[number] = dict(zip((p.name for p in paths[1:]), inside, strict=True))
+        else:
+            self.contents[number] = path.read_bytes()
+
+    def _keep(self, number: int, path: Path | None, name: str, found: Files) -> None:
+        """What is kept of a file, or of a folder and all in it.
+
+        Args:
+            number: of its inode.
+            path: where it is now; none if it was removed.
+            name: where it is found.
+            found: gets it.
+        """
+        if path is not None and not path.is_dir():
+            found[name] = self._content(number, path.read_bytes())
+        elif number in self.contents:
+            found[name] = self.contents[number]
+        elif path is not None or number in self.entries:
+            if name:
+                found[name] = None
+            now = {p.name: p for p in path.iterdir()} if path is not None else {}
+            flushed = self.entries.get(number, {})
+            for one in sorted({*now, *flushed}):
+                at = now.get(one)
+                here = None if at is None else at.stat().st_ino
+                inode = self.chance.choice([here, flushed.get(one)])
+                if inode is not None:
+                    where = at if inode == here else None
+                    self._keep(inode, where, f"{name}/{one}".lstrip("/"), found)
+
+    def _content(self, number: int, whole: bytes) -> bytes:
+        """A file's flushed content, or what was written over it, or a part of what was added."""
+        safe = self.contents.get(number, b"")
+        if not whole.startswith(safe):
+            return self.chance.choice([safe, whole])
+        end = self.chance.randint(len(safe), len(whole))
+        if self.chance.random() < 0.2:  # its length is on the disk, and its content is not
+            return safe + bytes(end - len(safe))
+        return whole[:end]
 
 
 def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
-    """A recorded run whose power is cut goes on, to the same end."""
+    """A recorded run whose power is cut, even again and again, goes on to the same end.
+
+    Args:
+        tried: takes note.
+        count: cuts, drawn at random.
+        seed: of the draw.
+        folder: to work in.
+    """
     chance = random.Random(seed)
-    whole = train(CONFIG, folder / "whole")
-    end = [line["val_loss"] for line in whole.metrics()]
-    disk = Disk(folder / "watched", chance, 0.5)
-    while len(disk.cuts) < count:
-        shutil.rmtree(folder / "watched", ignore_errors=True)
-        disk.contents.clear()
-        disk.entries.clear()
-        run = Run.create(folder / "watched", CONFIG)
-        disk.entries[str(run.folder)] = {
-            p.name: p.stat().st_ino for p in run.folder.iterdir() if p.is_file()
-        }
-        for path in run.folder.glob("*.json"):
-            disk.contents[path.stat().st_ino] = path.read_bytes()
-        with disk.watching():
-            resume(run.folder)
-    for number, files in enumerate(disk.cuts[:count]):
-        place = folder / f"cut-{number}"
-        (place / "checkpoints").mkdir(parents=True)
-        for name, content in files.items():
-            (place / name).write_bytes(content)
-        with tried.case("power cuts", f"cut {number} of seed {seed}: {sorted(files)}"):
-            try:
-                found = [line["val_loss"] for line in resume(place).metrics()]
-            except HeadwayError as error:
-                raise AssertionError(str(error)) from None
-            assert found == end, f"{found} is not {end}"
-            left = [path.name for path in place.rglob("*draft*")]
+    end = kept(train(CONFIG, folder / "whole"))
+    cuts: list[tuple[Files, bool]] = []
+    start: Files = {}
+    while len(cuts) < count:
+        put(folder / "watched", start)
+        disk = Disk(folder / "watched", chance, 0.1)
+        with as_a_process_of_its_own(), disk.watching():
+            carried_on(disk.folder)
+            ended = [disk.cut() for _ in range(CUTS_AT_THE_END)]
+        some = chance.sample(disk.cuts, min(len(disk.cuts), CUTS_OF_A_PASS))
+        cuts += [*((files, True) for files in ended), *((files, False) for files in some)]
+        start = chance.choice([{}, *some])
+    for number, (files, is_done) in enumerate(cuts[:count]):
+        what = f"cut {number} of seed {seed}: {sorted(files)}"
+        with tried.case("power cuts", what), as_a_process_of_its_own():
+            put(folder / "cut", files)
+            assert not is_done or Run.open(folder / "cut" / "run").status == "done"
+            require_same(carried_on(folder / "cut"), end)
+            left = [path.name for path in (folder / "cut").rglob("*draft*")]
             assert not left, left
-        shutil.rmtree(place)
+    shutil.rmtree(folder / "cut")

@@ -1,14 +1,17 @@
 """The short runs that are damaged."""
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from headway.models import TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, environment, train
+from headway.training.files import checksum
 
 CONFIG = RunConfig(
     task=Retrieval(depth=1, n_chains=2),
@@ -20,10 +23,36 @@ CONFIG = RunConfig(
 )  # fmt: skip
 
 
-def evaluations(run: Run) -> list[float]:
-    """The losses of a run that is done."""
+TIMES = {"seconds", "examples_per_second"}
+"""Fields that differ from run to run."""
+
+
+def kept(run: Run) -> dict[str, Any]:
+    """All that the folder of a run that is done holds of it, by file; without times."""
     assert run.status == "done", run.status
-    return [line["val_loss"] for line in run.metrics()]
+    outcome, state = run.outcome(), run.load_state()
+    assert outcome is not None
+    assert state is not None
+    tensors, about = state
+    digests = {name: checksum({name: tensor}, "") for name, tensor in tensors.items()}
+    paths = sorted((run.folder / "checkpoints").iterdir())
+    return {
+        "config.json": run.read("config.json"),
+        "metrics.jsonl": [_without_times(line) for line in run.metrics()],
+        "outcome.json": _without_times(outcome),
+        "state.safetensors": (digests, _without_times(about)),
+        **{path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths},
+    }
+
+
+def require_same(found: dict[str, Any], end: dict[str, Any]) -> None:
+    """Makes sure that what was left is that of the end; an error names what differs."""
+    other = sorted(name for name in {*found, *end} if found.get(name) != end.get(name))
+    assert not other, f"other than without a fault: {', '.join(other)}"
+
+
+def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in TIMES}
 
 
 @contextlib.contextmanager
@@ -34,11 +63,34 @@ def without_git() -> Iterator[None]:
 
 
 def taken_apart(folder: Path) -> Run:
-    """A run with a circuit and its dates."""
-    from headway.circuits import certify, discover, emergence
+    """A run with every file that a run may have, and a circuit with paths in both layers."""
+    from headway.circuits import Paths, Relation, discover, emergence
 
-    config = replace(CONFIG, training=replace(CONFIG.training, steps=4))
-    run = train(config, folder / "runs" / "run")
-    emergence(run, discover(run, threshold=10.0, sequences=8, trials=False), sequences=8)
+    shape, training = replace(CONFIG.model, n_layers=2), replace(CONFIG.training, steps=6)
+    run = train(replace(CONFIG, model=shape, training=training), folder / "runs" / "run")
+    asked: dict[str, Any] = {"threshold": 10.0, "sequences": 8, "trials": False}
+    circuit = discover(run, **asked).circuit
+    for layer, name in enumerate(("s0←s1", "s0←s2")):
+        circuit = circuit.replacing((layer, 0), Paths(frozenset({Relation(name)})))
+    found = discover(run, circuit=circuit, **asked)
+    run.write("circuit.json", found.to_json())
+    emergence(run, found, sequences=8)
+    return with_every_file(run)
+
+
+def with_every_file(run: Run) -> Run:
+    """A run that was taken apart, with the other files that a run may have."""
+    from fuzz.crashes import Here
+    from headway.circuits import certify, every_circuit, hypotheses
+    from headway.sweeps import depend
+
+    every_circuit(run, sequences=8, most=200)
+    found = run.read("circuits.json")
+    assert found is not None
+    found |= {"circuits": [["L0.H0 s1←s2"]], "losses": [0.5], "discovered": ["L0.H0 s1←s2"]}
+    run.write("circuits.json", found)
+    run.remove("circuit_given.json")  # which no page is made of
+    depend(run, engine=Here())
     certify(run, agreement=0.5)
+    hypotheses(run)
     return run

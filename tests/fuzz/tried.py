@@ -27,8 +27,14 @@ class Tried:
     notes: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def case(self, area: str, what: str) -> Iterator[None]:
-        """One case, which must not take long."""
+    def case(self, area: str, what: str, may_refuse: bool = False) -> Iterator[None]:
+        """One case, which must not take long.
+
+        Args:
+            area: it is one of.
+            what: is tried.
+            may_refuse: whether it may end in a refusal, of one line.
+        """
         self.counts[area] += 1
         before = [signal.signal(one, _too_long) for one in (signal.SIGALRM, signal.SIGPROF)]
         signal.setitimer(signal.ITIMER_REAL, WAITING)
@@ -36,8 +42,8 @@ class Tried:
         try:
             yield
         except HeadwayError as error:
-            if not is_one_line(error):
-                self.failed.append((area, f"{what}: {error!r}"))
+            if not may_refuse or not is_one_line(error):
+                self.failed.append((area, f"{what}: {error}"))
         except (Exception, TooLongError) as error:
             self.failed.append((area, f"{what}: {type(error).__name__}: {error}"))
         finally:
@@ -57,7 +63,7 @@ class Tried:
         return "\n".join(["| area | tried | failed |", "|---|---|---|", *rows])
 
 
-def is_one_line(error: HeadwayError) -> bool:
+def is_one_line(error: HeadwayError | str) -> bool:
     """Whether a complaint is one line."""
     return bool(str(error)) and "\n" not in str(error)
 

@@ -42,6 +42,7 @@ class Net(nn.Module):
         self.token = nn.Parameter(torch.randn(1, 1, WIDTH))
         self.memory = nn.Parameter(torch.randn(1, 2, 6, WIDTH // 2))
         self.gate = nn.Parameter(torch.zeros(1))
+        self.scale = nn.Parameter(torch.full((WIDTH,), 1e-6))
         nn.init.zeros_(self.out.weight), nn.init.zeros_(self.out.bias)
         self.run = forward
 
@@ -76,6 +77,18 @@ def windows_in_the_batch(net, x):
 
 def block_local_behind_a_convolution(net, x):
     return block_local(net, x + net.conv(x.mT).mT)
+
+
+def block_local_behind_a_shift(net, x):
+    return block_local(net, x + F.pad(x[:, :-1], (0, 0, 1, 0)))
+
+
+def block_local_behind_a_stem(net, x):
+    return block_local(net, net.conv(x.mT).mT)
+
+
+def turned_around(net, x):
+    return attended(x.flip(1)).flip(1) + x
 
 
 # Other orders of axes.
@@ -179,6 +192,19 @@ def token_that_is_read_out(net, x):
     return attended(with_token(net, x))[:, :1]
 
 
+def four_learned_keys(net, x):
+    return x + sdpa(split(x), net.memory[:, :, :4].expand(len(x), -1, -1, -1))
+
+
+def four_learned_queries(net, x):
+    return sdpa(net.memory[:, :, :4].expand(len(x), -1, -1, -1), split(x))
+
+
+def behind_a_small_scale(net, x):
+    y = x.reshape(-1, 4, WIDTH)
+    return attended(x) + net.scale * ((y @ y.mT).softmax(-1) @ y).reshape(x.shape)
+
+
 def one_query_elsewhere(net, x):
     return x[:, 3:4] + attended(x)[:, 3:4] + sdpa(split(x[:, 3:4]), split(x + attended(x)))
 
@@ -189,6 +215,12 @@ REFUSED = {
     blocks_as_sequences: "by torch.Tensor.matmul to [2, 4, 4]",
     windows_in_the_batch: "shape of a pattern = [4, 2, 4, 4]",
     block_local_behind_a_convolution: "by torch.Tensor.matmul to [1, 2, 4, 4]",
+    block_local_behind_a_shift: "by torch.Tensor.matmul to [1, 2, 4, 4]",
+    block_local_behind_a_stem: "by torch.Tensor.matmul to [1, 2, 4, 4]",
+    turned_around: "[2, 8, 8], are not [head, query, key]",
+    four_learned_keys: "[2, 8, 4], are not [head, query, key]",
+    four_learned_queries: "[2, 4, 8], are not [head, query, key]",
+    behind_a_small_scale: "by torch.Tensor.matmul to [2, 4, 4]",
     query_head_key: "[8, 2, 8], are not [head, query, key]",
     query_head_key_of_as_many_heads_as_positions: "[8, 8, 8], are not [head, query, key]",
     query_head_key_read_out_once: "[8, 2, 8], are not [head, query, key]",
@@ -316,7 +348,7 @@ def token_in_front(net, x):
 
 
 def last_query_alone(net, x):
-    return sdpa(split(x[:, -1:]), split(x))
+    return x[:, -1:] + sdpa(split(x[:, -1:]), split(x))
 
 
 BESIDE = {
@@ -398,7 +430,7 @@ def test_an_error_of_the_module_is_one_line():
             return x[:, 99]
 
     for wrapped in (tapped(Fails()), lambda x: tapped(Fails(), x)):
-        with pytest.raises(HeadwayError, match=r"^Fails fails at inputs of \[.*\]: IndexError: "):
+        with pytest.raises(HeadwayError, match=r"^Fails raises IndexError: .*, at inputs of \["):
             wrapped(X)
 
 
@@ -408,3 +440,46 @@ def test_an_error_of_a_tap_is_the_tap_s():
 
     with pytest.raises(KeyError, match="mine"):
         tapped(Net(memory_last), X)(X, tap)
+
+
+@pytest.mark.parametrize("kind", ["sdpa", "softmax"])
+def test_a_tap_may_edit_in_place(kind):
+    def forward(net, x):
+        return x + (sdpa(split(x), split(x)) if kind == "sdpa" else attended(x))
+
+    wrapped = tapped(Net(forward), X)
+    torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
+    with torch.inference_mode():
+        torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
+
+
+def test_a_module_that_writes_into_its_pattern_leaves_the_taps_alone():
+    def halved(net, x):
+        pattern = (split(x) @ split(x).mT).softmax(-1)
+        return x + joined(pattern.mul_(0.5) @ split(x))
+
+    given = torch.full((3, 2, LENGTH, LENGTH), 0.125)
+    tapped(Net(halved), X)(X, lambda _, own: given)
+    assert (given == 0.125).all()
+
+
+def test_outputs_of_two_dimensions():
+    def pooled(net, x):
+        return (x + attended(x))[:, -1]
+
+    assert tapped(Net(pooled), X).n_layers == 1
+
+
+@pytest.mark.parametrize(
+    "tokens", [torch.zeros(1, 6, dtype=torch.uint8), torch.ones(1, 6, dtype=torch.bool)]
+)
+def test_constant_inputs_of_any_kind(tokens):
+    def embedded(net, x):
+        return attended(x.float()[..., None] + net.token)
+
+    assert tapped(Net(embedded), tokens).n_layers == 1
+
+
+def test_inputs_that_nothing_depends_on_are_named():
+    with pytest.raises(HeadwayError, match="nothing that Net gives depends on the example inputs"):
+        tapped(Net(lambda net, x: attended(x * 0)), X)

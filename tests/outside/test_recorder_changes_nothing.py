@@ -154,7 +154,7 @@ def test_a_module_that_fails_is_as_before(tmp_path):
     before = copy.copy(state_of(model))
     with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
         attended, model.attended = model.attended, lambda x: x @ x
-        with pytest.raises(headway.HeadwayError, match=r"^model: Busy raises RuntimeError: "):
+        with pytest.raises(headway.HeadwayError, match=r"^Busy raises RuntimeError: "):
             recorder.save(0, 1.0)
         model.attended = attended
         del model.attended

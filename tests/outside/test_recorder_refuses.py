@@ -234,8 +234,19 @@ def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
     with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
         recorder.save(1, 1.0)
         model.error = kind("later")
-        refused(lambda: recorder.save(2, 1.0), rf"^model: Raises raises {kind.__name__}")
+        refused(lambda: recorder.save(2, 1.0), rf"^Raises raises {kind.__name__}")
     assert is_read(tmp_path, [1])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_part_compiled_by_jit_is_refused(tmp_path):
+    model = Net()
+    model.head = torch.jit.trace(model.head, torch.zeros(1, *[model.head.in_features]))
+    refused(
+        lambda: headway.Recorder(tmp_path / "run", model, TASK, sequences=8),
+        "head is compiled by torch.jit",
+    )
+    assert not any(tmp_path.iterdir())
 
 
 class Flat(Net):

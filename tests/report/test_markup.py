@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from fuzz.markup import MARKUP, browsed, markup, with_every_file
+from fuzz.markup import MARKUP, browsed, markup
+from fuzz.runs import with_every_file
 from fuzz.tried import Tried
 from headway import cli
 from headway.errors import HeadwayError

@@ -143,7 +143,7 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
     text = (moved / "plan.json").read_text().replace("same.py", "other.py")
     (moved / "plan.json").write_text(text)
     (tmp_path / "other.py").write_text("raise AssertionError('executed')")
-    with pytest.raises(HeadwayError, match=r"moved: task\.defined\.file = .*is not executed"):
+    with pytest.raises(HeadwayError, match=r"plan\.json: task\.defined\.file = .*is not executed"):
         load_plan(moved)
 
 

@@ -7,7 +7,7 @@ So the effect of patching a part tells what the part carries.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -256,6 +256,7 @@ class _Patching:
 
         def put(read: Read) -> Tensor:
             out, layer = read.product(read.pattern, read.values), read.layer
+            self._require_same(read, own[layer])
             theirs = self.read[layer][count[layer]]
             count[layer] += 1
             for at in sorted({*relations, *heads}):
@@ -280,6 +281,17 @@ class _Patching:
         for layer in sorted({at[0] for at in {*relations, *heads}}):
             require(count[layer] > 0, "layer", layer, "one whose pattern is multiplied with values")
         return said
+
+    def _require_same(self, read: Read, own: Tensor) -> None:
+        """Makes sure that values meet the pattern as the tap saw it."""
+        with suppress(RuntimeError):  # another layout
+            there = read.laid(torch.ones_like(own)).bool()
+            if torch.allclose(read.pattern.nan_to_num(0.0) * there, read.laid(own), atol=1e-3):
+                return
+        raise HeadwayError(
+            f"what heads of layer {read.layer} read cannot be patched: their pattern is changed, or"
+            " laid out anew, before it meets values"
+        )
 
     def _put(self, site: Residual) -> tuple[str, Edit]:
         """Takes the residual stream of a role from the corrupted run."""

@@ -235,18 +235,20 @@ class Interception(TorchFunctionMode):
         self.shapes.append((heads.shape[1], heads.shape[2], heads.shape[3]))
         heads = heads.nan_to_num(0.0)  # a query that no key is allowed for reads nothing
         own = self._place(layer).own(heads, self.length)
+        version = None if own.is_inference() else own._version
         try:
             used = self.tap(layer, own)
         except Exception as error:
             self.failed = error
             raise
-        if used is own:
+        if used is own and version is not None and own._version == version:
             return pattern
         field = f"shape of the pattern that the tap returned for layer {layer}"
         allowed = f"{list(own.shape)}, that of the pattern it was given"
         require(used.shape == own.shape, field, list(used.shape), allowed)
         put = self._place(layer).put(used, heads).reshape(pattern.shape)
-        return put.to(pattern.dtype).contiguous()  # some modules view what a softmax gives
+        # A module may view what a softmax gives, or write into it; the tap's tensor is the tap's.
+        return put.to(pattern.dtype).clone(memory_format=torch.contiguous_format)
 
     def _place(self, layer: int) -> Place:
         return self.places[layer] if layer < len(self.places) else Place()
@@ -259,11 +261,13 @@ class Interception(TorchFunctionMode):
         product: Callable[[Tensor, Tensor], Tensor],
         reads: Reads,
     ) -> Tensor:
-        _, n_queries, n_keys = self.shapes[layer]
-        heads = pattern.new_zeros(pattern.shape).reshape(self.batch, -1, n_queries, n_keys)
+        n_heads, n_queries, n_keys = self.shapes[layer]
+        heads = pattern.new_zeros(self.batch, n_heads, n_queries, n_keys)
+        kept = pattern.shape[-1]  # a sink may have been left out behind
 
         def laid(own: Tensor) -> Tensor:
-            return self._place(layer).put(own.to(heads.dtype), heads).reshape(pattern.shape)
+            whole = self._place(layer).put(own.to(heads.dtype), heads)
+            return whole[..., :kept].reshape(pattern.shape)
 
         return reads(Read(layer, pattern, values, laid, product))
 
@@ -290,7 +294,8 @@ class Interception(TorchFunctionMode):
 
     def _multiplied(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> Tensor:
         """Notes what may be scores; where a pattern meets values, gives what is read."""
-        pair = list(tensors_in(args, kwargs))[-2:]
+        given = list(tensors_in(args, kwargs))
+        pair = given[-2:]
         patterns = [tensor for tensor in pair if self.layer_of(tensor) is not None]
         if patterns:
             values = pair[1] if pair[0] is patterns[0] else pair[0]
@@ -298,7 +303,7 @@ class Interception(TorchFunctionMode):
                 return out
             return self._met(func, args, kwargs, patterns[0], values)
         if self._has_batch(out) and self._has_keys(out):
-            if all(is_activation(tensor) for tensor in pair):
+            if sum(is_activation(tensor) for tensor in given) > 1:
                 self.scores[out] = Scores()
             else:  # heads exchange scores
                 self._follow(pair, out)
@@ -312,7 +317,8 @@ class Interception(TorchFunctionMode):
 
         def product(one: Tensor, other: Tensor) -> Tensor:
             new = {id(pattern): one, id(values): other}
-            return func(*(new.get(id(arg), arg) for arg in args), **kwargs)
+            named = {name: new.get(id(arg), arg) for name, arg in kwargs.items()}
+            return func(*(new.get(id(arg), arg) for arg in args), **named)
 
         return self._read(self.scores[pattern].layer, pattern, values, product, self.reads)
 

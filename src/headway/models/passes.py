@@ -57,7 +57,7 @@ def output_of(
         raise
     except Exception as error:  # whatever a module of somebody's may raise
         shape = list(inputs.shape)
-        raise HeadwayError(f"{name} fails at inputs of {shape}: {described(error)}") from error
+        raise HeadwayError(f"{name} raises {described(error)}, at inputs of {shape}") from error
     first = next(iter(result), None) if isinstance(result, tuple) else result
     output = getattr(result, "logits", first)
     if not (isinstance(output, Tensor) and output.is_floating_point()):

@@ -6,7 +6,6 @@ another in another way. When some positions attend to all and the others only to
 others must not see an exchange of the first; else queries or keys stand elsewhere in the pattern.
 """
 
-import copy
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,8 +32,8 @@ from headway.models.interception import (
 from headway.models.passes import intercepted, output_of
 from headway.models.tap import Tap
 
-EXCHANGES = 6
-"""Sets of positions that are exchanged, one after another."""
+BITS, DRAWN = 5, 3
+"""Bits of a position's number that make sets of positions; sets that are drawn if it has more."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +154,8 @@ class _Trial:
         self.tolerance = precision ** (2 / 3)
         self.exchanges = _exchanges(self.length).to(one.device)
         self.alone = torch.eye(self.length, dtype=torch.bool, device=one.device)
+        self.is_blind = True
+        """Whether no output was seen that depends on the inputs."""
         # Weights that are zero before training would hide what they are going to let through.
         generator = torch.Generator().manual_seed(0)
         self.weights = {
@@ -168,10 +169,19 @@ class _Trial:
     ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """Where positions stand in the patterns, and what else mixes positions."""
         every = list(_arrangements(shapes, self.length))
-        is_read_out = any(queries < self.length for _, queries, _ in shapes)
+        is_partial = any(min(shape[1:]) < self.length for shape in shapes)
+        true: list[tuple[Place, ...]] = []
         for places in every:
-            if self._is_true(places, is_read_out, may_be_blind=len(every) == 1):
-                return places, ()
+            if self._is_true(places, is_partial):
+                true.append(places)
+                if not is_partial:
+                    break
+        if len(true) == 1:
+            return true[0], ()
+        if self.is_blind:
+            raise HeadwayError(
+                f"nothing that {self.name} gives depends on the example inputs: give others"
+            )
         found: dict[tuple[Place, ...], tuple[str, ...]] = {}
         refused = HeadwayError(
             f"the patterns of {self.name}, {_listed(shapes)}, are not [head, query, key] of its"
@@ -179,7 +189,7 @@ class _Trial:
         )
         for places in every:
             try:
-                found[places] = self.others(places, is_read_out)
+                found[places] = self.others(places, is_partial)
             except HeadwayError as error:
                 refused = error
         if not any(found.values()):
@@ -187,39 +197,40 @@ class _Trial:
         fewest = min((places for places in found if found[places]), key=lambda p: len(found[p]))
         return fewest, found[fewest]
 
-    def _is_true(self, places: tuple[Place, ...], is_read_out: bool, may_be_blind: bool) -> bool:
+    def _is_true(self, places: tuple[Place, ...], is_partial: bool) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else.
 
         Args:
             places: of the positions in the patterns.
-            is_read_out: whether a layer has fewer queries than positions.
-            may_be_blind: whether outputs may depend on nothing.
+            is_partial: whether a layer has fewer queries or keys than positions.
         """
         first, none = self.exchanges[0], torch.zeros_like(self.exchanges[:1])
         blind = ~(~first[:, None] & first)  # the others do not see the first
         exchanged = torch.cat([none, ~none, self.exchanges, none, first[None]])
         allowed = torch.stack([self.alone] * (len(exchanged) - 2) + [blind] * 2)
         seen = Interception(_fixed(allowed[:, None]), len(exchanged), self.length, places)
-        output = intercepted(self.module, self.inputs(exchanged), seen, self.weights)
+        output = _rows(intercepted(self.module, self.inputs(exchanged), seen, self.weights))
         one, other, alone, before, after = output.split([1, 1, len(self.exchanges), 1, 1])
         differs = ~self.same(one, other)
-        if not may_be_blind and not differs.any():
-            return False
+        self.is_blind &= not differs.any()
         sees = differs & ~self.same(alone[:1], other) & ~self.same(before, after)
-        return self._is_alone(one, other, alone, is_read_out) and not bool(sees.any())
+        return (
+            bool(differs.any())
+            and self._is_alone(one, other, alone, is_partial)
+            and not bool(sees.any())
+        )
 
-    def _is_alone(self, one: Tensor, other: Tensor, alone: Tensor, is_read_out: bool) -> bool:
+    def _is_alone(self, one: Tensor, other: Tensor, alone: Tensor, is_partial: bool) -> bool:
         """Tell whether every row of an output depends on one position: its own, if there are as
-        many."""
+        many rows, and fewer queries or keys."""
         if self.mixed(alone, one, other).any():
             return False
-        differs = ~self.same(one, other)
+        differs, has_all = ~self.same(one, other), alone.shape[1] == self.length
         exchanged = self.same(alone, other) & differs
-        if alone.shape[1] == self.length:
-            wide = self.exchanges.reshape(*self.exchanges.shape, *[1] * (alone.ndim - 2))
-            return torch.equal(exchanged, wide & differs)
-        both = exchanged.flatten(2).any(-1) & (differs & ~exchanged).flatten(2).any(-1)
-        return not (is_read_out and bool(both.any()))
+        if has_all and is_partial:
+            return torch.equal(exchanged, self.exchanges[..., None] & differs)
+        both = exchanged.any(-1) & (differs & ~exchanged).any(-1)
+        return not ((has_all or is_partial) and bool(both.any()))
 
     def inputs(self, exchanged: Bool[Tensor, "case position"]) -> Tensor:
         """The one sequence with some positions from the other."""
@@ -227,15 +238,17 @@ class _Trial:
         return torch.where(wide, self.other, self.one)
 
     def same(self, found: Tensor, expected: Tensor) -> Tensor:
-        """Tell which numbers are equal."""
-        close = self.tolerance * _size(expected)
-        return torch.isclose(found, expected, rtol=0.0, atol=close, equal_nan=True)
+        """Tell which numbers are equal, compared with the largest of their column."""
+        sizes = expected.abs().nan_to_num(0.0, 0.0, 0.0)
+        close = self.tolerance * (sizes.flatten(0, -2).amax(0) if sizes.ndim > 1 else sizes)
+        apart = (found - expected).abs().nan_to_num(torch.inf, torch.inf) > close
+        return ~apart | (found == expected) | (found.isnan() & expected.isnan())
 
     def mixed(self, found: Tensor, one: Tensor, other: Tensor) -> Tensor:
         """Tell which numbers belong to neither of two sequences."""
         return ~(self.same(found, one) | self.same(found, other))
 
-    def others(self, places: tuple[Place, ...], is_read_out: bool) -> tuple[str, ...]:
+    def others(self, places: tuple[Place, ...], is_partial: bool) -> tuple[str, ...]:
         """Operations that mix positions although no head reads anything.
 
         Each is switched off in turn, so that none hides behind another.
@@ -256,8 +269,9 @@ class _Trial:
                     "attention that the tap sees"
                 )
             cut.append(found.name)
-        one, other, *alone = [t.calls[-1].out[0] for t in self._passes(self.alone, places, cut)]
-        if cut and not self._is_alone(one, other, torch.cat(alone), is_read_out):
+        passes = self._passes(self.alone, places, cut)
+        one, other, *alone = [_rows(trace.calls[-1].out[0]) for trace in passes]
+        if cut and not self._is_alone(one, other, torch.cat(alone), is_partial):
             raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
         return tuple(cut)
 
@@ -267,7 +281,7 @@ class _Trial:
         traces: list[_Trace] = []
         for exchanged in torch.cat([none, ~none, self.exchanges]):
             inputs = self.inputs(exchanged[None])
-            trace = _Trace(self, _fixed(allowed), places, cut, *traces[:2])
+            trace = _Trace(self, exchanged, _fixed(allowed), places, cut, *traces[:2])
             trace.varying[inputs] = True
             output = intercepted(self.module, inputs, trace, self.weights)
             trace.note([output], "an operation that torch does not show", True)
@@ -282,7 +296,6 @@ class _Call:
     Attributes:
         name: of what was called, and the shape of what came out.
         out: copies of the tensors.
-        whole: all that came out, if it is put into other passes.
         scores: if these are some.
         is_mixed: whether a number of them belongs to neither of two sequences.
         is_joint: whether they come from several positions, and not by fixed weights.
@@ -290,7 +303,6 @@ class _Call:
 
     name: str
     out: list[Tensor]
-    whole: Any
     scores: Scores | None
     is_mixed: bool = False
     is_joint: bool = False
@@ -306,9 +318,10 @@ class _Trace(Interception):
 
     Args:
         trial: that it belongs to.
+        exchanged: positions of the other sequence.
         tap: what stands in place of attention.
         places: of the positions.
-        cut: names of operations that give what they gave for the one sequence.
+        cut: names of operations that give at every position what they gave for its sequence.
         one: the pass of the one sequence.
         other: the pass of the other.
     """
@@ -316,6 +329,7 @@ class _Trace(Interception):
     def __init__(
         self,
         trial: _Trial,
+        exchanged: Tensor,
         tap: Tap,
         places: tuple[Place, ...],
         cut: list[str],
@@ -323,7 +337,8 @@ class _Trace(Interception):
         other: "_Trace | None" = None,
     ):
         super().__init__(tap, 1, trial.length, places)
-        self.trial, self.cut, self.one, self.other = trial, cut, one, other
+        self.trial, self.exchanged, self.cut = trial, exchanged, cut
+        self.one, self.other = one, other
         self.calls: list[_Call] = []
         self.varying = WeakTensorKeyDictionary()
 
@@ -344,20 +359,24 @@ class _Trace(Interception):
         alike = any(t.shape == tensors[0].shape for t in varying)
         product = func in PRODUCTS or not alike
         joint = func in SOFTMAXES or attends or (len(varying) > 1 and product)
-        return self.note(tensors, f"{name_of(func)} to {list(tensors[0].shape)}", joint, out)
+        name = f"{name_of(func)} to {list(tensors[0].shape)}"
+        number = len(self.calls)
+        if name in self.cut and self.one is not None and number < len(self.one.calls):
+            ones = self.one.calls[number].out
+            others = self.other.calls[number].out if self.other else tensors
+            for tensor, one, other in zip(tensors, ones, others, strict=True):
+                tensor.copy_(self._by_position(varying, one, other))
+        return self.note(tensors, name, joint, out)
 
     def note(self, tensors: list[Tensor], name: str, joint: bool, out: Any = None) -> Any:
         """Notes what an operation gives, and compares it; returns what goes on."""
         number = len(self.calls)
-        whole = copy.deepcopy(out) if name in self.cut and self.one is None else None
         scores = next((self.scores[t] for t in tensors if t in self.scores), None)
-        call = _Call(name, [t.clone() for t in tensors], whole, scores)
+        call = _Call(name, [t.clone() for t in tensors], scores)
         self.calls.append(call)
         if self.one is None:
             return out
         one = self._same_call(self.one, number, call)
-        if name in self.cut:
-            return copy.deepcopy(one.whole)
         other = self._same_call(self.other, number, call) if self.other else call
         for tensor, *known in zip(tensors, one.out, other.out, strict=True):
             if not self.trial.same(tensor, known[0]).all():
@@ -365,6 +384,17 @@ class _Trace(Interception):
             one.is_mixed |= bool(self.trial.mixed(tensor, *known).any())
         one.is_joint |= joint
         return out
+
+    def _by_position(self, given: list[Tensor], one: Tensor, other: Tensor) -> Tensor:
+        """At every position, what its sequence has there; what the one sequence has, if it is not
+        clear which dimension the positions are."""
+        length = len(self.exchanged)
+        places = [n for n, size in enumerate(one.shape) if size == length]
+        if any(list(tensor.shape).count(length) != 1 for tensor in [*given, one]):
+            return one
+        shape = [1] * one.ndim
+        shape[places[0]] = -1
+        return torch.where(self.exchanged.reshape(shape), other, one)
 
     def _same_call(self, trace: "_Trace", number: int, call: _Call) -> _Call:
         """The call of another pass that this one repeats."""
@@ -392,13 +422,16 @@ def _fixed(allowed: Bool[Tensor, "*case position position"]) -> Tap:
 
 def _other(inputs: Tensor) -> Tensor:
     """Inputs with something else at every position: values that occur, if they are tokens."""
+    if inputs.dtype == torch.bool:
+        return ~inputs
     if inputs.is_floating_point():
         generator = torch.Generator(inputs.device).manual_seed(0)
         noise = torch.empty_like(inputs).normal_(generator=generator)
-        return inputs.roll(1, -1) + noise * inputs.std(correction=0).clamp(min=1e-3)
+        size = inputs.std(correction=0)
+        return inputs.roll(1, -1) + noise * torch.where(size > 0, size, 1.0)
     values, ranks = inputs.unique(return_inverse=True)
     if len(values) == 1:
-        return (inputs - 1).clamp(min=0) + (inputs == 0)
+        return torch.where(inputs > 0, inputs - 1, inputs + 1)
     return values[(ranks + 1) % len(values)]
 
 
@@ -406,17 +439,21 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
     """Sets of positions. Any two positions are told apart by one set at least, if there are no more
     than 32; else most are.
 
-    The first set is the Thue-Morse sequence, which differs from itself moved on. It holds neither
-    the first nor the last position, which are often the only ones that are read out.
+    The first set is the Rudin-Shapiro sequence, which differs from itself moved on, turned around
+    or with the bits of positions in another order. It does not hold the last position, which is
+    often the only one that is read out.
     """
     places = torch.arange(length)
     bits = torch.stack([places >> n & 1 for n in range(max(1, (length - 1).bit_length()))])
-    first = bits.sum(0, keepdim=True) % 2
-    first[:, 0] = first[:, -1] = 0
-    if len(bits) >= EXCHANGES:
+    first = (bits[:-1] * bits[1:]).sum(0, keepdim=True) % 2
+    first[:, -1] = 0
+    if not first.any():
+        first[:, length // 2 - 1] = 1
+    if len(bits) > BITS:
         generator = torch.Generator().manual_seed(0)
-        bits[1:] = torch.randint(2, (len(bits) - 1, length), generator=generator)
-    return torch.cat([first, bits[: EXCHANGES - 1]]).bool()
+        drawn = torch.randint(2, (DRAWN, length), generator=generator)
+        bits = torch.cat([bits[:1], drawn])
+    return torch.cat([first, bits]).bool()
 
 
 def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
@@ -448,7 +485,14 @@ def _listed(shapes: list[tuple[int, int, int]]) -> str:
 
 
 def _is_zero(weight: Tensor) -> bool:
-    return not weight.reshape(-1)[:64].any() and not weight.any()
+    """Tell whether all of a weight is so small that what it multiplies is lost in rounding."""
+    small = 1e-3
+    return bool(weight.reshape(-1)[:64].abs().max() < small and weight.abs().max() < small)
+
+
+def _rows(output: Tensor) -> Tensor:
+    """An output as [batch, row, number]."""
+    return output[:, None] if output.ndim == 2 else output.flatten(2)
 
 
 def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> bool:

@@ -11,6 +11,7 @@ figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
 
+import glob
 import json
 import math
 import os
@@ -268,6 +269,7 @@ class RunFolder:
         with holding(self.folder, RunBusyError(f"{self.folder}: {told}")):
             for name in (".", "checkpoints", "figures"):
                 remove_drafts(self.folder / name)
+            remove_drafts(self.folder.parent, glob.escape(self.folder.name), living=False)
             yield
 
     def _names(self, name: str) -> list[str]:

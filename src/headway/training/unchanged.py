@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headway.errors import HeadwayError
 from headway.models.passes import eagerly
 
 
@@ -20,7 +21,14 @@ def unchanged(model: nn.Module) -> Iterator[None]:
     The state is all that its submodules hold: weights, buffers, flags, hooks, numbers, tensors and
     containers of them. The originals are never written to. Nothing is drawn from the generators of
     random numbers either, as far as the caller can tell. Compiled parts run as they were written.
+
+    Raises:
+        HeadwayError: if a submodule keeps its state elsewhere.
     """
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            where = name or type(model).__name__
+            raise HeadwayError(f"{where} is compiled by torch.jit, whose state cannot be put aside")
     known: dict[int, Any] = {}
     own = [(module, module.__dict__) for module in model.modules()]
     try:

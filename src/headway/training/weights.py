@@ -65,7 +65,7 @@ def _inside(module: nn.Module) -> nn.Module | None:
     """What a wrapper is around; None if a module is none."""
     if isinstance(module, WRAPPERS):
         return module.module
-    return module._modules.get("_orig_mod")  # of `torch.compile`
+    return getattr(module, "_orig_mod", None)  # of `torch.compile`
 
 
 def _plain_name(model: nn.Module, name: str) -> str:

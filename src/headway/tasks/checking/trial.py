@@ -126,7 +126,7 @@ def _kept(task: Task) -> Doubts:
     data = called(cls, cls.__name__, task_to_json, task)
     what = f"it must be the same when it is read from its JSON, {data}"
     again = called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
-    must(again == task, cls.__name__, what)
+    must(task_to_json(again) == data, cls.__name__, what)
     return ()
 
 
