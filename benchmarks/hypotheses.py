@@ -20,9 +20,10 @@ import torch
 from headway.circuits import Hypotheses, discover, hypotheses
 from headway.circuits.given import read_given
 from headway.circuits.tested import FLEXIBLE, IDEAL
-from headway.models import Known, compiled, planted
+from headway.models import Known, compiled
 from headway.tasks import Task
 from headway.training import Run
+from headway_experiments.arena import planted
 
 PLANTED = 4000
 """The seed of the first planted model."""

@@ -26,8 +26,6 @@ usage: headway VERB …
                        at least? with a guarantee
   hypotheses RUN       test the circuit: is it equivalent to the model,
                        independent of the rest, minimal? with p-values
-  truth                score the search on models whose circuit is known
-  arena                the same for other methods, too, on more models
   emergence RUN        date every path of the circuit
   depend RUN [RUN …]   train again with each path of the circuit clamped: what
                        depends on what?
@@ -59,8 +57,7 @@ run again when a run names them; `headway --trust FILE VERB …` allows others."
 
 ROOMS = {
     "learning": ("demo", "train", "runs", "sweep"),
-    "circuits": ("circuit", "truth", "emergence", "report"),
-    "arena": ("arena",),
+    "circuits": ("circuit", "emergence", "report"),
     "certifying": ("certify", "hypotheses"),
     "dependence": ("depend",),
     "showing": ("serve",),
@@ -73,7 +70,7 @@ ROOMS = {
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
 
-KEEPING = ("arena", "ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
+KEEPING = ("ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}

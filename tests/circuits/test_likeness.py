@@ -10,10 +10,11 @@ from torch import nn
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Likenesses, Uniform, discover
 from headway.circuits.evidence import with_path
 from headway.circuits.likeness import likenesses
-from headway.circuits.truth import expected
-from headway.models import Known, compiled, planted
+from headway.models import Known, compiled
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
+from headway_experiments.arena import planted
+from headway_experiments.arena.truth import expected
 
 
 def true_circuit(known: Known) -> Circuit:

@@ -5,8 +5,9 @@ import pytest
 from headway.circuits import Bench, discover
 from headway.circuits.candidates import relation_attention, searched
 from headway.circuits.search import search
-from headway.models import Tappable, compiled, planted
+from headway.models import Tappable, compiled
 from headway.training import held_out
+from headway_experiments.arena import planted
 
 
 class Foreign:

@@ -38,7 +38,6 @@ from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
 from headway.circuits.saved import saved
 from headway.circuits.tested import Hypotheses
-from headway.circuits.truth import Hits, Score, score, scored, total
 from headway.paths import Path, Relation
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "Effects",
     "Evidence",
     "Head",
-    "Hits",
     "Hypotheses",
     "Identity",
     "KnockOut",
@@ -71,7 +69,6 @@ __all__ = [
     "Patterns",
     "Relation",
     "Residual",
-    "Score",
     "Site",
     "Timeline",
     "Trial",
@@ -91,8 +88,5 @@ __all__ = [
     "saved",
     "saved_discovery",
     "saved_timeline",
-    "score",
-    "scored",
     "sequences_for",
-    "total",
 ]

@@ -2,10 +2,9 @@
 
 import pytest
 
-from headway.circuits import Score
-from headway.circuits.truth import Hits
 from headway.paths import Path
-from headway.terminal import print_score
+from headway_experiments.arena.terminal import print_score
+from headway_experiments.arena.truth import Hits, Score
 
 
 @pytest.mark.parametrize("columns", [80, 40])

@@ -2,8 +2,8 @@
 
 import torch
 
-from headway.arena.subject import Answer, Subject
 from headway.paths import Path
+from headway_experiments.arena.subject import Answer, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """How much one cut may cost, in parts of what ablating everything costs."""

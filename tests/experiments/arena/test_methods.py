@@ -3,14 +3,15 @@
 import pytest
 import torch
 
-from headway.arena.case import Case
-from headway.arena.methods import METHODS, eap
-from headway.arena.scoring import score
-from headway.arena.subject import Subject
 from headway.circuits import discover
-from headway.models import Transformer, TransformerConfig, compiled, planted
+from headway.models import Transformer, TransformerConfig, compiled
 from headway.paths import Path
 from headway.tasks import Retrieval
+from headway_experiments.arena import planted
+from headway_experiments.arena.case import Case
+from headway_experiments.arena.methods import METHODS, eap
+from headway_experiments.arena.scoring import score
+from headway_experiments.arena.subject import Subject
 
 
 def subject_of(sequences: int = 16) -> Subject:

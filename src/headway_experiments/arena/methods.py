@@ -10,15 +10,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from headway.arena.acdc import acdc
-from headway.arena.pruning import edge_pruning
-from headway.arena.subject import Answer, Subject
 from headway.circuits import THRESHOLD, Bench
 from headway.circuits.candidates import CANDIDATE_ATTENTION
 from headway.circuits.evidence import necessity
 from headway.circuits.given import device_of
 from headway.circuits.study import DRAFT, Sample, Settings
 from headway.training.data import held_out
+from headway_experiments.arena.acdc import acdc
+from headway_experiments.arena.pruning import edge_pruning
+from headway_experiments.arena.subject import Answer, Subject
 
 Method = Callable[[Subject, int], Answer]
 """Given a subject and how many passes may be made; only EAP-IG, ACDC and edge pruning, which can do

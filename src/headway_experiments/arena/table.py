@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 
-from headway.arena.contest import Row
+from headway_experiments.arena.contest import Row
 
 COLUMNS: dict[str, Callable[[Row], float | None]] = {
     "heads AUROC": lambda row: row["heads"]["auroc"],

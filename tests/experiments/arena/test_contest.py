@@ -7,15 +7,15 @@ import pytest
 from filelock import FileLock
 
 from headway import cli
-from headway.arena import contest as module
-from headway.arena.case import COMPILED, Case, LeftOutError, build_compiled
-from headway.arena.contest import FILE, contest, read
-from headway.arena.families import case_of
-from headway.arena.table import lines, markdown
-from headway.arena.trained import only_circuit
 from headway.errors import HeadwayError
 from headway.models import compiled
-from headway.terminal.arena import print_arena
+from headway_experiments.arena import contest as module
+from headway_experiments.arena.case import COMPILED, Case, LeftOutError, build_compiled
+from headway_experiments.arena.contest import FILE, contest, read
+from headway_experiments.arena.families import case_of
+from headway_experiments.arena.table import lines, markdown
+from headway_experiments.arena.terminal import print_arena
+from headway_experiments.arena.trained import only_circuit
 
 QUICK = ("attention", "random")
 
@@ -120,7 +120,7 @@ def test_a_model_that_needs_no_attention_is_no_case(tmp_path, monkeypatch):
         return Case(case.name, case.model, case.task, case.required)
 
     known = {"idle": module.families()["compiled"].__class__("", lambda: ["doubling D=1"], idle)}
-    monkeypatch.setattr("headway.arena.families.families", lambda: known)
+    monkeypatch.setattr("headway_experiments.arena.families.families", lambda: known)
     with pytest.raises(LeftOutError, match="it does not solve its task"):
         case_of("idle", "doubling D=1", tmp_path)
     with pytest.raises(HeadwayError, match=r"model = 'x' is not allowed"):
@@ -153,7 +153,7 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(("columns", "names"), [(80, 8), (60, 6), (40, 3)])
 def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    results = Path(__file__).parents[2] / "results" / "arena"
+    results = Path(__file__).parents[3] / "results" / "arena"
     rows = read(results)
     print_arena(rows)
     told = capsys.readouterr().out

@@ -5,7 +5,8 @@ import torch
 from cutting import attention, loss, losses_without, sample
 
 from headway.errors import HeadwayError
-from headway.models import Transformer, planted
+from headway.models import Transformer
+from headway_experiments.arena import planted
 
 SEEDS = range(10)
 each = pytest.mark.parametrize("seed", SEEDS)

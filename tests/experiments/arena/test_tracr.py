@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from headway import HeadwayError, cli
-from headway.arena import tracr_model
-from headway.arena.families import case_of, families
-from headway.arena.tracr_model import compile_program, has_tracr, tracr
-from headway.arena.tracr_programs import DRAWN, compiled_program, programs
-from headway.arena.tracr_task import RaspTask, dictionary, edges_of
 from headway.circuits import attention_along
 from headway.models import attention_patterns
+from headway_experiments.arena import tracr_model
+from headway_experiments.arena.families import case_of, families
+from headway_experiments.arena.tracr_model import compile_program, has_tracr, tracr
+from headway_experiments.arena.tracr_programs import DRAWN, compiled_program, programs
+from headway_experiments.arena.tracr_task import RaspTask, dictionary, edges_of
 
 needs_tracr = pytest.mark.skipif(
     not has_tracr(), reason="needs Tracr, in an environment of its own: make test-arena"
@@ -117,6 +117,6 @@ def test_a_constant_output_is_refused(monkeypatch):
     constant = rasp.Map(lambda x: 1, rasp.tokens)
     one = programs()["reverse_1"]
     known = {"one": one.__class__("one", "ours", constant, one.tokens, one.length)}
-    monkeypatch.setattr("headway.arena.tracr_programs.programs", lambda: known)
+    monkeypatch.setattr("headway_experiments.arena.tracr_programs.programs", lambda: known)
     with pytest.raises(HeadwayError, match="its output is constant"):
         compiled_program.__wrapped__("one")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from headway.arena.case import Case
-from headway.arena.scoring import Ranked, nearest, ranked, tied
 from headway.models import compiled
 from headway.paths import Path
+from headway_experiments.arena.case import Case
+from headway_experiments.arena.scoring import Ranked, nearest, ranked, tied
 
 
 def test_a_ranking_is_scored_as_by_hand():

@@ -2,7 +2,13 @@
 
 from pathlib import Path as FilePath
 
-from headway.arena.case import (
+from headway.circuits import THRESHOLD, Bench
+from headway.circuits.likeness import ablated
+from headway.errors import HeadwayError, require
+from headway.models import tapped
+from headway.paths import Path
+from headway.training.data import held_out
+from headway_experiments.arena.case import (
     COMPILED,
     PLANTED,
     Case,
@@ -11,14 +17,8 @@ from headway.arena.case import (
     build_compiled,
     build_planted,
 )
-from headway.arena.tracr_model import HOW, has_tracr
-from headway.arena.trained import TRAINED, build_trained
-from headway.circuits import THRESHOLD, Bench
-from headway.circuits.likeness import ablated
-from headway.errors import HeadwayError, require
-from headway.models import tapped
-from headway.paths import Path
-from headway.training.data import held_out
+from headway_experiments.arena.tracr_model import HOW, has_tracr
+from headway_experiments.arena.trained import TRAINED, build_trained
 
 
 def families() -> dict[str, Family]:
@@ -36,7 +36,7 @@ def tracr_names() -> list[str]:
     """The programs that Tracr is given; none where it is not installed."""
     if not has_tracr():
         return []
-    from headway.arena.tracr_programs import programs
+    from headway_experiments.arena.tracr_programs import programs
 
     return list(programs())
 
@@ -69,8 +69,8 @@ def build_tracr(name: str, folder: FilePath) -> Case:
     Raises:
         HeadwayError: if Tracr is not installed or refuses the program, or its output is constant.
     """
-    from headway.arena.tracr_programs import programs
-    from headway.arena.tracr_task import RaspTask
+    from headway_experiments.arena.tracr_programs import programs
+    from headway_experiments.arena.tracr_task import RaspTask
 
     if not has_tracr():
         raise HeadwayError(f"the family tracr needs Tracr: {HOW}")

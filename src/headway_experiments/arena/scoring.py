@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
-from headway.arena.case import Case
-from headway.arena.subject import Answer, Subject
 from headway.circuits import Circuit, Uniform
 from headway.circuits.likeness import ablated
 from headway.paths import Path
+from headway_experiments.arena.case import Case
+from headway_experiments.arena.subject import Answer, Subject
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headway.arena.case import Case
 from headway.circuits import Bench, Head
 from headway.circuits.candidates import searched
 from headway.circuits.given import device_of
 from headway.models import attention_patterns
 from headway.paths import Path
 from headway.training.data import held_out
+from headway_experiments.arena.case import Case
 
 SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""

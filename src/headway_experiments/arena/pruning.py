@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from headway.arena.subject import Answer, Subject
+from headway_experiments.arena.subject import Answer, Subject
 
 STEPS, BATCH, RATE = 150, 16, 0.1
 PENALTY = 3.0

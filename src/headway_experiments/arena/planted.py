@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from headway.errors import require
 from headway.models.known import Known
-from headway.models.wiring import Head, Move, Wire, Wiring
 from headway.paths import Path
 from headway.tasks import Labelled
+from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
 
 HALVES = ("low", "high")
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from headway.arena.tracr_model import Compiled
-from headway.arena.tracr_programs import DRAWN, Program, compiled_program, programs
 from headway.tasks import IGNORE_INDEX, NO_KEY, Batch, Edges, Targets, Task, Tokens, Vectors
+from headway_experiments.arena.tracr_model import Compiled
+from headway_experiments.arena.tracr_programs import DRAWN, Program, compiled_program, programs
 
 Rows = list[list[int]]
 """For every position of a sequence, BOS first, the positions that it attends to."""

@@ -13,11 +13,6 @@ from typing import Any
 
 import torch
 
-from headway.arena.case import LeftOutError
-from headway.arena.families import case_of, families
-from headway.arena.methods import METHODS
-from headway.arena.scoring import score
-from headway.arena.subject import Subject
 from headway.errors import HeadwayError, require
 from headway.fields import to_json
 from headway.reading import parsed
@@ -29,6 +24,11 @@ from headway.training.files import (
     holding,
     whole_lines,
 )
+from headway_experiments.arena.case import LeftOutError
+from headway_experiments.arena.families import case_of, families
+from headway_experiments.arena.methods import METHODS
+from headway_experiments.arena.scoring import score
+from headway_experiments.arena.subject import Subject
 
 FILE = "scores.jsonl"
 """Where the folder of a contest keeps its scores."""

@@ -6,13 +6,13 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from headway.circuits.discovery import Discovery, discover
+from headway.circuits import Circuit, Discovery, discover
 from headway.circuits.evidence_records import WrittenPath
-from headway.circuits.mechanism import Circuit
 from headway.errors import require
 from headway.fields import to_json
-from headway.models import Known, compiled, planted
+from headway.models import Known, compiled
 from headway.paths import Path
+from headway_experiments.arena.planted import planted
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from headway.arena.case import Case, LeftOutError
 from headway.circuits import THRESHOLD, Bench, Uniform
 from headway.circuits.candidates import relation_attention, searched
 from headway.circuits.exhaustive import Exhaustive
@@ -14,6 +13,7 @@ from headway.tasks import Task
 from headway.training import fast, resume, train
 from headway.training.data import held_out
 from headway.training.files import is_there
+from headway_experiments.arena.case import Case, LeftOutError
 
 TRAINED = {
     f"trained D={depth} seed {seed}": (depth, seed)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from headway.circuits import Circuit, Hits, Paths, Uniform, discover, score, total
-from headway.circuits.truth import expected, scored
+from headway.circuits import Circuit, Paths, Uniform, discover
 from headway.models import Known, compiled
 from headway.paths import Path
+from headway_experiments.arena.truth import Hits, expected, score, scored, total
 
 
 def test_compiled_circuits_are_found_exactly():

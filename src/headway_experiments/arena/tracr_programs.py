@@ -7,8 +7,8 @@ from functools import cache, partial
 from statistics import pstdev
 from typing import Any, Literal
 
-from headway.arena.tracr_model import Compiled, compile_program, tracr
 from headway.errors import HeadwayError, require
+from headway_experiments.arena.tracr_model import Compiled, compile_program, tracr
 
 Origin = Literal["shipped", "library", "ours"]
 
