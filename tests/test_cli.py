@@ -219,7 +219,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["arena", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["certify"], "Missing from headway certify: RUN, the folder of a run"),
         (["certify", "nowhere"], "nowhere: there is no run folder here"),
-        (["hypotheses"], "Missing from headway hypotheses: RUN, the folder of a run"),
+        (["hypotheses"], "Missing from headway hypotheses: PATH the run's folder"),
         (["hypotheses", "nowhere", "--level", "2"], "level = 2.0 is not allowed: it must be above"),
     ],
 )

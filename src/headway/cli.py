@@ -24,8 +24,6 @@ usage: headway VERB …
   circuit RUN [RUN …]  find the circuit that a model learnt, and the evidence
   certify [FILE] RUN   on how many of all sequences do circuit and model agree,
                        at least? with a guarantee
-  hypotheses RUN       test the circuit: is it equivalent to the model,
-                       independent of the rest, minimal? with p-values
   emergence RUN        date every path of the circuit
   depend RUN [RUN …]   train again with each path of the circuit clamped: what
                        depends on what?
@@ -58,7 +56,7 @@ run again when a run names them; `headway --trust FILE VERB …` allows others."
 ROOMS = {
     "learning": ("demo", "train", "runs", "sweep"),
     "circuits": ("circuit", "emergence", "report"),
-    "certifying": ("certify", "hypotheses"),
+    "certifying": ("certify",),
     "dependence": ("depend",),
     "showing": ("serve",),
     "truncation": ("truncate",),

@@ -23,7 +23,6 @@ from headway.circuits.evidence_records import (
     Trial,
 )
 from headway.circuits.given import read_circuit
-from headway.circuits.hypotheses import hypotheses
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -37,7 +36,6 @@ from headway.circuits.minimal import MinimalCircuits, every_circuit
 from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
 from headway.circuits.saved import saved
-from headway.circuits.tested import Hypotheses
 from headway.paths import Path, Relation
 
 __all__ = [
@@ -53,7 +51,6 @@ __all__ = [
     "Effects",
     "Evidence",
     "Head",
-    "Hypotheses",
     "Identity",
     "KnockOut",
     "Likeness",
@@ -80,7 +77,6 @@ __all__ = [
     "discover",
     "emergence",
     "every_circuit",
-    "hypotheses",
     "jaccard",
     "patch",
     "patch_all",

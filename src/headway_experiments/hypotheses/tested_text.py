@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from headway.text import aligned, wrapped
 
 if TYPE_CHECKING:
-    from headway.circuits.tested import Comparison, Hypotheses
+    from headway_experiments.hypotheses.tested import Comparison, Hypotheses
 
 
 def of_hypotheses(found: "Hypotheses") -> str:

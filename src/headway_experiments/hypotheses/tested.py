@@ -5,14 +5,11 @@ effect is a mean absolute difference of scores.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from headway.circuits.evidence_records import WrittenPath
-from headway.circuits.subject import Judgement, judgement_in
-from headway.circuits.tested_text import of_hypotheses
-from headway.errors import require
-
-"""Where `hypotheses` leaves its findings in a run's folder."""
+from headway.circuits.subject import Judgement
+from headway_experiments.hypotheses.tested_text import of_hypotheses
 
 IDEAL = ("equivalence", "independence", "minimality")
 """Tests that are passed as long as they do not reject."""
@@ -153,8 +150,6 @@ class Hypotheses(Judgement):
         seconds: wall time.
     """
 
-    FILE: ClassVar[str] = "hypotheses.json"
-
     sequences: int
     level: float
     epsilon: float
@@ -181,17 +176,5 @@ class Hypotheses(Judgement):
         return of_hypotheses(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, as in `hypotheses.json`."""
+        """Everything as JSON data."""
         return {**super().to_json(), "passed": self.passed}
-
-    @classmethod
-    def from_json(cls, data: Any) -> "Hypotheses":
-        """What `to_json` wrote.
-
-        Raises:
-            HeadwayError: if a field is missing or not what it should be.
-        """
-        found = judgement_in(cls, data, cls.FILE)
-        has = len(found.minimality.paths)
-        require(has > 0, f"{cls.FILE}: number of paths", has, "one at least")
-        return found

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 from itertools import groupby
 from random import Random
 
-from headway.circuits.ablation import Bench
+from headway.circuits import Bench, Paths
 from headway.circuits.candidates import searched
-from headway.circuits.mechanism import Paths
 from headway.circuits.reach import Reach
 from headway.errors import HeadwayError
 from headway.paths import Path

@@ -10,19 +10,25 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench, Replaced
+from headway.circuits import Bench, Circuit
+from headway.circuits.ablation import Replaced
 from headway.circuits.evidence import with_path
 from headway.circuits.exhaustive import idle_mechanisms
 from headway.circuits.fresh import stream_of
 from headway.circuits.given import device_of
-from headway.circuits.independence import independence
 from headway.circuits.likeness import ablated
-from headway.circuits.mechanism import Circuit
-from headway.circuits.random_routes import RandomRoutes
 from headway.circuits.search import free_above
 from headway.circuits.study import require_fits
 from headway.circuits.subject import Subject, judged
-from headway.circuits.tested import (
+from headway.errors import HeadwayError, require
+from headway.intervals import chance_of_at_least, chance_of_at_most
+from headway.paths import Path
+from headway.tasks import Task
+from headway.training import Run, held_out
+from headway.training.seeds import seed_of
+from headway_experiments.hypotheses.independence import independence
+from headway_experiments.hypotheses.random_routes import RandomRoutes
+from headway_experiments.hypotheses.tested import (
     Comparison,
     Cut,
     Equivalence,
@@ -30,13 +36,6 @@ from headway.circuits.tested import (
     Independence,
     Minimality,
 )
-from headway.errors import HeadwayError, require
-from headway.intervals import chance_of_at_least, chance_of_at_most
-from headway.paths import Path
-from headway.tasks import Task
-from headway.training.data import held_out
-from headway.training.run import Run
-from headway.training.seeds import seed_of
 
 LEAST, MOST = 8, 4096
 """Sequences at least and at most."""
@@ -64,8 +63,8 @@ def hypotheses(
 ) -> Hypotheses:
     """Tests a circuit for equivalence, independence, minimality, sufficiency and necessity.
 
-    On fresh sequences, of a stream that depends on the circuit and that nothing else draws from. Of
-    a run's own circuit (`circuit.json`), the findings are left in its `hypotheses.json`.
+    On fresh sequences, of a stream that depends on the circuit and that nothing else draws from.
+    Nothing is written.
 
     Args:
         model: a run or its folder; or a model together with its task and a circuit.
@@ -106,7 +105,7 @@ def hypotheses(
             seconds=round(time.perf_counter() - started, 3),
         )
 
-    return judged(Hypotheses.FILE, tested, model, task, circuit, ablation, step, seed)
+    return judged(None, tested, model, task, circuit, ablation, step, seed)
 
 
 def require_enough(
