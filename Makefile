@@ -44,7 +44,7 @@ arena: $(ARENA_READY)  ## every method on every model with a known circuit, in a
 	OMP_NUM_THREADS=1 $(ARENA)/bin/headway arena --workers 2
 
 test-arena: $(ARENA_READY)  ## the tests of the arena, those against Tracr among them
-	OMP_NUM_THREADS=1 $(ARENA)/bin/pytest tests/arena
+	OMP_NUM_THREADS=1 $(ARENA)/bin/pytest tests/experiments/arena
 
 notebooks: $(READY)  ## run docs/notebooks from top to bottom, and keep what they show
 	OMP_NUM_THREADS=1 $(BIN)/python docs/notebooks/execute.py

@@ -17,12 +17,13 @@ from typing import Any
 
 import torch
 
-from headway.circuits import Hypotheses, discover, hypotheses
+from headway.circuits import discover
 from headway.circuits.given import read_given
-from headway.circuits.tested import FLEXIBLE, IDEAL
-from headway.models import Known, compiled, planted
-from headway.tasks import Task
+from headway.models import Known, compiled
 from headway.training import Run
+from headway_experiments.arena import planted
+from headway_experiments.hypotheses import Hypotheses, hypotheses
+from headway_experiments.hypotheses.tested import FLEXIBLE, IDEAL
 
 PLANTED = 4000
 """The seed of the first planted model."""
@@ -63,11 +64,6 @@ def known_ones(depth: int, count: int) -> Iterator[tuple[str, str, Known]]:
         yield "planted", f"planted {seed}", planted(seed)
 
 
-def label(task: Task, layers: int) -> str:
-    """What a group of runs is called."""
-    return f"{task.kind} {task.label}, {layers} layers"
-
-
 def main() -> None:
     """Tests and prints."""
     parser = argparse.ArgumentParser()
@@ -94,7 +90,8 @@ def main() -> None:
     for folder in args.runs:
         run = Run.open(folder)
         circuit, rows_without = read_given(folder / "circuit.json")
-        group = label(run.task, len({layer for layer, _ in circuit.mechanisms}))
+        layers = len({layer for layer, _ in circuit.mechanisms})
+        group = f"{run.task.kind} {run.task.label}, {layers} layers"
         how = {"ablation": rows_without, "seed": run.config.seed}
         test(group, folder.name, run.model(), run.task, circuit, **how)
     for group, name, known in known_ones(args.compiled, args.planted):

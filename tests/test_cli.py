@@ -58,11 +58,17 @@ def test_what_follows_a_change_is_told_beside_the_results(capsys):
     assert noted == f"headway: {line}\n"
 
 
+EVERY = (*cli.VERBS, *cli.added_verbs())
+"""Headway's own verbs, and those of its experiments."""
+
+
 def test_help_lists_the_verbs(tmp_path):
     shown = headway(cwd=tmp_path)
     assert shown.returncode == 0
     for verb in cli.VERBS:
         assert f"\n  {verb}" in shown.stdout
+    for verb in cli.added_verbs():
+        assert re.search(rf" {verb}\b", shown.stdout.partition("Verbs that packages add:")[2])
     for recipe in RECIPES:
         assert re.search(rf"\b{recipe}[,)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -78,7 +84,7 @@ def test_nothing_waits_for_torch_that_does_not_need_it(tmp_path):
         "main('--help'); main('--version'); main()\n"
         "with contextlib.redirect_stderr(io.StringIO()): main('dance')\n"
         "print([name for name in ('torch', 'tyro', 'pydantic', 'rich') if name in sys.modules])\n"
-        "for verb in cli.VERBS: main(verb, '--help')\n"
+        "for verb in (*cli.VERBS, *cli.added_verbs()): main(verb, '--help')\n"
         "print([name for name in ('torch', 'matplotlib') if name in sys.modules])\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -109,7 +115,7 @@ def test_what_shows_itself_is_named_as_it_is_defined():
         assert getattr(package, name).__module__ == module
 
 
-@pytest.mark.parametrize("verb", cli.VERBS)
+@pytest.mark.parametrize("verb", EVERY)
 def test_every_verb_has_help(verb, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:
@@ -213,7 +219,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["arena", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
         (["certify"], "Missing from headway certify: RUN, the folder of a run"),
         (["certify", "nowhere"], "nowhere: there is no run folder here"),
-        (["hypotheses"], "Missing from headway hypotheses: RUN, the folder of a run"),
+        (["hypotheses"], "Missing from headway hypotheses: PATH the run's folder"),
         (["hypotheses", "nowhere", "--level", "2"], "level = 2.0 is not allowed: it must be above"),
     ],
 )

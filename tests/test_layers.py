@@ -25,7 +25,7 @@ ROOMS = [
     {"training"},
     {"circuits", "bases"},
     {"changes"},
-    {"sweeps", "language", "report", "arena"},
+    {"sweeps", "language", "report"},
     {"truncation"},
     {
         *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
@@ -64,7 +64,12 @@ def test_nothing_imports_what_stands_above_it(path):
         )
 
 
-KIND_ROOMS = ("models/compiled", "models/planted", "models/wiring", "training/recipes", "papers/")
+def test_the_core_imports_no_experiment():
+    for path in SOURCE.rglob("*.py"):
+        assert "headway_experiments" not in path.read_text(), path
+
+
+KIND_ROOMS = ("models/compiled", "training/recipes", "papers/")
 """Where a task is made that something is about: models built by hand, recipes, experiments."""
 
 

@@ -60,6 +60,7 @@ def test_a_word_of_the_tables_is_used_in_pages_or_docs():
     report = ROOT / "src/headway/report"
     shown = [*report.rglob("*.py"), *report.rglob("*.html")]
     shown += ROOT.glob("src/headway/terminal/*.py")
+    shown += ROOT.glob("src/headway/circuits/*text.py")
     docs = [page for page in ROOT.glob("docs/*.md") if page != PAGE]
     text = " ".join(" ".join(file.read_text().split()) for file in [*shown, *docs]).lower()
     assert len(words()) > 40

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         discover,
         emergence,
         every_circuit,
-        hypotheses,
         patch,
         patch_all,
     )
@@ -77,7 +76,7 @@ if TYPE_CHECKING:
 OFFERED = {
     "headway.circuits": (
         *("Circuit", "Discovery", "Identity", "Paths", "Timeline", "Uniform"),
-        *("certify", "discover", "emergence", "every_circuit", "hypotheses"),
+        *("certify", "discover", "emergence", "every_circuit"),
         *("patch", "patch_all"),
     ),
     "headway.errors": ("HeadwayError",),

@@ -24,10 +24,6 @@ usage: headway VERB …
   circuit RUN [RUN …]  find the circuit that a model learnt, and the evidence
   certify [FILE] RUN   on how many of all sequences do circuit and model agree,
                        at least? with a guarantee
-  hypotheses RUN       test the circuit: is it equivalent to the model,
-                       independent of the rest, minimal? with p-values
-  truth                score the search on models whose circuit is known
-  arena                the same for other methods, too, on more models
   emergence RUN        date every path of the circuit
   depend RUN [RUN …]   train again with each path of the circuit clamped: what
                        depends on what?
@@ -59,9 +55,8 @@ run again when a run names them; `headway --trust FILE VERB …` allows others."
 
 ROOMS = {
     "learning": ("demo", "train", "runs", "sweep"),
-    "circuits": ("circuit", "truth", "emergence", "report"),
-    "arena": ("arena",),
-    "certifying": ("certify", "hypotheses"),
+    "circuits": ("circuit", "emergence", "report"),
+    "certifying": ("certify",),
     "dependence": ("depend",),
     "showing": ("serve",),
     "truncation": ("truncate",),
@@ -73,7 +68,7 @@ ROOMS = {
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
 
-KEEPING = ("arena", "ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
+KEEPING = ("ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}

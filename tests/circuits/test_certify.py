@@ -14,10 +14,11 @@ from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.intervals import clopper_pearson_low
-from headway.models import Known, compiled, planted
+from headway.models import Known, compiled
 from headway.tasks import Composition, Retrieval
 from headway.training import Run, train
 from headway.training.data import held_out
+from headway_experiments.arena import planted
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,10 @@ import pytest
 from headway.circuits import Circuit, Identity, Paths, Uniform, discover
 from headway.circuits.emergence import needed_from
 from headway.circuits.evidence import infeasible, with_path
-from headway.models import compiled, planted
+from headway.models import compiled
 from headway.paths import Path
 from headway.theory import retrieval_flow
+from headway_experiments.arena import planted
 
 
 @pytest.fixture(scope="module")

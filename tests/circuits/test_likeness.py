@@ -8,20 +8,13 @@ import torch
 from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Likenesses, Uniform, discover
-from headway.circuits.evidence import with_path
 from headway.circuits.likeness import likenesses
-from headway.circuits.truth import expected
-from headway.models import Known, compiled, planted
+from headway.models import Known, compiled
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
-
-
-def true_circuit(known: Known) -> Circuit:
-    layers, heads = known.model.n_layers, known.model.n_heads
-    circuit = Circuit({(i, h): Uniform() for i in range(layers) for h in range(heads)})
-    for path in known.required:
-        circuit = with_path(circuit, path)
-    return circuit
+from headway_experiments.arena import planted
+from headway_experiments.arena.truth import expected
+from known_circuits import true_circuit
 
 
 def bench_of(known: Known, count: int = 48, **how) -> Bench:

@@ -5,19 +5,10 @@ import pytest
 from headway.circuits import Bench, discover
 from headway.circuits.candidates import relation_attention, searched
 from headway.circuits.search import search
-from headway.models import Tappable, compiled, planted
+from headway.models import Tappable, compiled
 from headway.training import held_out
-
-
-class Foreign:
-    """A model of which nothing is known but its tap."""
-
-    def __init__(self, model):
-        self.model, self.n_layers, self.n_heads = model, model.n_layers, model.n_heads
-
-    def __call__(self, inputs, tap=None):
-        return self.model(inputs, tap)
-
+from headway_experiments.arena import planted
+from known_circuits import Foreign
 
 MADE = [(compiled, 1), (compiled, 2), (planted, 2001), (planted, 2004), (planted, 2007)]
 

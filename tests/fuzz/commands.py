@@ -26,7 +26,7 @@ BEGINNINGS = (
     "headway.training.loop.make_steps",
     "headway.sweeps.local.LocalEngine.events",
     "headway.sweeps.on_ray.RayEngine.__enter__",
-    "headway.circuits.truth.scored",
+    "headway_experiments.arena.truth.scored",
     "headway.language.local.located",
     "headway.report.server.Server.serve_forever",
 )
@@ -61,7 +61,7 @@ def command_lines(tried: Tried, count: int, seed: int, run: Run) -> None:
 
 def line(chance: random.Random, run: str) -> list[str]:
     """A verb, and words behind it of which some are the verb's own options."""
-    verb = chance.choice([*cli.VERBS, "bogus"])
+    verb = chance.choice([*cli.VERBS, *cli.added_verbs(), "bogus"])
     if chance.random() < 0.5:  # nearly what somebody would ask for
         target = [chance.choice([run, run, ".", "fast", "equations"])] * (chance.random() < 0.9)
         options = chance.sample(options_of(verb), min(len(options_of(verb)), chance.randint(0, 2)))

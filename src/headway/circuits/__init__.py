@@ -23,7 +23,6 @@ from headway.circuits.evidence_records import (
     Trial,
 )
 from headway.circuits.given import read_circuit
-from headway.circuits.hypotheses import hypotheses
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -37,8 +36,6 @@ from headway.circuits.minimal import MinimalCircuits, every_circuit
 from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
 from headway.circuits.saved import saved
-from headway.circuits.tested import Hypotheses
-from headway.circuits.truth import Hits, Score, score, scored, total
 from headway.paths import Path, Relation
 
 __all__ = [
@@ -54,8 +51,6 @@ __all__ = [
     "Effects",
     "Evidence",
     "Head",
-    "Hits",
-    "Hypotheses",
     "Identity",
     "KnockOut",
     "Likeness",
@@ -71,7 +66,6 @@ __all__ = [
     "Patterns",
     "Relation",
     "Residual",
-    "Score",
     "Site",
     "Timeline",
     "Trial",
@@ -83,7 +77,6 @@ __all__ = [
     "discover",
     "emergence",
     "every_circuit",
-    "hypotheses",
     "jaccard",
     "patch",
     "patch_all",
@@ -91,8 +84,5 @@ __all__ = [
     "saved",
     "saved_discovery",
     "saved_timeline",
-    "score",
-    "scored",
     "sequences_for",
-    "total",
 ]

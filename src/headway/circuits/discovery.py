@@ -219,7 +219,7 @@ def _of_run(
         about = {"step": steps[-1] if step is None else step, "seed": seed}
         told = {**about, **found.to_json()}
         if name == "circuit.json" and not _is_told(run, told):
-            outdated_too = ("circuits.json", "certificate.json", "hypotheses.json")
+            outdated_too = ("circuits.json", "certificate.json")
             for outdated in (*outdated_too, *_about_others(run, found.circuit)):
                 run.remove(outdated)
         run.write(name, told)

@@ -83,7 +83,7 @@ class Subject:
 
 
 def judged(
-    file: str,
+    file: str | None,
     judge: Callable[[Subject], J],
     model: Run | str | FilePath | Any,
     task: Task | None,
@@ -96,7 +96,7 @@ def judged(
     judgement is left in its folder.
 
     Args:
-        file: where in the run's folder.
+        file: where in the run's folder; None if nothing is to be left.
         judge: makes the finding from circuit and model.
         model: a run or its folder; or a model together with its task and a circuit.
         task: the model's task, if a model is given.
@@ -130,7 +130,7 @@ def judged(
     with run.writing(), run.computing():
         own = found.circuit, ablation or found.ablation
         judgement = judge(Subject(with_tap(run.model(), run.task), run.task, *own, its, at))
-        if judgement.is_of(found):
+        if file is not None and judgement.is_of(found):
             run.write(file, judgement.to_json())
     return judgement
 

@@ -10,7 +10,6 @@ from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
 from headway.circuits.minimal import MinimalCircuits
 from headway.circuits.saved import saved
-from headway.circuits.tested import Hypotheses
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
 from headway.training.run import Run
@@ -37,14 +36,11 @@ def faults_of(folder: Path) -> list[str]:
     found, dated = tried(lambda: saved(run, Discovery)), tried(lambda: saved(run, Timeline))
     tried(lambda: saved(run, MinimalCircuits))
     tried(lambda: saved(run, Dependence))
-    certified, tested = (
-        tried(lambda kind=kind: saved(run, kind)) for kind in (Certificate, Hypotheses)
-    )
+    certified = tried(lambda: saved(run, Certificate))
     if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
         faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
-    for name, judged in (("certificate.json", certified), ("hypotheses.json", tested)):
-        if found and judged and not judged.is_of(found):
-            faults.append(f"{folder}: {name} is of another circuit than circuit.json")
+    if found and certified and not certified.is_of(found):
+        faults.append(f"{folder}: certificate.json is of another circuit than circuit.json")
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):

@@ -4,7 +4,6 @@ from headway.models.compiled import compiled
 from headway.models.config import TransformerConfig
 from headway.models.known import Known
 from headway.models.lens import accuracy_lens, logit_lens, loss_lens
-from headway.models.planted import planted
 from headway.models.tap import Tap, Tappable, attention_patterns
 from headway.models.tapped import Tapped, tapped
 from headway.models.transformer import Transformer
@@ -21,6 +20,5 @@ __all__ = [
     "compiled",
     "logit_lens",
     "loss_lens",
-    "planted",
     "tapped",
 ]

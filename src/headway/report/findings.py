@@ -25,7 +25,6 @@ from headway.circuits.emergence import hop_steps
 from headway.circuits.given import with_tap
 from headway.circuits.least import Least
 from headway.circuits.strays import Stray, strays
-from headway.circuits.tested import Hypotheses
 from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.tasks import Batch, Task
@@ -61,7 +60,6 @@ class Findings:
         checkpoints: the steps whose weights are kept.
         dependence: which paths depend on which, if that was measured.
         certificate: that of the circuit, if it was asked for.
-        tested: hypothesis tests of the circuit, if they were made.
     """
 
     run: Run
@@ -74,7 +72,6 @@ class Findings:
     checkpoints: list[int]
     dependence: Dependence | None = None
     certificate: Certificate | None = None
-    tested: Hypotheses | None = None
 
     @classmethod
     def of(cls, run: Run) -> "Findings":
@@ -90,17 +87,14 @@ class Findings:
                 f" find this one's with: {command('circuit', run.folder)}"
             )
         certificate, depends = saved(run, Certificate), saved(run, Dependence)
-        tested = saved(run, Hypotheses)
         if discovery:
             own = discovery.circuit.paths
             dates = timeline is None or [history.path for history in timeline.paths] == own
             certifies = certificate is None or certificate.is_of(discovery)
-            tests = tested is None or tested.is_of(discovery)
             asks = depends is None or depends.circuit == own
             for agrees, file, what, verb in (
                 (dates, "emergence.json dates", "date", "emergence"),
                 (certifies, "certificate.json is of", "certify", "certify"),
-                (tests, "hypotheses.json is of", "test", "hypotheses"),
                 (asks, "dependence.json is about", "ask about", "depend"),
             ):
                 if not agrees:
@@ -119,7 +113,6 @@ class Findings:
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             certificate=certificate,
-            tested=tested,
         )
 
     @property

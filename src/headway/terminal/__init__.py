@@ -3,7 +3,6 @@
 Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
-from headway.terminal.arena import print_arena, print_row
 from headway.terminal.base import can_draw, draw_both, require_file
 from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import note_older_report, print_comparison
@@ -20,7 +19,6 @@ from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
 from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
 from headway.terminal.truncation import print_effects, print_losses
-from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "TOLD",
@@ -31,7 +29,6 @@ __all__ = [
     "exhausting",
     "following",
     "note_older_report",
-    "print_arena",
     "print_bounds",
     "print_cells",
     "print_comparison",
@@ -45,11 +42,8 @@ __all__ = [
     "print_heads",
     "print_hops",
     "print_losses",
-    "print_row",
     "print_run",
     "print_runs",
-    "print_score",
-    "print_scores",
     "print_summary",
     "print_sweep",
     "print_task",

@@ -7,7 +7,7 @@ from headway.fields import NotBelowZero, NotNegative
 
 FOUND_OUT = (
     *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
-    *("dependence.json", "certificate.json", "hypotheses.json"),
+    *("dependence.json", "certificate.json"),
 )
 """The files of a run's folder that are about the weights of the last step."""
 

@@ -1,17 +1,12 @@
-"""Verbs that judge a circuit on fresh sequences: one certifies it, one tests hypotheses."""
+"""The verb that judges a circuit on fresh sequences."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
 from headway.arguments import Flag, opened
 from headway.errors import HeadwayError, require
-
-if TYPE_CHECKING:
-    from headway.training import Run
 
 
 def certify(
@@ -44,74 +39,21 @@ def certify(
     from headway import terminal
     from headway.circuits.certificate import certify as certified
 
-    run, which = _named("certify", paths, changed_task, step, seed)
+    if not paths:
+        raise HeadwayError("Missing from headway certify: RUN, the folder of a run")
+    *files, folder = paths
+    allowed = "RUN, or a file with a circuit and RUN"
+    require(len(files) < 2, "paths", " ".join(map(str, paths)), allowed)
+    run, circuit = opened(folder, changed_task), files[0] if files else None
     count = _announced(agreement, confidence, sequences)
-    found = certified(run, agreement=agreement, sequences=count, confidence=confidence, **which)
-    _tell(found, run, None if which["circuit"] else found.FILE)
-    if which["circuit"] is None:
+    how = {"agreement": agreement, "sequences": count, "confidence": confidence}
+    found = certified(run, circuit=circuit, step=step, seed=seed, **how)
+    terminal.say(str(found))
+    if circuit is None:
+        terminal.say(f"written to {run.folder / found.FILE}")
         terminal.note_older_report(run)
     if not found.holds:
         sys.exit(1)
-
-
-def hypotheses(
-    paths: Positional[tuple[Path, ...]],
-    level: float = 0.05,
-    epsilon: float = 0.1,
-    quantile: float = 0.9,
-    sequences: int = 128,
-    random_circuits: int = 100,
-    step: int | None = None,
-    seed: int | None = None,
-    changed_task: Flag = False,
-) -> None:
-    """Test a circuit as Shi et al. (2024) do, on fresh sequences: headway hypotheses RUN
-
-    Equivalence, independence, minimality, sufficiency and partial necessity, each with its p-value.
-    The findings on a run's own circuit are kept in its hypotheses.json; of a circuit in a file,
-    headway hypotheses circuit.json RUN, nothing is written.
-
-    Args:
-        paths: the folder of a run; before it, perhaps a file with a circuit in place of its own.
-        level: p-values up to this reject.
-        epsilon: how far from 1/2 the share of sequences in which the circuit is better may be if
-            both are equivalent.
-        quantile: the share of random paths and circuits that the circuit's own must beat.
-        sequences: how many to draw.
-        random_circuits: how many random paths, and random circuits, to compare with.
-        step: the checkpoint whose weights are meant, with a file; by default the last.
-        seed: of the sequences and of all that is drawn; by default the run's.
-        changed_task: go on although the file of the run's task has changed.
-    """
-    from headway.circuits.hypotheses import hypotheses as tested
-    from headway.circuits.hypotheses import require_enough
-
-    require_enough(level, epsilon, quantile, sequences, random_circuits)
-    run, which = _named("hypotheses", paths, changed_task, step, seed)
-    how = {"level": level, "epsilon": epsilon, "quantile": quantile}
-    found = tested(run, **how, sequences=sequences, random_circuits=random_circuits, **which)
-    _tell(found, run, None if which["circuit"] else found.FILE)
-
-
-def _named(
-    verb: str, paths: Sequence[Path], changed_task: bool, step: int | None, seed: int | None
-) -> tuple["Run", dict[str, Any]]:
-    """The run that is meant, and which circuit, checkpoint and seed, as arguments."""
-    if not paths:
-        raise HeadwayError(f"Missing from headway {verb}: RUN, the folder of a run")
-    allowed = "RUN, or a file with a circuit and RUN"
-    require(len(paths) < 3, "paths", " ".join(map(str, paths)), allowed)
-    file = paths[0] if len(paths) == 2 else None
-    return opened(paths[-1], changed_task), {"circuit": file, "step": step, "seed": seed}
-
-
-def _tell(found: object, run: "Run", file: str | None) -> None:
-    """Prints the findings, and the file of the run that keeps them."""
-    from headway import terminal
-
-    terminal.say(str(found))
-    if file is not None:
-        terminal.say(f"written to {run.folder / file}")
 
 
 def _announced(agreement: float, confidence: float, sequences: int | None) -> int:

@@ -95,34 +95,6 @@ def _exhaust(run: "Run", free_above: bool, sequences: int, most: int) -> None:
     terminal.say(f"written to {run.folder / 'circuits.json'}")
 
 
-def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None = None) -> None:
-    """Score the discovery of circuits on transformers whose circuit is known by construction.
-
-    Args:
-        planted: how many random planted circuits, one per seed.
-        first: the first seed.
-        depth: compiled transformers up to this depth, of both constructions.
-        file: where to write all scores, as JSON.
-    """
-    from headway import terminal
-    from headway.circuits.truth import scored
-
-    require(0 <= planted <= 1_000_000, "planted", planted, "from 0 to 1,000,000")
-    require(0 <= first < 2**31, "first", first, "from 0 to 2,147,483,647")
-    require(0 <= depth <= 16, "depth", depth, "from 0 to 16")
-    if file is not None:
-        terminal.require_file(file, (".json",))
-    scores = []
-    for one in scored(range(first, first + planted), range(1, depth + 1)):
-        scores.append(one)
-        terminal.print_score(one)
-    terminal.print_scores(scores)
-    if file is not None:
-        from headway.training.files import write_json
-
-        write_json(file, [one.to_json() for one in scores])
-
-
 def emergence(run: Positional[Path], sequences: int = 32) -> None:
     """Date every path of a run's circuit over its checkpoints; leave it in emergence.json.
 

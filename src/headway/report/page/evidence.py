@@ -5,7 +5,6 @@ from markupsafe import Markup
 from headway.circuits import ABLATIONS
 from headway.circuits.certificate_text import sentences
 from headway.circuits.evidence import INTERVAL
-from headway.circuits.tested_text import sentences as said_of_tests
 from headway.circuits.text import said_of_mlps
 from headway.circuits.verdicts import held, reasons, untestable
 from headway.report.findings import Findings
@@ -37,7 +36,6 @@ def details(findings: Findings) -> Markup:
     """What the verdicts rest on: losses, ways of ablation, paths, and other searches, as tables."""
     assert findings.discovery is not None
     mlps, certificate = findings.discovery.evidence.mlps, findings.certificate
-    tested = findings.tested
     return of_run(
         findings,
         "run/evidence.html",
@@ -45,6 +43,5 @@ def details(findings: Findings) -> Markup:
         untestable=untestable(findings.discovery),
         mlps_said=None if mlps is None else said_of_mlps(mlps),
         certified=[] if certificate is None else sentences(certificate),
-        tests_said={} if tested is None else said_of_tests(tested),
         every_circuit=every_circuit(findings.circuits),
     )

@@ -12,7 +12,6 @@ from headway.circuits import THRESHOLD
 from headway.circuits.certificate_text import percent
 from headway.circuits.emergence import BIRTH, MATTERS
 from headway.circuits.mechanism import name_of
-from headway.circuits.tested_text import of_p
 from headway.report.findings import Findings
 from headway.report.labels import signed
 from headway.report.page import html
@@ -84,7 +83,6 @@ ENVIRONMENT.filters |= {
     "general": lambda value: f"{value:g}",
     "muted": lambda text: html.tag("span", text, class_="none"),
     "percent": percent,
-    "p_value": lambda value: html.exact(value, of_p(value)),
     "plain": _plain,
     "prose": _prose,
     "counted": counted,

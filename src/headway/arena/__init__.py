@@ -1,1 +1,0 @@
-"""The arena: methods that look for circuits, on models whose circuits are known."""

@@ -1,0 +1,180 @@
+"""The contest: every method on every model, a line of JSON each; it goes on after a kill."""
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path as FilePath
+from typing import Any
+
+import torch
+
+from headway.errors import HeadwayError, require
+from headway.fields import to_json
+from headway.reading import parsed
+from headway.training.files import (
+    append_line,
+    clear_content_errors,
+    clear_io_errors,
+    drop_torn_line,
+    holding,
+    whole_lines,
+)
+from headway_experiments.arena.case import LeftOutError
+from headway_experiments.arena.families import case_of, families
+from headway_experiments.arena.methods import METHODS
+from headway_experiments.arena.scoring import score
+from headway_experiments.arena.subject import Subject
+
+FILE = "scores.jsonl"
+"""Where the folder of a contest keeps its scores."""
+
+BUDGET = 2_000
+"""Forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model."""
+
+Row = dict[str, Any]
+"""One method on one model, or a model that was left out, as JSON data."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Methods that a model is still to be given to."""
+
+    family: str
+    model: str
+    methods: tuple[str, ...]
+    budget: int
+    folder: FilePath
+
+
+def contest(
+    folder: FilePath,
+    chosen: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    budget: int = BUDGET,
+    first: int | None = None,
+    workers: int = 1,
+    watch: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
+    """Gives every model to every method, but for what the folder has already.
+
+    Args:
+        folder: of the scores, and of the models that are trained.
+        chosen: families; by default all that are installed.
+        methods: by name; by default all.
+        budget: passes that EAP-IG, ACDC and edge pruning may make on a model.
+        first: so many models of every family alone.
+        workers: processes, each on one core.
+        watch: called with every new row.
+
+    Returns:
+        All rows that were asked for, new and old.
+
+    Raises:
+        HeadwayError: if there is no such family or method, a number is out of range, or the folder
+            is in use or holds something else.
+    """
+    require_contest(chosen, methods, budget, first, workers)
+    with clear_io_errors(folder, "create"):
+        folder.mkdir(parents=True, exist_ok=True)
+    asked = tuple(dict.fromkeys(methods or METHODS))
+    known = families()
+    which = {name: known[name].names()[:first] for name in chosen or known}
+    with holding(folder, HeadwayError(f"{folder}: another process is writing here")):
+        there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
+        jobs = [
+            Job(family, model, left, budget, folder)
+            for family, models in which.items()
+            for model in models
+            if (left := tuple(one for one in asked if (model, one) not in there))
+            and (model, None) not in there
+        ]
+        drop_torn_line(folder / FILE)
+        for rows in _done(jobs, workers):
+            for row in rows:
+                append_line(folder / FILE, json.dumps(row, ensure_ascii=False, allow_nan=False))
+                watch(row)
+    models = {model for names in which.values() for model in names}
+    return [
+        row
+        for row in read(folder)
+        if row["budget"] == budget and row["model"] in models and row["method"] in (None, *asked)
+    ]
+
+
+def require_contest(
+    chosen: Sequence[str], methods: Sequence[str], budget: int, first: int | None, workers: int
+) -> None:
+    """Raises `HeadwayError` unless a contest can be held (see `contest`)."""
+    known = families()
+    for name in chosen:
+        require(name in known, "family", name, f"one of {', '.join(known)}")
+        missing = known[name].missing
+        require(missing is None, "family", name, f"one that is installed; {missing}")
+    for name in methods:
+        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
+    require(budget >= 1, "budget", budget, "a whole number of at least 1")
+    require(workers >= 1, "workers", workers, "a whole number of at least 1")
+    require(first is None or first >= 1, "first", first, "a whole number of at least 1")
+
+
+def read(folder: FilePath) -> list[Row]:
+    """All rows that a folder has, each once; a line that a kill cut off is not one.
+
+    Raises:
+        HeadwayError: if a line is something else.
+    """
+    path, found = folder / FILE, list[Row]()
+    for line in whole_lines(path):
+        with contextlib.suppress(HeadwayError):  # written again, as its method is not there
+            found.append(parsed(line, path))
+    with clear_content_errors(path):
+        kinds = "family", "model", "method", "budget"
+        return list({tuple(row[kind] for kind in kinds): row for row in found}.values())
+
+
+def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:
+    if workers == 1 or len(jobs) < 2:
+        yield from map(compete, jobs)
+        return
+    with get_context("spawn").Pool(workers, _in_worker, (os.getpid(),)) as pool:
+        yield from pool.imap_unordered(compete, jobs)
+
+
+def _in_worker(parent: int) -> None:
+    """One core for every worker, which ends when its parent does."""
+    torch.set_num_threads(1)
+
+    def guard() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=guard, daemon=True).start()
+
+
+def compete(job: Job) -> list[Row]:
+    """Gives one model to some methods."""
+    about = {"family": job.family, "model": job.model, "budget": job.budget}
+    try:
+        subject = Subject(case_of(job.family, job.model, job.folder))
+    except LeftOutError as reason:
+        return [{**about, "method": None, "left_out": str(reason)}]
+    rows: list[Row] = []
+    for name in job.methods:
+        subject.passes, started = 0.0, time.process_time()
+        answer = METHODS[name](subject, job.budget)
+        result = score(subject, answer, time.process_time() - started)
+        rows.append({**about, "kind": subject.case.kind, "method": name, **_short(to_json(result))})
+    return rows
+
+
+def _short(value: Any) -> Any:
+    """Numbers to four digits after the point."""
+    if isinstance(value, dict):
+        return {name: _short(one) for name, one in value.items()}
+    return round(value, 4) if isinstance(value, float) else value

@@ -1,0 +1,126 @@
+"""Every method of the arena. One is a function from a subject and a budget of passes to an answer.
+
+Edges are attention paths here: a head along a relation. To cut one is to set the head's attention
+to zero there. Methods of the literature are written after their papers, for such edges.
+"""
+
+import random
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from headway.circuits import THRESHOLD, Bench
+from headway.circuits.candidates import CANDIDATE_ATTENTION
+from headway.circuits.evidence import necessity
+from headway.circuits.given import device_of
+from headway.circuits.study import DRAFT, Sample, Settings
+from headway.training.data import held_out
+from headway_experiments.arena.acdc import acdc
+from headway_experiments.arena.pruning import edge_pruning
+from headway_experiments.arena.subject import Answer, Subject
+
+Method = Callable[[Subject, int], Answer]
+"""Given a subject and how many passes may be made; only EAP-IG, ACDC and edge pruning, which can do
+with fewer, heed that."""
+
+STEPS = 5
+"""Points that gradients are integrated over, as in Hanna et al."""
+
+
+def headway(subject: Subject, budget: int) -> Answer:
+    """The search of this package as `discover` makes it. In the circuit or not, then by necessity.
+
+    How necessary a path is, is measured on as many other sequences. The search takes the passes
+    that it takes.
+    """
+    model, task, batch = subject.model, subject.task, subject.batch
+    count = len(batch.inputs)
+    settings = Settings(THRESHOLD, count, "zero", CANDIDATE_ATTENTION, trials=False, workers=1)
+    bench = Bench(model, task, batch, ends=(DRAFT,))
+    sample = Sample(bench, count, settings)
+    sample.require_learnt()
+    circuit = sample.search(THRESHOLD)
+    fresh = Bench(model, task, held_out(task, count, 0, device_of(model), "certificate"))
+    paths = dict.fromkeys(subject.paths, 0.0)
+    for one in necessity(fresh, circuit, sample.attention):
+        if one.path in paths:
+            paths[one.path] = 1 + one.worst / (1 + one.worst)
+    passes = bench.forwards + fresh.forwards
+    return Answer(subject.best_of(paths), paths, frozenset(circuit.paths), passes)
+
+
+def eap(subject: Subject, budget: int) -> Answer:
+    """Edge attribution patching (Syed et al. 2023, arXiv 2310.10348).
+
+    What cutting an edge does, to first order: the derivative by the pattern, times the pattern less
+    the ablated one, which is zero, summed along the relation.
+    """
+    keep = subject.whole()
+    return _attributed(subject, subject.gradients(subject.margin(lambda at: keep[at]), keep))
+
+
+def eap_ig(subject: Subject, budget: int) -> Answer:
+    """The same with integrated gradients (Hanna et al. 2024, arXiv 2403.17806).
+
+    Derivatives are averaged on the way from all attention ablated to all kept.
+    """
+    steps = max(1, min(STEPS, budget // 2))
+    sums = [torch.zeros(()) for _ in range(subject.model.n_layers)]
+    for step in range(1, steps + 1):
+        keep = [(one.detach() * step / steps).requires_grad_() for one in subject.whole()]
+        slopes = subject.gradients(subject.margin(lambda at, keep=keep: keep[at]), keep)
+        sums = [one + slope / steps for one, slope in zip(sums, slopes, strict=True)]
+    return _attributed(subject, sums)
+
+
+def _attributed(subject: Subject, slopes: list[Tensor]) -> Answer:
+    """Scores from derivatives by the shares that are kept, layer by layer."""
+    values = torch.stack(slopes).permute(2, 0, 1, 3, 4)  # [sequence, layer, head, query, key]
+    heads = values.sum((0, 3, 4)).flatten().abs().tolist()
+    paths = {path: abs(value) for path, value in subject.along(values).items()}
+    return Answer(dict(zip(subject.heads, heads, strict=True)), paths)
+
+
+def head_ablation(subject: Subject, budget: int) -> Answer:
+    """Every head ablated alone. A path counts by its head's loss and its share of attention."""
+    shares, own = attention(subject, budget).paths, subject.loss().item()
+    heads = {}
+    for layer, head in subject.heads:
+        keep = torch.ones(subject.model.n_layers, subject.model.n_heads, 1, 1, 1)
+        keep[layer, head] = 0
+        with torch.no_grad():
+            heads[layer, head] = subject.loss(lambda at, keep=keep: keep[at]).item() - own
+    return Answer(heads, {path: heads[path.at] * share for path, share in shares.items()})
+
+
+def attention(subject: Subject, budget: int) -> Answer:
+    """Attention alone: along a relation where it applies; of a head, how far it is from even."""
+    patterns = subject.attention()
+    rows = subject.cells.amax(-1).sum((1, 2)).clamp(min=1).tolist()
+    count = dict(zip(subject.relations, rows, strict=True))
+    paths = {path: one / count[path.relation] for path, one in subject.along(patterns).items()}
+    visible = subject.bench.patterns.visible.float()
+    even = (visible / visible.sum(-1, keepdim=True))[:, None]
+    apart = (patterns - even).abs().sum(-1).mean((0, 3)).flatten().tolist()
+    return Answer(dict(zip(subject.heads, apart, strict=True)), paths)
+
+
+def chance(subject: Subject, budget: int) -> Answer:
+    """Random scores: what no method may be worse than."""
+    rng = random.Random(subject.case.name)
+    paths = {path: rng.random() for path in subject.paths}
+    return Answer({head: rng.random() for head in subject.heads}, paths)
+
+
+METHODS: dict[str, Method] = {
+    "headway": headway,
+    "EAP": eap,
+    "EAP-IG": eap_ig,
+    "ACDC": acdc,
+    "edge pruning": edge_pruning,
+    "head ablation": head_ablation,
+    "attention": attention,
+    "random": chance,
+}
+"""All methods by name. To add one, write a function as above and enter it here."""

@@ -1,0 +1,255 @@
+"""Random circuits planted in transformers, to score the discovery of circuits on.
+
+Every symbol x_j that the query must name gets a random route on the labelled task: from a role
+that holds it, over up to two roles that do not, to the query, through heads of ever later layers.
+Every hop copies a register along one path, into a register of its own, so that nothing else can
+disturb it, and that a head made uniform or identity cannot do the same.
+"""
+
+import random
+from dataclasses import dataclass, field
+
+from headway.errors import require
+from headway.models.known import Known
+from headway.paths import Path
+from headway.tasks import Labelled
+from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
+
+HALVES = ("low", "high")
+
+
+class _StuckError(Exception):
+    """No head is left for what was drawn; another draw is needed."""
+
+
+def planted(seed: int) -> Known:
+    """A transformer with a random circuit, for the labelled task with N = 4, K = 4.
+
+    Drawn at random: the depth (1 to 4), layers (3 to 8), heads in a layer (1 to 3), all routes,
+    where roles without a path attend (to themselves, or evenly to their chain), and:
+
+    - split symbols: two heads carry one half each;
+    - told heads, which look in the right place only if an earlier head moved them a mark;
+    - shared paths and heads, which carry several symbols;
+    - spare routes, in models with MLPs: a second route for a symbol that the last MLP takes only
+      if the first delivers nothing, so that either suffices (`Known.alternatives`);
+    - decoys: heads that attend sharply and move nothing, or move symbols to where nobody reads
+      them, and such paths in useful heads; and heads that attend evenly everywhere.
+
+    Args:
+        seed: of everything random; the same seed gives the same model.
+
+    Raises:
+        HeadwayError: if `seed` is negative.
+    """
+    require(seed >= 0, "seed", seed, "a whole number of at least 0")
+    rng = random.Random(seed)
+    depth = rng.randint(1, 4)
+    while True:
+        try:
+            return _Draw(rng, depth).known()
+        except _StuckError:
+            continue
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """A hop of a symbol's route: a head fills `target` of the asker from `source` of its key."""
+
+    symbol: int
+    head: Head
+    query: str
+    source: str
+    target: str
+
+
+@dataclass
+class _Draw:
+    """One draw of a circuit; raises `_StuckError` where it runs out of heads."""
+
+    rng: random.Random
+    depth: int
+    wiring: Wiring = field(init=False)
+    required: set[Path] = field(init=False, default_factory=set)
+    alternatives: list[tuple[frozenset[Path], ...]] = field(init=False, default_factory=list)
+    decoys: set[Path] = field(init=False, default_factory=set)
+    private: set[tuple[Head, str]] = field(init=False, default_factory=set)
+    hops: list[_Hop] = field(init=False, default_factory=list)
+    told: dict[Head, tuple[Head, str]] = field(init=False, default_factory=dict)
+    """By head that must be told where to look: the head that tells, and the role it has seen."""
+
+    def __post_init__(self):
+        layers, heads = self.rng.randint(3, 8), self.rng.randint(1, 3)
+        self.wiring = Wiring(Labelled(depth=self.depth), layers, heads)
+
+    def known(self) -> Known:
+        """Draws routes, then decoys, and builds the model."""
+        symbols = self.rng.sample(range(1, self.depth + 1), self.depth)
+        spared = symbols[: (self.depth + 1) // 2] if self.rng.random() < 0.5 else []
+        for symbol in symbols:
+            if symbol in spared:
+                self._spared_symbol(symbol)
+            else:
+                self._symbol(symbol)
+        for wire in self.wiring.wires.values():
+            wire.selfish = self.rng.random() < 0.5
+        self._decoys()
+        self._refuse_shortcuts()
+        names = [f"{'result' if s in spared else 'x'}_{s}" for s in range(1, self.depth + 1)]
+        return Known(
+            self.wiring.build([f"{name}.{half}" for name in names for half in HALVES]),
+            self.wiring.task,
+            frozenset(self.required),
+            tuple(self.alternatives),
+            frozenset(self.decoys),
+        )
+
+    def _symbol(self, symbol: int) -> None:
+        """The one route of a symbol to the query, or one route for each half."""
+        moves = _moves(f"x_{symbol}")
+        if self.rng.random() < 0.3:
+            for move in moves:
+                self.required |= self._route(symbol, self._holder(symbol), [move])
+        else:
+            self.required |= self._route(symbol, self._holder(symbol), moves, tells=True)
+
+    def _spared_symbol(self, symbol: int) -> None:
+        """Two routes of a symbol that share no path; the first carries a flag along."""
+        flag = f"flag_{symbol}"
+        start = self._holder(symbol)
+        first = self._route(symbol, start, [*_moves(f"x_{symbol}"), (start, flag)], private=True)
+        moves = _moves(f"spare_{symbol}")
+        second = self._route(symbol, self._holder(symbol), moves, private=True)
+        self.alternatives.append((frozenset(first), frozenset(second)))
+        for half in HALVES:
+            first_half, second_half = f"x_{symbol}.{half}", f"spare_{symbol}.{half}"
+            self.wiring.gate(first_half, second_half, flag, f"result_{symbol}.{half}")
+
+    @property
+    def _order(self) -> list[str]:
+        """The roles as they stand in a sequence: deepest pair first, the query last."""
+        pairs = range(self.depth, 0, -1)
+        return [f"s{i}" for p in pairs for i in (2 * p - 1, 2 * p)] + ["s0"]
+
+    def _holders(self, symbol: int) -> list[str]:
+        """The roles that hold a symbol."""
+        return [role for role in self._order if int(role[1:]) // 2 == symbol]
+
+    def _holder(self, symbol: int) -> str:
+        return self.rng.choice(self._holders(symbol))
+
+    def _route(
+        self, symbol: int, start: str, moves: list[Move], private: bool = False, tells: bool = False
+    ) -> set[Path]:
+        """Carries registers of `start` to registers of the query; returns the paths.
+
+        Args:
+            symbol: the symbol carried.
+            start: the role that the route starts from.
+            moves: (register of `start`, register of the query).
+            private: whether no other route may use the same paths.
+            tells: whether hops may be by heads that must be told where to look.
+        """
+        between = self._order[self._order.index(start) + 1 : -1]
+        stops = min(self.rng.randint(0, 2), len(between))
+        roles = [start, *sorted(self.rng.sample(between, stops), key=self._order.index), "s0"]
+        layers = sorted(self.rng.sample(range(self.wiring.n_layers), stops + 1))
+        sources, targets = [source for source, _ in moves], [target for _, target in moves]
+        paths: set[Path] = set()
+        for hop, layer in enumerate(layers):
+            key, query = roles[hop : hop + 2]
+            landings = targets if hop == stops else [f"{target}@{query}" for target in targets]
+            carried = list(zip(sources, landings, strict=True))
+            for source, landing in carried:
+                self.wiring.register(landing, source)
+            sources = landings
+            if tells and layer > 0 and self.rng.random() < 0.3:
+                head, teller = self._told_head(layer, query)
+                paths.add(teller)
+            else:
+                head = self._head(layer, query, key, private)
+            paths.add(self.wiring.path(head, query, key, carried))
+            self.hops.append(_Hop(symbol, head, query, *carried[0]))
+        return paths
+
+    def _head(self, layer: int, query: str, key: str, private: bool = False) -> Head:
+        """A random head of a layer that can take a path; half the time one that has it."""
+        free, shared = [], []
+        for head, wire in self.wiring.wires.items():
+            if head[0] != layer or head in self.told:
+                continue
+            if query not in wire.keys:
+                free.append(head)
+            elif wire.keys[query] == key and not private and (head, query) not in self.private:
+                shared.append(head)
+        if not free and not shared:
+            raise _StuckError
+        head = self.rng.choice(shared if shared and self.rng.random() < 0.5 else free or shared)
+        if private:
+            self.private.add((head, query))
+        return head
+
+    def _told_head(self, layer: int, query: str) -> tuple[Head, Path]:
+        """A head of its own for a hop, and the path that moves the mark which tells it to look."""
+        unused = [h for h, w in self.wiring.wires.items() if h[0] == layer and not w.keys]
+        if not unused:
+            raise _StuckError
+        head = self.rng.choice(unused)
+        marked = self.rng.choice(self._order[: self._order.index(query)])
+        mark = f"mark_{head[0]}_{head[1]}"
+        self.wiring.register(mark, marked)
+        self.wiring.wires[head].told = mark
+        teller = self._head(self.rng.randrange(layer), query, marked)
+        self.told[head] = teller, marked
+        return head, self.wiring.path(teller, query, marked, [(marked, mark)])
+
+    def _refuse_shortcuts(self) -> None:
+        """Refuses a hop to a position that already holds what it brings, by whatever path."""
+        holding: dict[str, set[str]] = {}
+        for hop in self.hops:
+            known = holding.get(hop.source, set(self._holders(hop.symbol)))
+            if hop.query in known:
+                raise _StuckError
+            wire = self.wiring.wires[hop.head]
+            if hop.head in self.told:
+                kept = set[str]()
+                fed = self._told_askers(hop.head) if set(wire.keys.values()) & known else kept
+            else:
+                kept = known - wire.keys.keys() if wire.selfish else set()
+                fed = {q for q, key in wire.keys.items() if key in known}
+            holding[hop.target] = kept | fed
+
+    def _told_askers(self, head: Head) -> set[str]:
+        """All roles that get the mark of a told head, meant to or not."""
+        teller, marked = self.told[head]
+        wire = self.wiring.wires[teller]
+        itself = {marked} if wire.selfish and marked not in wire.keys else set[str]()
+        return itself | {query for query, key in wire.keys.items() if key == marked}
+
+    def _decoys(self) -> None:
+        """Paths to no effect, in heads of their own and in heads that are of use."""
+        symbols = [name for name in self.wiring.widths if name.endswith(HALVES)]
+        self.wiring.register("unread", "token.low")
+        for head, wire in self.wiring.wires.items():
+            if head in self.told:
+                continue
+            if wire.keys:
+                if self.rng.random() < 0.3:
+                    self._decoy_path(head, wire)
+            elif self.rng.random() < 0.6:
+                if self.rng.random() < 0.7:
+                    wire.moves.append((self.rng.choice(symbols), "unread"))
+                for _ in range(self.rng.randint(1, 3)):
+                    self._decoy_path(head, wire)
+
+    def _decoy_path(self, head: Head, wire: Wire) -> None:
+        askers = [role for role in self._order[1:] if role not in wire.keys]
+        if askers:
+            query = self.rng.choice(askers)
+            key = self.rng.choice(self._order[: self._order.index(query)])
+            self.decoys.add(self.wiring.path(head, query, key))
+
+
+def _moves(target: str) -> list[Move]:
+    """Both halves of the token, to the halves of a register."""
+    return [(f"token.{half}", f"{target}.{half}") for half in HALVES]

@@ -1,0 +1,152 @@
+"""How an answer is scored against a known circuit."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeVar
+
+from headway.circuits import Circuit, Uniform
+from headway.circuits.likeness import ablated
+from headway.paths import Path
+from headway_experiments.arena.case import Case
+from headway_experiments.arena.subject import Answer, Subject
+
+T = TypeVar("T")
+
+DIGITS = 3
+"""Scores alike to so many digits are ties; the path of the smaller relation is first."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """How well true things are ranked; None where there is nothing to tell apart.
+
+    Attributes:
+        auroc: the chance that a true one is above a false one, ties counting half.
+        precision: average precision: the mean over true ones of the precision at their scores.
+        f1: at as many as there are true ones: an oracle tells how many.
+    """
+
+    auroc: float | None
+    precision: float | None
+    f1: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The score of one method on one model.
+
+    Attributes:
+        heads: how heads are ranked.
+        paths: how paths are ranked.
+        exact: whether the method's own choice is the circuit; of one that only ranks, whether its
+            first paths are, at the circuit's size.
+        own_f1: of the method's own choice of paths; None if it only ranks.
+        faithfulness: of its first paths, at the circuit's size, every head replaced: 1 is as good
+            as the model, 0 as bad as with every head even.
+        true_faithfulness: of the circuit itself, likewise.
+        missing: the circuit's paths that are not chosen, or not among the first.
+        extra: at most 20 of those that are and should not.
+        paths_true: in the circuit.
+        paths_all: to choose from.
+        passes: forward and backward passes over all sequences.
+        seconds: of processor time.
+    """
+
+    heads: Ranked
+    paths: Ranked
+    exact: bool
+    own_f1: float | None
+    faithfulness: float
+    true_faithfulness: float
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    paths_true: int
+    paths_all: int
+    passes: float
+    seconds: float
+
+
+def score(subject: Subject, answer: Answer, seconds: float) -> Result:
+    """Scores an answer. Of alternatives that work as well, those count that it fits best."""
+    case = subject.case
+    ranking = tied(answer.paths, {path: subject.sizes[path.relation] for path in answer.paths})
+    truth = nearest(case, ranking, answer.chosen)
+    spare = {path for group in case.alternatives for option in group for path in option} - truth
+    order = sorted((p for p in ranking if p not in spare), key=lambda path: -ranking[path])
+    first = set(order[: len(truth)])
+    said = first if answer.chosen is None else set(answer.chosen)
+    right = len(said & truth)
+    intact, nothing = subject.bench.losses([{}, ablated(subject.bench)])
+    loss = [subject.bench.loss(_replaced(subject, paths)) for paths in (first, truth)]
+    faithful = [(nothing - one) / (nothing - intact) for one in loss]
+    heads = {path.at for path in truth}
+    return Result(
+        heads=ranked(tied(answer.heads, {}), heads),
+        paths=ranked({p: s for p, s in ranking.items() if p not in spare}, truth),
+        exact=said == truth,
+        own_f1=None if answer.chosen is None else 2 * right / (len(said) + len(truth)),
+        faithfulness=faithful[0],
+        true_faithfulness=faithful[1],
+        missing=tuple(str(path) for path in sorted(truth - said)),
+        extra=tuple(str(path) for path in sorted(said - truth))[:20],
+        paths_true=len(truth),
+        paths_all=len(answer.paths),
+        passes=round(answer.passes or subject.passes, 1),
+        seconds=round(seconds, 3),
+    )
+
+
+def nearest(case: Case, ranking: Mapping[Path, float], chosen: frozenset[Path] | None) -> set[Path]:
+    """The circuit, with that option of every group of alternatives that an answer fits best."""
+
+    def fit(option: frozenset[Path]) -> tuple[int, float]:
+        here = 0 if chosen is None else len(option & chosen) - len(option - chosen)
+        return here, sum(ranking[path] for path in option) / max(1, len(option))
+
+    return set(case.required).union(*(max(group, key=fit) for group in case.alternatives))
+
+
+def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
+    """Scores as ranks: those alike to a few digits are as good, but for the smaller size."""
+    rounded = {thing: _rounded(score) for thing, score in scores.items()}
+    keys = {thing: (rounded[thing], -sizes.get(thing, 0.0)) for thing in scores}
+    rank = {key: float(i) for i, key in enumerate(sorted(set(keys.values())))}
+    return {thing: rank[key] for thing, key in keys.items()}
+
+
+def _rounded(score: float) -> float:
+    if score == 0 or not math.isfinite(score):
+        return score
+    return round(score, DIGITS - 1 - math.floor(math.log10(abs(score))))
+
+
+def ranked(ranking: Mapping[T, float], true: set[T]) -> Ranked:
+    """How well the true ones are ranked."""
+    right = [rank for thing, rank in ranking.items() if thing in true]
+    wrong = [rank for thing, rank in ranking.items() if thing not in true]
+    if not right or not wrong:
+        return Ranked(None, None, None)
+    wins = sum((one > other) + 0.5 * (one == other) for one, other in product(right, wrong))
+    at = [_count(right, one) / (_count(right, one) + _count(wrong, one)) for one in right]
+    return Ranked(wins / len(right) / len(wrong), sum(at) / len(at), _first_f1(right, wrong))
+
+
+def _count(ranks: Sequence[float], least: float) -> int:
+    return sum(one >= least for one in ranks)
+
+
+def _first_f1(right: Sequence[float], wrong: Sequence[float]) -> float:
+    """F1 of the first n, of n true ones; where the last place is tied, on average."""
+    limit = sorted([*right, *wrong], reverse=True)[len(right) - 1]
+    above = sum(one > limit for one in right)
+    places = len(right) - above - sum(one > limit for one in wrong)
+    tied_right, tied_wrong = right.count(limit), wrong.count(limit)
+    return (above + places * tied_right / (tied_right + tied_wrong)) / len(right)
+
+
+def _replaced(subject: Subject, paths: set[Path]) -> Circuit:
+    """These paths alone: heads without any attend evenly."""
+    uniform = {head: Uniform() for head in subject.heads}
+    return Circuit({**uniform, **Circuit.of(paths).mechanisms})

@@ -1,0 +1,150 @@
+"""What a method of the arena may ask of a model: attention, losses, gradients. It counts passes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from headway.circuits import Bench, Head
+from headway.circuits.candidates import searched
+from headway.circuits.given import device_of
+from headway.models import attention_patterns
+from headway.paths import Path
+from headway.training.data import held_out
+from headway_experiments.arena.case import Case
+
+SEQUENCES = 128
+"""Held-out sequences that every method sees; the search sees the same."""
+
+Scores = dict[Path, float]
+"""How much a method believes in every path."""
+
+Keep = Callable[[int], Tensor]
+"""For a layer, the share of every head's attention that is kept, broadcast to
+[head, sequence, query, key]."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method says of a model.
+
+    Attributes:
+        heads: how much it believes in every head.
+        paths: how much it believes in every path.
+        chosen: the paths that it picks itself; None if it only ranks.
+        passes: forward and backward passes over all sequences, if it counted them itself.
+    """
+
+    heads: dict[Head, float]
+    paths: Scores
+    chosen: frozenset[Path] | None = None
+    passes: float | None = None
+
+
+class Subject:
+    """A model on the sequences that methods see.
+
+    Attention that is ablated is zero. (Even attention in its place was tried on planted models that
+    are not in the arena; most methods do better with zero.)
+
+    Attributes:
+        case: the model, its task and its circuit, at which no method may look.
+        relations: those that paths may use, by name.
+        heads: every head.
+        paths: every head along every relation: what methods rank.
+        passes: forward and backward passes over all sequences so far.
+    """
+
+    def __init__(self, case: Case, sequences: int = SEQUENCES):
+        self.case, self.model, self.task = case, case.model, case.task
+        self.batch = held_out(self.task, sequences, 0, device_of(self.model), "circuit")
+        self.bench = Bench(self.model, self.task, self.batch)
+        edges = self.bench.patterns.relations
+        self.relations = {name: edges[name] for name in searched(self.bench.patterns, "path")}
+        self.heads = self.bench.heads
+        self.paths = [Path.of(*head, name) for head in self.heads for name in self.relations]
+        self.passes = 0.0
+
+    @cached_property
+    def cells(self) -> Tensor:
+        """Which pairs of positions every relation relates, [relation, sequence, query, key]."""
+        size, n = self.batch.inputs.shape[:2]
+        cells = torch.zeros(len(self.relations), size, n, n)
+        rows = torch.arange(size)[:, None, None]
+        for cell, edges in zip(cells, self.relations.values(), strict=True):
+            at = edges.there
+            queries = edges.queries[..., None].expand_as(at)
+            cell[rows.expand_as(at)[at], queries[at], edges.keys[at]] = 1
+        return cells
+
+    @cached_property
+    def sizes(self) -> dict[str, float]:
+        """How many pairs of positions every relation relates in a sequence."""
+        counts = self.cells.sum((1, 2, 3)) / len(self.batch.inputs)
+        return dict(zip(self.relations, counts.tolist(), strict=True))
+
+    @torch.no_grad()
+    def attention(self) -> Tensor:
+        """Every head's attention, [sequence, layer, head, query, key]. One pass."""
+        self.passes += 1
+        return attention_patterns(self.model, self.batch.inputs)
+
+    def along(self, values: Tensor) -> Scores:
+        """What stands at every path's pairs of positions, summed over them.
+
+        Args:
+            values: [sequence, layer, head, query, key].
+        """
+        sums = torch.einsum("blhqk,rbqk->lhr", values, self.cells).flatten().tolist()
+        return dict(zip(self.paths, sums, strict=True))
+
+    def outputs(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
+        """What the model puts out at queries, of all sequences or a part of them.
+
+        One pass over those, with gradients where `keep` has some.
+        """
+        inputs = self.batch.inputs[part]
+
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            return pattern if keep is None else pattern * keep(layer).movedim(0, 1)
+
+        self.passes += len(inputs) / len(self.batch.inputs)
+        return self.model(inputs, tap)[:, -self.task.n_read :]
+
+    def loss(self, keep: Keep | None = None, part: slice = slice(None)) -> Tensor:
+        """The task's loss. One pass over these sequences."""
+        return self.task.targets.loss(self.outputs(keep, part), self.batch.targets[part])
+
+    def margin(self, keep: Keep | None = None) -> Tensor:
+        """How far outputs are from right ones, by a measure whose gradient never vanishes.
+
+        The mean over what is asked of minus the right token's logit less the mean logit, or of
+        minus the product of vector and target, less the mean target. One pass.
+        """
+        said, targets = self.outputs(keep), self.batch.targets
+        numbers = self.task.targets.numbers(said, targets)
+        asked = self.task.targets.asked(targets)
+        if numbers.shape == targets.shape:  # vectors
+            wanted = targets[asked] - targets[asked].mean(0)
+            return -(numbers[asked] * wanted).sum(-1).mean()
+        return -numbers.gather(-1, targets.clamp(min=0)[..., None])[..., 0][asked].mean()
+
+    def gradients(self, of: Tensor, at: list[Tensor], share: float = 1.0) -> list[Tensor]:
+        """The derivatives of a loss. One pass, or a share of one."""
+        self.passes += share
+        return list(torch.autograd.grad(of, at))
+
+    def whole(self) -> list[Tensor]:
+        """For every layer, that all attention is kept, [head, sequence, query, key]."""
+        size, n = self.batch.inputs.shape[:2]
+        shape = (self.model.n_heads, size, n, n)
+        return [torch.ones(shape, requires_grad=True) for _ in range(self.model.n_layers)]
+
+    def best_of(self, scores: Scores) -> dict[Head, float]:
+        """For every head the best of its paths."""
+        best = dict.fromkeys(self.heads, float("-inf"))
+        for path, score in scores.items():
+            best[path.at] = max(best[path.at], score)
+        return best

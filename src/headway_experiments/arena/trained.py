@@ -1,0 +1,66 @@
+"""Trained models of which exhaustion has shown that there is one minimal circuit."""
+
+from dataclasses import replace
+from pathlib import Path as FilePath
+
+from headway.circuits import THRESHOLD, Bench, Uniform
+from headway.circuits.candidates import relation_attention, searched
+from headway.circuits.exhaustive import Exhaustive
+from headway.circuits.minimal import candidates_among
+from headway.models import Tappable
+from headway.paths import Path
+from headway.tasks import Task
+from headway.training import fast, resume, train
+from headway.training.data import held_out
+from headway.training.files import is_there
+from headway_experiments.arena.case import Case, LeftOutError
+
+TRAINED = {
+    f"trained D={depth} seed {seed}": (depth, seed)
+    for depth, count in ((1, 20), (3, 5))
+    for seed in range(5000, 5000 + count)
+}
+"""Depth and seed of every model that is trained, by seeds that nothing else has used."""
+
+MOST = 50_000
+"""Sets of paths that are judged at most."""
+
+
+def build_trained(name: str, folder: FilePath) -> Case:
+    """A model at the flow minimum, trained by the recipe `fast`; its run is kept in the folder.
+
+    Raises:
+        LeftOutError: if it did not learn the task, or has no or several minimal circuits.
+    """
+    depth, seed = TRAINED[name]
+    place = folder / "runs" / f"D{depth}-{seed}"
+    known = is_there(place / "config.json")
+    run = resume(place) if known else train(replace(fast(depth, seed=seed), threads=1), place)
+    circuit = only_circuit(run.model(), run.task, seed)
+    return Case(name, run.model(), run.task, circuit, kind=f"D={depth}")
+
+
+def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
+    """The one minimal circuit that a model has, by judging every set of paths.
+
+    The search for circuits has no part in it. Chosen from are paths with an attention of at least
+    0.1. A head without any attends evenly. A circuit's loss is below the threshold with every head
+    replaced, and with the layers above any layer free.
+
+    Raises:
+        LeftOutError: if there is none or there are several, or too many sets to judge.
+    """
+    batch = held_out(task, 128, seed, "cpu", "exhaustion")
+    bench = Bench(model, task, batch)
+    if not (loss := bench.loss()) < THRESHOLD:
+        raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
+    attention = relation_attention(model, task, batch)
+    candidates = candidates_among(bench, attention, searched(bench.patterns, "path"))
+    idle = {head: Uniform() for head in bench.heads}
+    free = [THRESHOLD] * model.n_layers
+    found = Exhaustive(bench.losses, candidates, idle, THRESHOLD, None, free, MOST).search()
+    if found.searched < len(candidates):
+        raise LeftOutError(f"{len(candidates)} candidate paths are too many to judge all sets")
+    if len(found.circuits) != 1:
+        raise LeftOutError(f"it has {len(found.circuits) or 'no'} minimal circuits")
+    return found.circuits[0]

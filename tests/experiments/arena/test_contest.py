@@ -1,0 +1,176 @@
+"""A contest goes on where it was; models that cannot be cases are left out with their reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from headway import cli
+from headway.errors import HeadwayError
+from headway.models import compiled
+from headway_experiments.arena import contest as module
+from headway_experiments.arena.case import COMPILED, Case, LeftOutError, build_compiled
+from headway_experiments.arena.contest import FILE, contest, read
+from headway_experiments.arena.families import case_of
+from headway_experiments.arena.table import lines, markdown
+from headway_experiments.arena.terminal import print_arena
+from headway_experiments.arena.trained import only_circuit
+
+QUICK = ("attention", "random")
+
+
+def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatch):
+    rows = contest(tmp_path, ["compiled"], QUICK, first=2)
+    assert [(row["model"], row["method"]) for row in rows] == [
+        (model, method) for model in list(COMPILED)[:2] for method in QUICK
+    ]
+    path = tmp_path / FILE
+    *whole, last = path.read_text().splitlines()
+    path.write_text("\n".join([*whole, last[:40]]) + "\n")
+    jobs = []
+    monkeypatch.setattr(module, "compete", lambda job: jobs.append(job) or [json.loads(last)])
+    assert contest(tmp_path, ["compiled"], QUICK, first=2) == rows
+    assert [(job.model, job.methods) for job in jobs] == [(rows[-1]["model"], ("random",))]
+    assert len(read(tmp_path)) == 4
+    assert len(contest(tmp_path, ["compiled"], QUICK[:1], first=1)) == 1
+
+
+def test_a_line_that_a_kill_cut_off_is_written_again_on_its_own(tmp_path):
+    rows = contest(tmp_path, ["compiled"], QUICK, first=2)
+    path = tmp_path / FILE
+    path.write_bytes(path.read_bytes()[:-40])
+    again = contest(tmp_path, ["compiled"], QUICK, first=2)
+    assert [one["method"] for one in again] == [one["method"] for one in rows]
+    assert [json.loads(line) for line in path.read_text().splitlines()] == again
+
+
+def test_a_folder_has_one_writer(tmp_path):
+    lock = FileLock(tmp_path / ".lock")
+    with lock, pytest.raises(HeadwayError, match="another process is writing here"):
+        contest(tmp_path, ["compiled"], QUICK, first=1)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", "[1]", "7", '{"family": [], "model": {}, "method": 1, "budget": 2}']
+)
+def test_scores_that_are_none_are_one_clear_line(line, tmp_path, capsys):
+    (tmp_path / FILE).write_text(f"{line}\n")
+    words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*words, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert "scores.jsonl is corrupted or of another version" in capsys.readouterr().err
+    assert (tmp_path / FILE).read_text() == f"{line}\n"
+
+
+def test_rows_that_lack_scores_are_one_clear_line(tmp_path, capsys):
+    (row,) = contest(tmp_path, ["planted"], ["random"], first=1)
+    del row["paths"]
+    (tmp_path / FILE).write_text(f"{json.dumps(row)}\n")
+    words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*words, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert "scores.jsonl is corrupted or of another version" in capsys.readouterr().err
+
+
+def test_a_method_that_is_named_twice_competes_once(tmp_path):
+    (row,) = contest(tmp_path, ["planted"], ["random", "random"], first=1)
+    assert read(tmp_path) == [row]
+    (tmp_path / FILE).write_text(f"{json.dumps(row)}\n" * 2)  # as two writers left it before
+    assert contest(tmp_path, ["planted"], ["random"], first=1) == [row]
+
+
+def test_other_budgets_are_other_contests(tmp_path):
+    contest(tmp_path, ["compiled"], ["attention"], budget=5, first=1)
+    contest(tmp_path, ["compiled"], ["attention"], budget=6, first=1)
+    assert [row["budget"] for row in read(tmp_path)] == [5, 6]
+
+
+def test_the_table_has_means_and_what_was_missed(tmp_path):
+    rows = contest(tmp_path, ["compiled"], ["headway", "random"], first=1)
+    better, worse = lines(rows)
+    assert (better.method, worse.method) == ("headway", "random")
+    assert better.values["paths AUROC"] == (1.0, 0.0, 1)
+    assert better.values["heads AUROC"] is None  # both heads are in the circuit
+    missed = {**rows[0], "exact": False, "missing": ["L0.H0 s2←s1"], "model": "lost"}
+    left = {"method": None, "model": "odd", "left_out": "no reason"}
+    page = markdown([*rows, missed, left])
+    assert "- *lost* (compiled): missing `L0.H0 s2←s1`;\n  too much: none" in page
+    assert "- *odd*: no reason" in page
+
+
+def test_a_model_that_cannot_be_a_case_is_left_out(tmp_path, monkeypatch):
+    def fails(family, name, folder):
+        raise LeftOutError("it has 2 minimal circuits")
+
+    monkeypatch.setattr(module, "case_of", fails)
+    (row,) = contest(tmp_path, ["planted"], QUICK, first=1)
+    assert (row["method"], row["left_out"]) == (None, "it has 2 minimal circuits")
+    assert contest(tmp_path, ["planted"], QUICK, first=1) == [row]  # and is not tried again
+
+
+def test_a_model_that_needs_no_attention_is_no_case(tmp_path, monkeypatch):
+    def idle(name, folder):
+        case = build_compiled(name, folder)
+        for one in case.model.parameters():
+            one.data.zero_()
+        return Case(case.name, case.model, case.task, case.required)
+
+    known = {"idle": module.families()["compiled"].__class__("", lambda: ["doubling D=1"], idle)}
+    monkeypatch.setattr("headway_experiments.arena.families.families", lambda: known)
+    with pytest.raises(LeftOutError, match="it does not solve its task"):
+        case_of("idle", "doubling D=1", tmp_path)
+    with pytest.raises(HeadwayError, match=r"model = 'x' is not allowed"):
+        case_of("idle", "x", tmp_path)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_exhaustion_finds_the_one_circuit_of_a_model_built_by_hand(depth):
+    known = compiled(depth)
+    assert only_circuit(known.model, known.task, 0) == known.required
+
+
+def test_exhaustion_refuses_a_model_that_has_not_learnt():
+    known = compiled(1)
+    for one in known.model.parameters():
+        one.data.zero_()
+    with pytest.raises(LeftOutError, match="it did not learn the task"):
+        only_circuit(known.model, known.task, 0)
+
+
+def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["arena", "--families", "planted", "--methods", "attention", "--first", "1"])
+    told = capsys.readouterr().out
+    assert "planted 4000" in told
+    assert "written to runs/arena/arena.md" in told
+    assert "## planted: 1 models" in (tmp_path / "runs/arena/arena.md").read_text()
+
+
+@pytest.mark.parametrize(("columns", "names"), [(80, 8), (60, 6), (40, 3)])
+def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    results = Path(__file__).parents[3] / "results" / "arena"
+    rows = read(results)
+    print_arena(rows)
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= columns
+    assert "…" not in told
+    head, *body = told.splitlines()
+    assert len(head.split()) == 1 + names
+    assert sum(line.startswith("  ") for line in body) == len(lines(rows))
+    assert f"{lines(rows)[0].values['paths AP'][0]:.3f}" in told
+
+
+@pytest.mark.slow
+def test_workers_find_the_same(tmp_path):
+    one = contest(tmp_path / "one", ["compiled"], QUICK, first=3)
+    two = contest(tmp_path / "two", ["compiled"], QUICK, first=3, workers=2)
+
+    def known(rows):
+        return sorted((r["model"], r["method"], r["paths"]["auroc"]) for r in rows)
+
+    assert known(one) == known(two)

@@ -1,0 +1,83 @@
+"""Methods on the induction circuit, whose paths are known; gradients against differences."""
+
+import pytest
+import torch
+
+from headway.circuits import discover
+from headway.models import Transformer, TransformerConfig, compiled
+from headway.paths import Path
+from headway.tasks import Retrieval
+from headway_experiments.arena import planted
+from headway_experiments.arena.case import Case
+from headway_experiments.arena.methods import METHODS, eap
+from headway_experiments.arena.scoring import score
+from headway_experiments.arena.subject import Subject
+
+
+def subject_of(sequences: int = 16) -> Subject:
+    known = compiled(1)
+    return Subject(Case("induction", known.model, known.task, known.required), sequences)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_scores_every_head_and_path_and_counts_its_passes(name):
+    subject = subject_of()
+    answer = METHODS[name](subject, 40)
+    assert set(answer.heads) == set(subject.heads)
+    assert set(answer.paths) == set(subject.paths)
+    assert answer.chosen is None or answer.chosen <= set(subject.paths)
+    passes = subject.passes if answer.passes is None else answer.passes
+    assert (passes == 0) == (name == "random")
+    assert passes <= 42
+
+
+@pytest.mark.parametrize("name", ["headway", "EAP-IG", "ACDC"])
+def test_the_induction_circuit_is_found(name):
+    subject = subject_of()
+    result = score(subject, METHODS[name](subject, 400), 0.0)
+    assert result.exact
+    assert result.missing == result.extra == ()
+    assert result.paths.precision == 1
+    assert result.true_faithfulness == pytest.approx(1, abs=0.01)
+    assert result.faithfulness == result.true_faithfulness
+
+
+def test_the_search_is_that_of_discover():
+    known = planted(7)
+    subject = Subject(Case("planted", known.model, known.task, known.required), 32)
+    found = discover(known.model, known.task, sequences=32, trials=False)
+    assert METHODS["headway"](subject, 1).chosen == set(found.circuit.paths)
+
+
+def test_attribution_is_the_derivative_by_what_is_kept():
+    task, config = Retrieval(depth=1), TransformerConfig(n_layers=2, d_model=16, init="orthogonal")
+    torch.manual_seed(0)
+    model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
+    subject, step = Subject(Case("random", model, task, frozenset()), 8), 1e-2
+    found = eap(subject, 10).paths
+
+    def margin(path: Path, more: float) -> float:
+        keep = [torch.ones(1, 1, 1, 1) for _ in range(2)]
+        cells = subject.cells[list(subject.relations).index(path.relation)]
+        keep[path.layer] = 1 + more * cells[None]
+        return subject.margin(lambda at: keep[at]).item()
+
+    with torch.no_grad():
+        for path in subject.paths:
+            slope = (margin(path, step) - margin(path, -step)) / (2 * step)
+            assert found[path] == pytest.approx(abs(slope), rel=0.02, abs=1e-4)
+
+
+def test_what_is_summed_along_a_relation_stands_at_its_edges():
+    subject = subject_of(8)
+    values = torch.rand(8, 2, 1, subject.task.length, subject.task.length)
+    summed = subject.along(values)
+    for path, total in summed.items():
+        edges = subject.relations[path.relation]
+        by_hand = sum(
+            values[i, path.layer, path.head, q, k].item()
+            for i in range(8)
+            for q, keys in zip(edges.queries[i].tolist(), edges.keys[i].tolist(), strict=True)
+            for k in keys
+        )
+        assert total == pytest.approx(by_hand, rel=1e-4)

@@ -1,0 +1,23 @@
+"""The circuit that a known model has by construction, and that model with nothing but its tap."""
+
+from headway.circuits import Circuit, Uniform
+from headway.circuits.evidence import with_path
+from headway.models import Known
+
+
+def true_circuit(known: Known) -> Circuit:
+    layers, heads = known.model.n_layers, known.model.n_heads
+    circuit = Circuit({(i, h): Uniform() for i in range(layers) for h in range(heads)})
+    for path in known.required:
+        circuit = with_path(circuit, path)
+    return circuit
+
+
+class Foreign:
+    """A model of which nothing is known but its tap."""
+
+    def __init__(self, model):
+        self.model, self.n_layers, self.n_heads = model, model.n_layers, model.n_heads
+
+    def __call__(self, inputs, tap=None):
+        return self.model(inputs, tap)
