@@ -16,7 +16,7 @@ from inspect_ai.model import GenerateConfig
 from rich.markup import escape
 
 from headway.errors import HeadwayError, require
-from headway.language.adapters.depths import Depths, depths_of
+from headway.language.evaluation.depths import Depths, depths_of
 from headway.language.evaluation.scorer import acceptable_answer
 from headway.language.evaluation.solver import until_acceptable
 from headway.language.formulations import formulation
