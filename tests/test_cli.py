@@ -109,7 +109,7 @@ def test_what_shows_itself_is_named_as_it_is_defined():
         assert getattr(package, name).__module__ == module
 
 
-@pytest.mark.parametrize("verb", cli.VERBS)
+@pytest.mark.parametrize("verb", [*cli.VERBS, *cli.added_verbs()])
 def test_every_verb_has_help(verb, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:

@@ -16,6 +16,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from headway.cli import VERBS, added_verbs
+
 ROOT = Path(__file__).parent.parent.parent
 ROOMS = {
     "tasks": "Tasks",
@@ -72,9 +74,7 @@ def verbs(root: Path) -> str:
         done = subprocess.run(command, env=alone, text=True, capture_output=True, check=True)
         return f"```text\n{done.stdout.strip()}\n```\n"
 
-    whole = told()
-    found = re.findall(r"^ {2}([a-z]+) ", whole, re.MULTILINE)
-    names = [name for name in dict.fromkeys(found) if name != "headway"]
+    whole, names = told(), [*VERBS, *added_verbs()]
     parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", whole]
     return "\n".join([*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)])
 
