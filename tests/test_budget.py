@@ -15,7 +15,7 @@ CAPS = {
     "src/headway/training": 5199,
     "src/headway/circuits": 7074,
     "src/headway/sweeps": 2200,
-    "src/headway/language": 2310,
+    "src/headway/language": 2273,
     "src/headway/report": 10620,
     "src/headway/terminal": 1488,
     "src/headway/verbs": 1271,
