@@ -5,15 +5,13 @@ READY := $(VENV)/ready
 TESTS_READY := $(VENV)/ready-for-tests
 LENS := .venv-lens
 LENS_READY := $(LENS)/ready
-HARNESS := .venv-harness
-HARNESS_READY := $(HARNESS)/ready
 ARENA := .venv-arena
 ARENA_READY := $(ARENA)/ready
 SEED ?= 1
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-harness test-arena arena notebooks bench lint format clean
+.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -36,9 +34,6 @@ fuzz-mutants: $(TESTS_READY)  ## faults planted one by one in a copy; each must 
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest tests/test_everyday.py
-
-test-harness: $(HARNESS_READY)  ## the tests against lm-evaluation-harness and reasoning-gym, likewise
-	OMP_NUM_THREADS=1 $(HARNESS)/bin/pytest tests/language/test_harnesses.py
 
 arena: $(ARENA_READY)  ## every method on every model with a known circuit, in an environment with Tracr
 	OMP_NUM_THREADS=1 $(ARENA)/bin/headway arena --workers 2
@@ -82,14 +77,5 @@ $(ARENA_READY): pyproject.toml constraints.txt constraints-arena.txt
 	$(ARENA)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-arena.txt -e '.[tracr,dev]'
 	touch $(ARENA_READY)
 
-# The harnesses take other versions of some packages than those that are pinned for the rest.
-OTHERS = awk -F== 'NR == FNR { own[$$1]; print; next } !($$1 in own)'
-
-$(HARNESS_READY): pyproject.toml constraints.txt constraints-harness.txt
-	$(PYTHON) -m venv $(HARNESS)
-	$(OTHERS) constraints-harness.txt constraints.txt > $(HARNESS)/constraints.txt
-	$(HARNESS)/bin/pip install --quiet --disable-pip-version-check -c $(HARNESS)/constraints.txt -e '.[harness,dev]'
-	touch $(HARNESS_READY)
-
 clean:
-	rm -rf dist site $(VENV) $(LENS) $(HARNESS) $(ARENA) .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist site $(VENV) $(LENS) $(ARENA) .pytest_cache .ruff_cache .hypothesis

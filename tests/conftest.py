@@ -143,3 +143,33 @@ def kinds():
     yield KINDS
     KINDS.clear()
     KINDS.update(before)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One browser a file of tests: an open one would be in the way of others' event loops."""
+    from browser import browsing
+
+    with browsing() as found:
+        if found is None:
+            pytest.skip("there is no browser: install chromium, or `playwright install chromium`")
+        yield found
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens a page's file; at the end of the test, no page may have complained of anything."""
+    from browser import Visit
+
+    visits: list[Visit] = []
+
+    def opened(page, **context) -> Visit:
+        file = page if isinstance(page, Path) else page.file
+        visits.append(Visit(browser, file, **context))
+        return visits[-1]
+
+    yield opened
+    for one in visits:
+        one.settle()
+        one.context.close()
+        assert not one.complaints

@@ -126,8 +126,6 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
     for odd in ("{None}", "(default: None)", "(default: )", "(default: False)", "INT", "FLOAT"):
         assert odd not in said
     assert max(map(len, said.splitlines())) <= 80
-    if verb == "truncate":  # lines break where they are full, not where the docstring's do
-        assert "run's, the upper third of a language model's." in said
 
 
 @pytest.mark.parametrize(
@@ -177,8 +175,6 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["depths", "--figure", "a" * 300 + ".svg"], "aaa.svg: File name too long"),
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
-        (["truncate"], "takes RUN, the folder of a run, or --model with a language model"),
-        (["truncate", "nowhere"], "nowhere: there is no run folder here"),
         (["runs", "nowhere"], "nowhere: there is no such folder"),
         (["serve"], "runs: there is no such folder"),
         (["serve", "nowhere"], "nowhere: there is no such folder"),

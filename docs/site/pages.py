@@ -74,8 +74,8 @@ def verbs(root: Path) -> str:
         done = subprocess.run(command, env=alone, text=True, capture_output=True, check=True)
         return f"```text\n{done.stdout.strip()}\n```\n"
 
-    names = [*VERBS, *added_verbs()]
-    parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", told()]
+    whole, names = told(), [*VERBS, *added_verbs()]
+    parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", whole]
     return "\n".join([*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)])
 
 

@@ -3,6 +3,6 @@
 Inspect AI is not imported by anything else in headway.
 """
 
-from headway.language.evaluation.task import equations, functions, kingdoms, lives_with, relatives
+from headway.language.inspecting import equations, functions, kingdoms, lives_with, relatives
 
 __all__ = ["equations", "functions", "kingdoms", "lives_with", "relatives"]

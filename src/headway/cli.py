@@ -33,8 +33,6 @@ usage: headway VERB …
   serve [FOLDER]       show the runs in a folder in the browser, live
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
-  truncate RUN         cut weights to low rank; what does the model lose?
-  truncate --model M   the same in a language model; what does it say?
   theory [RUN]         how few layers could do; what a circuit brings where
   depths               train every depth with every number of layers
   reproduce FIGURE …   run what a figure of the paper takes; judge its claims
@@ -42,7 +40,6 @@ usage: headway VERB …
   claims               every claim of the paper, with its verdict
   prompts FORMULATION  questions for language models, as JSONL
   ask                  ask a local language model, by exact probabilities
-  heads                which heads of a language model follow the chain
 
 {added}Recipes and tasks are changed field by field, here and in grids of sweeps:
 
@@ -59,16 +56,14 @@ ROOMS = {
     "certifying": ("certify",),
     "dependence": ("depend",),
     "showing": ("serve",),
-    "truncation": ("truncate",),
     "theory": ("theory", "depths"),
     "papers": ("reproduce", "mechanism", "claims"),
     "language": ("prompts", "ask"),
-    "heads": ("heads",),
     "tasks": ("check",),
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
 
-KEEPING = ("ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
+KEEPING = ("ask", "depend", "depths", "mechanism", "reproduce")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}

@@ -5,96 +5,26 @@ import string
 
 import pytest
 import torch
+from odd_tokenizers import (
+    ACROSS,
+    TEMPLATE,
+    bert,
+    byte_level,
+    fast,
+    llama,
+    said_in_full,
+    save,
+    stripping,
+)
 from tiny_model import save_tiny_model
-from tiny_texts import TEXTS
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders
 from transformers import (
     ByT5Tokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaTokenizer,
-    PreTrainedTokenizerFast,
 )
 
 from headway.errors import HeadwayError
 from headway.intervals import wilson
-from headway.language import questions
-from headway.language.heads.knockout import Trial, answers_without
-from headway.language.heads.tokens import reading
-from headway.language.local import LocalModel, expectation
-from headway.truncation.odds import Completer
-
-LETTERS = string.digits + string.ascii_letters + " .,?()<>=[]/\n:'"
-TEMPLATE = (
-    "{% for message in messages %}{% if message['role'] == 'user' %}"
-    "<q>{{ message['content'] }}</q>{% else %}GAP{{ message['content'] }}</s>{% endif %}"
-    "{% endfor %}"
-)
-
-
-def letters(*special):
-    return {t: i for i, t in enumerate(dict.fromkeys([*special, *LETTERS]))}
-
-
-def llama(**more):
-    vocab = letters("<unk>", "<s>", "</s>", "▁", "▁3")
-    return LlamaTokenizer(vocab=vocab, merges=[("▁", "3")], **more)
-
-
-def fast(vocab, merges=(), **parts):
-    """`parts` are set on the tokenizer, whose special tokens are its first."""
-    made = Tokenizer(models.BPE(vocab=vocab, merges=list(merges), unk_token="[UNK]"))
-    for name, part in parts.items():
-        setattr(made, name, part)
-    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", eos_token="[SEP]")
-
-
-def bert():
-    vocab = letters("[UNK]", "[CLS]", "[SEP]")
-    ends = processors.TemplateProcessing("[CLS] $A [SEP] [SEP]", None, [("[CLS]", 1), ("[SEP]", 2)])
-    return fast(vocab, post_processor=ends, decoder=decoders.Fuse())
-
-
-def byte_level():
-    """A space stands in front of every text, as `add_prefix_space` asks for."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocab = {t: i for i, t in enumerate(["[UNK]", "[CLS]", "[SEP]", *alphabet, "Ġ3"])}
-    split = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    return fast(vocab, [("Ġ", "3")], pre_tokenizer=split, decoder=decoders.ByteLevel())
-
-
-def stripping():
-    """White space at both ends of a text is dropped."""
-    vocab = letters("[UNK]", "[CLS]", "[SEP]")
-    return fast(vocab, normalizer=normalizers.Strip(), decoder=decoders.Fuse())
-
-
-def save(folder, tokenizer, template=None, **more):
-    tokenizer.chat_template = template
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = GPT2Config(
-        **{
-            "vocab_size": len(tokenizer),
-            "n_positions": 2048,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 2,
-            "initializer_range": 0.3,
-            "bos_token_id": None,
-            "eos_token_id": None,
-        }
-        | more
-    )
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    return str(folder)
-
-
-def said_in_full(model, ids, start):
-    """Log-probability of the tokens from `start` on."""
-    with torch.no_grad():
-        log_p = model.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-    return log_p[start - 1 : -1].gather(1, torch.tensor(ids)[start:, None]).sum().item()
+from headway.language import LocalModel, expectation, questions
 
 
 @pytest.mark.parametrize(
@@ -125,17 +55,6 @@ def test_nothing_stands_behind_a_prompt(tmp_path, made, front, behind):
         assert said == pytest.approx(said_in_full(model, ids, start), abs=1e-4)
 
 
-def test_texts_to_go_on_with_have_nothing_behind_them_either(tmp_path):
-    made = llama(add_bos_token=True, add_eos_token=True)
-    model = LocalModel(save(tmp_path, made), "completion")
-    text = TEXTS[0]
-    (odds,) = Completer(model, [text])()
-    ids = [made(text.after(told))["input_ids"][:-1] for told in ("", text.answer)]
-    start = len(ids[0]) - 1  # the space that `after` puts there
-    assert ids[1][:start] == ids[0][:start]
-    assert odds.answer_whole == pytest.approx(said_in_full(model, ids[1], start), abs=1e-4)
-
-
 @pytest.mark.parametrize("form", ["chat", "completion"])
 @pytest.mark.parametrize("gap", ["", " "])
 @pytest.mark.parametrize("made", [llama, bert, byte_level, stripping, ByT5Tokenizer])
@@ -154,10 +73,6 @@ def test_an_answers_tokens_are_those_that_follow_the_prompt(tmp_path, form, gap,
         whole = tokenizer(f"{text}{lead}{answer}", add_special_tokens=False)["input_ids"]
         assert prompt + option == model.front + whole
         assert said == pytest.approx(said_in_full(model, prompt + option, len(prompt)), abs=1e-4)
-
-
-ACROSS = {"completion": [(":", " ")], "chat": [("=", "3"), ("=", "1")]}
-"""Merges of the end of the prompt with the answer's beginning."""
 
 
 @pytest.mark.parametrize("form", ["chat", "completion"])
@@ -182,11 +97,6 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
         assert low <= sum(map(math.exp, exact.ended)) <= high
         low, high = wilson(kept.count(question.correct), len(kept))
         assert low <= expectation(exact, question) <= high
-    (intact,) = answers_without(model, question, [Trial("none", 0, frozenset())])
-    assert intact.said == pytest.approx(exact.said, abs=1e-4)
-    told = reading(model, question)
-    assert told.ids.tolist() == before[:-1]
-    assert len(told.spans) == len(told.ids)
 
 
 def test_an_answer_may_begin_with_what_ends_one(tmp_path):
@@ -200,24 +110,6 @@ def test_an_answer_may_begin_with_what_ends_one(tmp_path):
     drawn = model.sample(question, 20_000, torch.Generator().manual_seed(0))
     low, high = wilson(drawn.count("2"), len(drawn))
     assert low <= math.exp(model.answers(question).ended[at]) <= high
-
-
-def test_roles_are_found_behind_the_tokens_in_front(tmp_path):
-    made = llama(add_bos_token=True, add_eos_token=True)
-    model = LocalModel(save(tmp_path, made), "completion")
-    (question,) = questions("equations", 1, count=1)
-    told = reading(model, question)
-    assert told.ids[0] == 1
-    for span in question.spans.values():
-        word = model.tokenizer.decode(told.ids[told.tokens(span)])
-        assert word.strip() == question.prompt[slice(*span)]
-
-
-def test_a_tokenizer_that_does_not_tell_where_its_tokens_stand_is_one_line(tmp_path):
-    model = LocalModel(save(tmp_path, ByT5Tokenizer()), "completion")
-    (question,) = questions("equations", 1, count=1)
-    with pytest.raises(HeadwayError, match=r"^model = .*: it must be one with a fast tokenizer$"):
-        reading(model, question)
 
 
 def test_draws_of_what_the_tokenizer_lacks_are_no_answers(tmp_path):

@@ -5,16 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from planted_model import save_planted_model
 from test_asking import asked
 from tiny_model import save_tiny_model
 
 from headway.errors import HeadwayError
-from headway.language.asking import ask
-from headway.language.heads.study import Study, look
-from headway.language.local import LocalModel
-from headway.language.weights import short_name
-from headway.verbs.local_models import place_of
+from headway.language import LocalModel, ask, place_of, short_name
 
 
 def test_answers_that_are_not_finite_are_refused_before_anything_is_written(tmp_path):
@@ -31,15 +26,6 @@ def test_answers_that_are_not_finite_are_refused_before_anything_is_written(tmp_
             with pytest.raises(HeadwayError, match="not finite"):
                 ledger.add({"said": [0.0, value]})
         assert ledger.lines() == [{"fine": 1.0}]
-
-
-def test_a_model_that_is_not_finite_is_refused_before_anything_is_written(tmp_path):
-    model = LocalModel(str(save_planted_model(tmp_path)))
-    next(model.model.parameters()).data.fill_(torch.nan)
-    one = Study(str(tmp_path), "equations", 2, n=16, top=(1,))
-    with pytest.raises(HeadwayError, match=r"^the model answers with values that are not finite"):
-        look(one, model, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What came of many questions, summed up."""
 
 from headway.intervals import wilson
-from headway.language.evaluation.tally import Outcome, tally
+from headway.language.tally import Outcome, tally
 
 
 def outcome(depth, answer, draws=1, chance=0.25, nearer=0.25):

@@ -1,6 +1,5 @@
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from pages import Written, written
@@ -58,33 +57,3 @@ def two_hops(tmp_path_factory) -> Written:
     config = tiny_config(Retrieval(depth=2, n_chains=3))
     training = replace(config.training, steps=12, eval_every=4, checkpoint_every=3)
     return written(trained(folder / "run", replace(config, training=training)), folder)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One browser a file of tests: an open one would be in the way of others' event loops."""
-    from browser import browsing
-
-    with browsing() as found:
-        if found is None:
-            pytest.skip("there is no browser: install chromium, or `playwright install chromium`")
-        yield found
-
-
-@pytest.fixture
-def visit(browser):
-    """Opens a page's file; at the end of the test, no page may have complained of anything."""
-    from browser import Visit
-
-    visits: list[Visit] = []
-
-    def opened(page: Written | Path, **context) -> Visit:
-        file = page if isinstance(page, Path) else page.file
-        visits.append(Visit(browser, file, **context))
-        return visits[-1]
-
-    yield opened
-    for one in visits:
-        one.settle()
-        one.context.close()
-        assert not one.complaints

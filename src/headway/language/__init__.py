@@ -1,8 +1,55 @@
 """The five formulations of the retrieval problem in words, for language models (Musat 2024, section
-4 and appendix A)."""
+4 and appendix A), and local models that are asked by exact probabilities."""
 
-from headway.language.formulations import FORMULATIONS, Formulation, formulation
-from headway.language.question import Question
+from headway.language.accuracy import Cell, cells
+from headway.language.asking import Asked, answered, ask, summary
+from headway.language.formulations import (
+    FORMULATIONS,
+    Chains,
+    Formulation,
+    formulation,
+    places,
+)
+from headway.language.ledger import Ledger, as_text
+from headway.language.loading import compute_on
+from headway.language.local import (
+    Answers,
+    Form,
+    LocalModel,
+    best,
+    common_start,
+    expectation,
+)
+from headway.language.matching import matched
+from headway.language.question import Question, Span
 from headway.language.sampling import questions
+from headway.language.weights import place_of, short_name
 
-__all__ = ["FORMULATIONS", "Formulation", "Question", "formulation", "questions"]
+__all__ = [
+    "FORMULATIONS",
+    "Answers",
+    "Asked",
+    "Cell",
+    "Chains",
+    "Form",
+    "Formulation",
+    "Ledger",
+    "LocalModel",
+    "Question",
+    "Span",
+    "answered",
+    "as_text",
+    "ask",
+    "best",
+    "cells",
+    "common_start",
+    "compute_on",
+    "expectation",
+    "formulation",
+    "matched",
+    "place_of",
+    "places",
+    "questions",
+    "short_name",
+    "summary",
+]

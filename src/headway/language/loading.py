@@ -10,6 +10,19 @@ import torch
 
 from headway.errors import HeadwayError, require
 from headway.training.files import first_line
+from headway.training.run import require_device
+
+
+def compute_on(device: str, threads: int | None) -> None:
+    """Makes sure that there is a device, and lets so many threads compute on a CPU.
+
+    Raises:
+        HeadwayError: if there is no such device, or the number is not allowed.
+    """
+    require_device(device)
+    if threads is not None:
+        require(threads >= 1, "threads", threads, "a whole number of at least 1")
+        torch.set_num_threads(threads)
 
 
 def loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:

@@ -202,7 +202,7 @@ class LocalModel:
         text = self.text(question.prompt)
         told = [text, *(f"{text}{self.lead}{answer}" for answer in question.acceptable)]
         ways = list(map(self.tokens, told))
-        start = shared(ways)
+        start = common_start(ways)
         options = [way[start:] for way in ways[1:]]
         if start == 0 or [] in options or len(set(map(tuple, options))) < len(options):
             raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
@@ -213,7 +213,7 @@ class LocalModel:
         """The tokens with which every prompt begins, as chat templates have many, and what the
         model keeps of them: they are read once."""
         ways = [self.tokens(self.text(prompt)) for prompt in ("What", "b = 2")]
-        same = shared(ways)
+        same = common_start(ways)
         if same < 2:
             return [], None
         ids = ways[0][:same]
@@ -348,7 +348,7 @@ class LocalModel:
         return self._last[1], self._last[2]
 
 
-def shared(ways: Sequence[Sequence[int]]) -> int:
+def common_start(ways: Sequence[Sequence[int]]) -> int:
     """How many tokens all begin with alike."""
     same = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*ways, strict=False))
     return sum(1 for _ in same)

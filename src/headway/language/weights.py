@@ -68,6 +68,11 @@ def short_name(model: str) -> str:
     return Path(model).name.removesuffix(".gguf")
 
 
+def place_of(verb: str, model: str, folder: Path | None) -> Path:
+    """The folder that is asked for; by default one in `runs/`, named after verb and model."""
+    return folder or Path("runs") / f"{verb}-{short_name(model)}"
+
+
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
     """The GGUF file or the folder that a model's name or path means.
 

@@ -10,7 +10,6 @@ from headway.terminal.counting import counting, exhausting
 from headway.terminal.counts import print_counts
 from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.fields import print_fields
-from headway.terminal.heads import print_heads
 from headway.terminal.language import print_cells
 from headway.terminal.progress import watching
 from headway.terminal.reproduce import print_costs, print_verdicts
@@ -18,7 +17,6 @@ from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
 from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
-from headway.terminal.truncation import print_effects, print_losses
 
 __all__ = [
     "TOLD",
@@ -35,13 +33,10 @@ __all__ = [
     "print_costs",
     "print_counts",
     "print_depths",
-    "print_effects",
     "print_fields",
     "print_findings",
     "print_flow",
-    "print_heads",
     "print_hops",
-    "print_losses",
     "print_run",
     "print_runs",
     "print_summary",

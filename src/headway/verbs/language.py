@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from headway.verbs.local_models import compute_on, place_of
-
 if TYPE_CHECKING:
     from headway.language.accuracy import Cell
     from headway.language.asking import Asked
@@ -67,7 +65,7 @@ def ask(
     device: str = "cpu",
     threads: int | None = None,
 ) -> None:
-    """Ask a local language model, by exact probabilities, and draw Figure 2.
+    """Ask a local language model, by exact probabilities.
 
     Answers are kept: the command goes on where it was.
 
@@ -91,10 +89,8 @@ def ask(
         threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
-    from headway.language.accuracy import cells
-    from headway.language.asking import Asked
-    from headway.language.formulations import places
-    from headway.papers.paper.language_models import answer
+    from headway.language import Asked, LocalModel, answered, cells, compute_on, place_of, places
+    from headway.language import ask as asking
     from headway.words import values_of
 
     compute_on(device, threads)
@@ -104,23 +100,20 @@ def ask(
     place = place_of("ask", model, folder)
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
     asked.ledger(place).require_same()
-    with terminal.counting("asked") as watch:
-        found = cells(answer(asked, place, watch, device=device, say=terminal.say))
-    _show(asked, found, place)
+    lines = answered(asked, place)
+    if len(lines) < asked.total:
+        loaded = LocalModel(model, form, device, terminal.say, keep=True)
+        with terminal.counting("asked") as watch:
+            lines = asking(asked, loaded, place, watch)
+    _show(asked, cells(lines), place)
 
 
 def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
-    """Prints how many answers are right, and draws them."""
+    """Prints how many answers are right, and writes them down."""
     from headway import terminal
-    from headway.language.asking import summary
-    from headway.papers.paper.language_models import curves
+    from headway.language import summary
     from headway.training.files import write_json
 
     terminal.print_cells(found)
     write_json(place / "cells.json", summary(asked, place))
     terminal.say(f"answers and cells.json are in {place}")
-    if terminal.can_draw():
-        from headway.report.figures.accuracy_plot import draw_accuracy
-
-        figure, title = draw_accuracy(curves({asked.model: found})), "Accuracy of"
-        terminal.draw_both(figure, place / "accuracy", f"{title} {Path(asked.model).name}")

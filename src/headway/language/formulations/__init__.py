@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headway.errors import require
 from headway.language.formulations.base import Formulation, Text
-from headway.language.formulations.chains import ChainFacts, Equations, Kingdoms, LivesWith
+from headway.language.formulations.chains import ChainFacts, Chains, Equations, Kingdoms, LivesWith
 from headway.language.formulations.functions import FunctionFacts, Functions
 from headway.language.formulations.relatives import Relatives, RelativesFacts
 
@@ -55,6 +55,7 @@ def places(
 __all__ = [
     "FORMULATIONS",
     "ChainFacts",
+    "Chains",
     "Equations",
     "Formulation",
     "FunctionFacts",

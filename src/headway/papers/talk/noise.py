@@ -21,8 +21,8 @@ from headway.papers.talk.measures.bigrams import unseen
 from headway.tasks import IGNORE_INDEX, Batch, Bigrams
 from headway.training import Run, RunConfig, TrainingConfig
 from headway.training.losses import predictions
-from headway.truncation.cuts import Cut, truncate
-from headway.truncation.weights import matrices
+from headway_experiments.truncation.cuts import Cut, truncate
+from headway_experiments.truncation.weights import matrices
 
 INNER = "W_Q W_K W_V W_O W_in W_out"
 """Embeddings and read-out stay as they were drawn, and there are no biases that learn: a token's

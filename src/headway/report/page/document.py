@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from importlib import resources
 
+from jinja2 import Template
 from markupsafe import Markup
 
 from headway.report.page.html import tag
@@ -15,7 +16,7 @@ MANY_RUNS = ("state.js", "charts.js", "compare.js", "sort.js", "keep.js", "start
 
 
 def document(
-    template: str,
+    template: str | Template,
     about: str,
     name: str,
     scripts: Sequence[str] = ALL_PAGES,
@@ -27,7 +28,8 @@ def document(
     """A whole page.
 
     Args:
-        template: that extends `document.html`.
+        template: the name of one in `templates/`, or one of another package; it extends
+            `document.html`.
         about: its title.
         name: with which the names of figures begin that are kept as files.
         scripts: files of `web/`, which become one script.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from jinja2.ext import Extension
 from jinja2.lexer import Token
 from markupsafe import Markup
@@ -111,8 +111,11 @@ PARTS = vars(ENVIRONMENT.get_template("parts.html").module)
 ENVIRONMENT.globals |= {name: part for name, part in PARTS.items() if name[0] != "_"}
 
 
-def filled(template: str, **data: object) -> Markup:
-    """A template of `templates/`, filled with data. Text is escaped, `Markup` is not."""
+def filled(template: str | Template, **data: object) -> Markup:
+    """A template, or that of this name in `templates/`, filled with data.
+
+    Text is escaped, `Markup` is not.
+    """
     return Markup(ENVIRONMENT.get_template(template).render(data))
 
 

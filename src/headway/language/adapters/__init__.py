@@ -1,1 +1,0 @@
-"""The same questions for other harnesses: lm-evaluation-harness and reasoning-gym."""

@@ -1,0 +1,115 @@
+"""A language model with weights cut to low rank: how it goes on with texts, kept and resumable."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import HeadwayError
+from headway.language import Ledger, LocalModel
+from headway.training.files import clear_content_errors
+from headway_experiments.truncation.cuts import Cut, Cuts, Row, truncate
+from headway_experiments.truncation.odds import Completer, Odds
+from headway_experiments.truncation.replay import Replay
+from headway_experiments.truncation.texts import Completion
+from headway_experiments.truncation.weights import layers_of, named_matrices
+
+FORMAT = 1
+"""Of `truncation.json`."""
+
+NAME = "truncation"
+
+UPPER = 1 / 3
+"""The share of a model's layers that are truncated by default: the late ones."""
+
+Line = Row[tuple[Odds, ...]]
+"""The odds of every text, in order, at one cut."""
+
+
+@dataclass(frozen=True)
+class Truncating:
+    """What is truncated, and the texts that the model goes on with.
+
+    Attributes:
+        model: its name or path.
+        cuts: of the upper third of the layers by default.
+        texts: to go on with.
+    """
+
+    model: str
+    cuts: Cuts
+    texts: tuple[Completion, ...]
+
+    def ledger(self, folder: Path) -> Ledger:
+        """The folder that keeps the results."""
+        about = {"model": self.model, **asdict(self.cuts), "texts": [asdict(t) for t in self.texts]}
+        return Ledger(folder, NAME, {"format": FORMAT, **about})
+
+    def kept(self, folder: Path) -> list[Line] | None:
+        """A folder's lines by `truncate_model`, the intact model first; None if one is missing.
+
+        Raises:
+            HeadwayError: if the folder holds something else, or is damaged.
+        """
+        ledger = self.ledger(folder)
+        ledger.require_same()
+        there, n_layers = self.there(ledger)
+        wanted = self.cuts.listed(_late(n_layers))
+        return [there[cut] for cut in wanted] if there.keys() >= set(wanted) else None
+
+    def there(self, ledger: Ledger) -> tuple[dict[Cut, Line], int]:
+        """The lines so far, by their cuts, and how many layers the model has, 0 if none tells."""
+        found, n_layers = dict[Cut, Line](), 0
+        with clear_content_errors(ledger.path):
+            for data in ledger.lines():
+                cut = Cut(tuple(data["layers"]), data["weights"], data["fraction"])
+                odds, n_layers = tuple(Odds(**one) for one in data["odds"]), data["n_layers"]
+                found[cut] = Row(cut, data["kept"], odds)
+                if len(odds) != len(self.texts):
+                    raise HeadwayError(f"{ledger.path} does not fit the texts asked about")
+        return found, n_layers
+
+
+def truncate_model(
+    asked: Truncating,
+    load: Callable[[], LocalModel],
+    folder: Path,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Line]:
+    """Evaluates all cuts that the folder does not hold yet; each is kept at once.
+
+    Args:
+        asked: what is truncated, and the texts.
+        load: the model; called once, and before anything is written.
+        folder: new, or of the same asking before.
+        watch: called with how many cuts are evaluated, and of how many.
+
+    Returns: a line per cut, the intact model first.
+
+    Raises:
+        HeadwayError: if the model has no such layer or weight, if a text does not fit into it, or
+            if the folder holds something else, is damaged or in use.
+    """
+    ledger = asked.ledger(folder)
+    ledger.require_same()
+    model = load()
+    layers = layers_of(model.model)
+    places, late = named_matrices(layers), _late(len(layers))
+    wanted = asked.cuts.of(places, late)
+    completer = Completer(model, asked.texts, Replay(layers, asked.cuts.chosen(late)))
+    with ledger.writing(model.device):
+        known, _ = asked.there(ledger)
+        missing = [cut for cut in wanted if cut not in known]
+        lines = truncate(places, missing, lambda cut: completer(cut.lowest), watch, len(known))
+        for line in lines:
+            ledger.add(_told(line, len(layers)))
+    return asked.kept(folder) or []
+
+
+def _told(line: Row[list[Odds]], n_layers: int) -> dict[str, Any]:
+    odds = [one.to_json() for one in line.found]
+    return {**asdict(line.cut), "kept": round(line.kept, 6), "n_layers": n_layers, "odds": odds}
+
+
+def _late(n_layers: int) -> range:
+    return range(n_layers - max(1, round(UPPER * n_layers)), n_layers)

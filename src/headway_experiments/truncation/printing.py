@@ -1,0 +1,62 @@
+"""Truncated weights on the terminal: losses by hop, or changes of a language model's answers."""
+
+from collections.abc import Mapping
+
+from rich.table import Table as Shown
+from rich.text import Text
+
+from headway.report.labels import layers_told, typeset
+from headway.terminal.base import columns, console
+from headway.text import rounded
+from headway_experiments.truncation.cuts import Table
+from headway_experiments.truncation.effects import Effect
+from headway_experiments.truncation.runs import Losses, loss
+
+HOPS = 5
+"""The most whose partial losses fit into a line."""
+
+
+def print_losses(found: Table[Losses]) -> None:
+    """A row for what is truncated: loss and, where there is room, partial loss of every hop.
+
+    Losses below the intact model's are bold.
+    """
+    intact = found.intact
+    hops = list(intact.found) if len(intact.found) <= HOPS else []
+    numbers = "rank", "kept", "loss", *map(typeset, hops)
+    table = columns(("weights", "layers"), numbers, wrap=False)
+    for row in found.rows:
+        cut, losses = row.cut, [loss(row), *(row.found[hop] for hop in hops)]
+        told = cut.weights or "intact", layers_told(cut.layers)
+        kept = f"{cut.fraction:g}", f"{row.kept:.0%}"
+        style = "bold" if loss(row) < loss(intact) else ""
+        table.add_row(*told, *kept, *map(rounded, losses), style=style)
+    console().print(table)
+
+
+def print_effects(found: Mapping[str, Table[Effect]]) -> None:
+    """A table per kind of text and set of weights: the change of the answer's log-odds, with half
+    its 95 % interval, by layers and rank."""
+    out = console()
+    for kind, table in found.items():
+        whole = table.intact
+        means = {name: mean.value for name, mean in whole.means.items()}
+        told = (
+            f"  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
+            f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
+        )
+        out.print(Text.assemble((kind, "bold"), told))
+        for weights in table.weights:
+            out.print(_changes(table, weights))
+
+
+def _changes(found: Table[Effect], weights: str) -> Shown:
+    ranks = [f"rank {fraction:g}" for fraction in found.fractions]
+    shown = columns((f"{weights}, layers",), ranks, wrap=False)
+    for layers in dict.fromkeys(layers for some in found.spans.values() for layers in some):
+        effects = [found.at(layers, weights, fraction) for fraction in found.fractions]
+        means = [effect.means["log_odds"] for effect in effects]
+        half = [(mean.change_high - mean.change_low) / 2 for mean in means]
+        told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
+        shown.add_row(layers_told(layers), *told)
+    return shown

@@ -1,0 +1,200 @@
+"""The verb that cuts weights to low rank, in a run's model or in a language model."""
+
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from tyro.conf import Positional
+
+from headway.arguments import opened
+from headway.errors import HeadwayError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headway_experiments.truncation.cuts import Cuts, Table
+    from headway_experiments.truncation.effects import Effect
+    from headway_experiments.truncation.figures import Panel
+    from headway_experiments.truncation.models import Truncating
+    from headway_experiments.truncation.runs import Losses
+
+LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
+SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
+
+
+def truncate(
+    run: Positional[Path | None] = None,
+    model: str | None = None,
+    layers: Annotated[
+        str | None, tyro.conf.arg(aliases=["--layer"], metavar="LIST", help_behavior_hint="")
+    ] = None,
+    weights: str = "mlp",
+    rank: str = "0,0.1,0.2,0.5,1",
+    sequences: int | None = None,
+    step: int | None = None,
+    prompts: tuple[str, ...] = (),
+    reading: Literal["token", "whole"] | None = None,
+    folder: Path | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Cut weights of a run's model, or of a language model, to low rank, and see what changes.
+
+    Every weight is decomposed once (SVD); a rank is a fraction of the full one, rounded up: 1 is
+    the intact weight, 0 none of it. Layers are truncated each alone, and each with those above it.
+    For a run: held-out losses, hop by hop. For a language model: how probable an answer of content
+    is against a generic word, as in "Madrid is located in", Spain or the; results are kept, and the
+    command goes on where it was.
+
+    Args:
+        run: the run's folder, where truncation.json is left.
+        model: instead of a run: smollm2, gemma3, a GGUF file, or a folder of Transformers.
+        layers: a number, a range (20..29) or a list; by default all of a run's, the upper third of
+            a language model's.
+        weights: sets of weights, separated by commas: mlp, attention, query, key, value, output,
+            gate, up, down; weights joined by + are truncated together.
+        rank: fractions of the full rank, separated by commas.
+        sequences: of a run: held-out sequences to average over; by default 512.
+        step: of a run: the checkpoint; by default the last.
+        prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
+            file with prompt, answer and generic on every line; by default all.
+        reading: of a language model: compare the first token that tells the two apart, or all their
+            tokens; by default the first. Both are kept, so either can be shown later.
+        folder: of a language model's results; by default runs/truncate-MODEL.
+        device: of a language model: cpu, cuda or mps; by default cpu.
+        threads: of a language model: on a CPU; by default as many as PyTorch takes.
+    """
+    from headway.language import place_of
+    from headway.words import values_of
+    from headway_experiments.truncation.cuts import Cuts
+
+    chosen = None if layers is None else tuple(values_of("layers", layers, int))
+    sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
+    cuts = Cuts(chosen, sets, tuple(dict.fromkeys(values_of("rank", rank, float))))
+    if run is not None and model is None:
+        of_models = {"prompts": prompts, "reading": reading, "folder": folder}
+        _require_unused({**of_models, "device": device, "threads": threads}, "--model")
+        return _of_run(run, cuts, 512 if sequences is None else sequences, step)
+    model = _only(model, run)
+    _require_unused({"sequences": sequences, "step": step}, "a RUN")
+    from headway_experiments.truncation.models import Truncating
+    from headway_experiments.truncation.texts import completions
+
+    asked = Truncating(model, cuts, tuple(completions(prompts or ("all",))))
+    place = place_of("truncate", model, folder)
+    _of_model(asked, place, reading or "token", device or "cpu", threads)
+
+
+def _only(model: str | None, run: Path | None) -> str:
+    """The language model, if it alone is given; else a `HeadwayError`."""
+    if model is None or run is not None:
+        raise HeadwayError(
+            "headway truncate takes RUN, the folder of a run, or --model with a language model"
+            " (smollm2, gemma3, a GGUF file or a folder):"
+            f" {'neither is' if run is None else 'both are given'}"
+        )
+    return model
+
+
+def _require_unused(options: dict[str, object], of: str) -> None:
+    """Raises a `HeadwayError` if an option is given that belongs to something else."""
+    for name, value in options.items():
+        if value not in (None, ()):
+            raise HeadwayError(f"--{name} is an option of {of}")
+
+
+def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
+    from headway import terminal
+    from headway_experiments.truncation.printing import print_losses
+    from headway_experiments.truncation.runs import FILE, truncate_run
+
+    its = opened(run)
+    with terminal.counting("cut") as watch:
+        found = truncate_run(its, cuts, sequences, step, watch)
+    print_losses(found)
+    terminal.say(f"written to {its.folder / FILE}")
+    if found.spans and terminal.can_draw():
+        from headway.training.files import clear_io_errors
+
+        figures, title = its.folder / "figures", "Losses with weights cut to low rank"
+        with clear_io_errors(figures, "make"):
+            figures.mkdir(exist_ok=True)
+        terminal.draw_both(_losses_figure(found, cuts), figures / "truncation", title)
+
+
+def _losses_figure(found: "Table[Losses]", cuts: "Cuts") -> "Figure":
+    from headway.report.labels import layers_told
+    from headway_experiments.truncation.figures import draw_losses_cut
+
+    tables, rows = {}, {}
+    for weights in found.weights:
+        for span, sets in found.spans.items():
+            name = f"{weights}, {span}"
+            rows[name] = [layers_told(layers) for layers in sets]
+            tables[name] = {
+                fraction: [list(found.at(s, weights, fraction).found.values()) for s in sets]
+                for fraction in cuts.fractions
+            }
+    return draw_losses_cut(tables, rows, list(found.intact.found))
+
+
+def _of_model(
+    asked: "Truncating",
+    place: Path,
+    reading: "Literal['token', 'whole']",
+    device: str,
+    threads: int | None,
+) -> None:
+    from headway import terminal
+    from headway.language import LocalModel, compute_on
+    from headway.training.files import write_whole
+    from headway_experiments.truncation.effects import document, effects
+    from headway_experiments.truncation.models import truncate_model
+    from headway_experiments.truncation.printing import print_effects
+
+    compute_on(device, threads)
+
+    def load() -> LocalModel:
+        return LocalModel(asked.model, "completion", device, terminal.say)
+
+    lines = asked.kept(place)
+    if lines is None:
+        with terminal.counting("cut") as watch:
+            lines = truncate_model(asked, load, place, watch)
+    found = effects(asked.texts, lines, reading)
+    print_effects(found)
+    about = asked.ledger(place).about()
+    del about["texts"]
+    write_whole(place / "effects.json", document(found, about).encode())
+    terminal.say(f"truncation.jsonl and effects.json are in {place}")
+    if terminal.can_draw():
+        first, title = next(iter(found.values())), "with weights cut to low rank"
+        for weights, span in product(first.weights, first.spans):
+            figure, name = _effects_figure(found, weights, span), f"{weights}-{span}"
+            terminal.draw_both(figure, place / name, f"{Path(asked.model).name} {title}")
+
+
+def _effects_figure(found: "Mapping[str, Table[Effect]]", weights: str, span: str) -> "Figure":
+    from headway_experiments.truncation.figures import draw_effects
+
+    rows = {
+        label: {kind: _panel(table, measure, weights, span) for kind, table in found.items()}
+        for measure, label in LABELS.items()
+    }
+    return draw_effects(rows, SPANS[span])
+
+
+def _panel(found: "Table[Effect]", measure: str, weights: str, span: str) -> "Panel":
+    from headway_experiments.truncation.figures import Panel, Point
+
+    def point(effect: "Effect") -> Point:
+        mean, layers = effect.means[measure], effect.cut.layers
+        return Point(layers[0] if layers else 0, mean.value, mean.low, mean.high)
+
+    curves = {
+        fraction: [point(found.at(layers, weights, fraction)) for layers in found.spans[span]]
+        for fraction in found.fractions
+    }
+    return Panel(point(found.intact), curves)

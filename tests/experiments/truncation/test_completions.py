@@ -1,0 +1,118 @@
+"""Texts to go on with: how likely a model finds their answers, and the files they come from."""
+
+import pytest
+import torch
+from tiny_model import save_tiny_model
+from tiny_texts import TEXTS, write
+
+from headway import cli
+from headway.errors import HeadwayError
+from headway.language import LocalModel
+from headway_experiments.truncation.odds import Completer
+from headway_experiments.truncation.texts import MADE, Completion, completions, read_completions
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return LocalModel(str(folder), "completion")
+
+
+def test_the_odds_are_those_of_whole_texts(model):
+    """Text by text, without filling up, against the model's own loss."""
+    found = Completer(model, TEXTS)()
+    for text, odds in zip(TEXTS, found, strict=True):
+        start = len(model.tokenizer(text.prompt)["input_ids"])
+        ways = [
+            model.tokenizer(text.after(way))["input_ids"] for way in (text.answer, text.generic)
+        ]
+        differ = next(i for i in range(start, 99) if ways[0][i] != ways[1][i])
+        for way, token, whole in zip(
+            ways, (odds.answer, odds.generic), (odds.answer_whole, odds.generic_whole), strict=True
+        ):
+            with torch.no_grad():
+                log_p = model.model(torch.tensor([way])).logits[0].log_softmax(-1)
+            each = log_p[:-1].gather(1, torch.tensor(way)[1:, None])[:, 0]
+            assert token == pytest.approx(each[differ - 1].item(), abs=1e-4)
+            assert whole == pytest.approx(each[start - 1 :].sum().item(), abs=1e-4)
+            assert odds.top == pytest.approx(log_p[differ - 1].max().item(), abs=1e-4)
+
+
+def test_words_go_where_a_space_belongs():
+    assert TEXTS[0].after("Spain") == "Madrid is located in Spain"
+    assert TEXTS[2].after("the") == "Lima is the"
+    assert TEXTS[5].after(" 4") == "It is 4"
+
+
+def test_there_are_enough_texts_of_every_kind_and_none_answers_itself():
+    for kind in MADE:
+        texts = completions((kind,))
+        assert len(texts) == len({text.prompt for text in texts}) >= 20
+        assert {text.kind for text in texts} == {kind}
+    for text in completions(("places", "capitals")):
+        assert text.answer not in text.prompt
+    for text in completions(("fictional", "moved", "names")):
+        assert text.answer in text.prompt
+    for text in completions(("moved",)):
+        assert text.generic not in text.prompt
+    assert completions(("all",)) == [text for kind in MADE for text in completions((kind,))]
+
+
+def test_a_file_of_ones_own(tmp_path):
+    path = write(
+        tmp_path / "mine.jsonl",
+        '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}',
+        "",
+        '{"prompt": "Bonn is in", "answer": "Germany", "generic": "the", "kind": "towns", "n": 1}',
+    )
+    assert completions((str(path),)) == [
+        Completion("mine", "Oslo is in", "Norway", "the"),
+        Completion("towns", "Bonn is in", "Germany", "the"),
+    ]
+
+
+GOOD = '{"prompt": "Oslo is in", "answer": "Norway", "generic": "the"}'
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2 is not valid JSON: "),
+        ("[1]", "line 2 = [1] is not allowed: it must be an object"),
+        ('{"prompt": "a", "answer": "b"}', "line 2: generic is missing"),
+        ('{"answer": "b", "generic": "c"}', "line 2: prompt is missing"),
+        ('{"prompt": "a", "answer": 3, "generic": "c"}', "line 2: answer = 3 is not allowed"),
+        ('{"prompt": " ", "answer": "b", "generic": "c"}', "line 2: prompt = ' ' is not allowed"),
+        (
+            '{"prompt": "a", "answer": "b", "generic": " b"}',
+            "line 2: generic = ' b' is not allowed",
+        ),
+        ('{"prompt": "a", "answer": "b", "generic": "c", "kind": 1}', "line 2: kind = 1 is not al"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(tmp_path, line, said, folder, capsys):
+    path = write(tmp_path / "mine.jsonl", GOOD, line)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["truncate", "--model", str(folder), "--prompts", str(path)])
+    assert stop.value.code == 2
+    complaint = capsys.readouterr().err
+    assert f"{path}, {said}" in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_files_without_texts_are_refused(tmp_path):
+    with pytest.raises(HeadwayError, match="it must be a file with at least one line"):
+        read_completions(write(tmp_path / "empty.jsonl", "", " "))
+    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(HeadwayError, match=r"bytes\.jsonl is not UTF-8 at byte 0"):
+        read_completions(tmp_path / "bytes.jsonl")
+
+
+def test_a_text_that_does_not_fit_is_told(tmp_path):
+    model = LocalModel(str(save_tiny_model(tmp_path, positions=24)), "completion")
+    with pytest.raises(HeadwayError, match=r"^a text of 26 tokens, 'Madrid is .*into the 24 of"):
+        Completer(model, TEXTS)
