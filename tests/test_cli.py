@@ -64,7 +64,7 @@ def test_help_lists_the_verbs(tmp_path):
     for verb in cli.VERBS:
         assert f"\n  {verb}" in shown.stdout
     for recipe in RECIPES:
-        assert re.search(rf"\b{recipe}[,)]", shown.stdout)
+        assert re.search(rf"\b{recipe}[,;)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
@@ -78,7 +78,7 @@ def test_nothing_waits_for_torch_that_does_not_need_it(tmp_path):
         "main('--help'); main('--version'); main()\n"
         "with contextlib.redirect_stderr(io.StringIO()): main('dance')\n"
         "print([name for name in ('torch', 'tyro', 'pydantic', 'rich') if name in sys.modules])\n"
-        "for verb in cli.VERBS: main(verb, '--help')\n"
+        "for verb in [*cli.VERBS, *cli.added_verbs()]: main(verb, '--help')\n"
         "print([name for name in ('torch', 'matplotlib') if name in sys.modules])\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -109,7 +109,7 @@ def test_what_shows_itself_is_named_as_it_is_defined():
         assert getattr(package, name).__module__ == module
 
 
-@pytest.mark.parametrize("verb", cli.VERBS)
+@pytest.mark.parametrize("verb", [*cli.VERBS, *cli.added_verbs()])
 def test_every_verb_has_help(verb, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:

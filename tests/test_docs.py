@@ -123,11 +123,11 @@ def test_what_blocks_of_python_import_is_there():
 
 
 def test_the_architecture_names_files_that_there_are_and_every_room():
-    src = ROOT / "src/headway"
+    src, beside = ROOT / "src/headway", ROOT / "src/headway_experiments"
     text = (ROOT / "docs/architecture.md").read_text("utf-8")
     named = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", text))
     for name in named:
-        places = [ROOT / name, src / name, *(room / name for room in src.iterdir())]
+        places = [ROOT / name, src / name, *(room / name for room in src.iterdir()), beside / name]
         assert any(place.exists() for place in places), name
     rooms = {f"{path.parent.name}/" for path in src.glob("*/__init__.py")}
     modules = {path.name for path in src.glob("*.py")} - {"__init__.py", "__main__.py"}

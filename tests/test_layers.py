@@ -28,7 +28,7 @@ ROOMS = [
     {"sweeps", "language", "report", "arena"},
     {"truncation"},
     {
-        *("papers", "terminal", "demo", "arguments", "verbs", "cli", "notebook"),
+        *("terminal", "demo", "arguments", "verbs", "cli", "notebook"),
         *("output",),
         *("__init__", "__main__", "_registry"),
     },
@@ -64,8 +64,15 @@ def test_nothing_imports_what_stands_above_it(path):
         )
 
 
-KIND_ROOMS = ("models/compiled", "models/planted", "models/wiring", "training/recipes", "papers/")
-"""Where a task is made that something is about: models built by hand, recipes, experiments."""
+def test_the_core_imports_no_experiments():
+    for path in SOURCE.rglob("*.py"):
+        assert not re.search(
+            r"import.*headway_experiments|from headway_experiments", path.read_text()
+        )
+
+
+KIND_ROOMS = ("models/compiled", "models/planted", "models/wiring", "training/recipes")
+"""Where a task is made that something is about: models built by hand, and recipes."""
 
 
 @cache

@@ -16,7 +16,12 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from headway.cli import VERBS, added_verbs
+
 ROOT = Path(__file__).parent.parent.parent
+EXPERIMENTS = ("claims.Claim", "claims.claims_beside", "experiment.Experiment", "experiment.Group")
+"""The names in `headway_experiments` that an experiment of one's own is made of."""
+
 ROOMS = {
     "tasks": "Tasks",
     "models": "Models",
@@ -25,7 +30,6 @@ ROOMS = {
     "theory": "Theory",
     "sweeps": "Sweeps",
     "report": "Pages",
-    "papers": "Experiments",
     "language": "Language models",
 }
 
@@ -72,10 +76,8 @@ def verbs(root: Path) -> str:
         done = subprocess.run(command, env=alone, text=True, capture_output=True, check=True)
         return f"```text\n{done.stdout.strip()}\n```\n"
 
-    whole = told()
-    found = re.findall(r"^ {2}([a-z]+) ", whole, re.MULTILINE)
-    names = [name for name in dict.fromkeys(found) if name != "headway"]
-    parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", whole]
+    parts = ["# Verbs\n\nEvery verb says this itself: `headway VERB --help`.\n", told()]
+    names = [*VERBS, *added_verbs()]
     return "\n".join([*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)])
 
 
@@ -89,7 +91,9 @@ def api(root: Path) -> str:
         f"::: headway.{name}\n" for name in ("paths.Path", "paths.Relation", "errors.HeadwayError")
     ]
     shown = "## In notebooks\n\n::: headway.notebook.widget\n"
-    return "\n".join([*parts, "## Paths and errors\n", *rest, shown])
+    own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
+    parts += ["## Paths and errors\n", *rest, "## Experiments\n", *own, shown]
+    return "\n".join(parts)
 
 
 def offered(root: Path, room: str) -> list[str]:

@@ -40,10 +40,6 @@ usage: headway VERB …
   truncate RUN         cut weights to low rank; what does the model lose?
   truncate --model M   the same in a language model; what does it say?
   theory [RUN]         how few layers could do; what a circuit brings where
-  depths               train every depth with every number of layers
-  reproduce FIGURE …   run what a figure of the paper takes; judge its claims
-  mechanism NAME …     run what a mechanism of the talk takes; judge its claims
-  claims               every claim of the paper, with its verdict
   prompts FORMULATION  questions for language models, as JSONL
   ask                  ask a local language model, by exact probabilities
   heads                which heads of a language model follow the chain
@@ -65,15 +61,14 @@ ROOMS = {
     "dependence": ("depend",),
     "showing": ("serve",),
     "truncation": ("truncate",),
-    "theory": ("theory", "depths"),
-    "papers": ("reproduce", "mechanism", "claims"),
+    "theory": ("theory",),
     "language": ("prompts", "ask"),
     "heads": ("heads",),
     "tasks": ("check",),
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
 
-KEEPING = ("arena", "ask", "depend", "depths", "heads", "mechanism", "reproduce", "truncate")
+KEEPING = ("arena", "ask", "depend", "heads", "truncate")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}

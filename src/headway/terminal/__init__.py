@@ -4,17 +4,15 @@ Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
 from headway.terminal.arena import print_arena, print_row
-from headway.terminal.base import can_draw, draw_both, require_file
+from headway.terminal.base import can_draw, columns, console, draw, draw_both, require_file
 from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import note_older_report, print_comparison
 from headway.terminal.counting import counting, exhausting
 from headway.terminal.counts import print_counts
-from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.fields import print_fields
 from headway.terminal.heads import print_heads
-from headway.terminal.language import print_cells
+from headway.terminal.language import accuracy_curves, print_cells
 from headway.terminal.progress import watching
-from headway.terminal.reproduce import print_costs, print_verdicts
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
@@ -24,10 +22,13 @@ from headway.terminal.truth import print_score, print_scores
 
 __all__ = [
     "TOLD",
+    "accuracy_curves",
     "can_draw",
+    "columns",
+    "console",
     "counting",
+    "draw",
     "draw_both",
-    "draw_depths",
     "exhausting",
     "following",
     "note_older_report",
@@ -35,9 +36,7 @@ __all__ = [
     "print_bounds",
     "print_cells",
     "print_comparison",
-    "print_costs",
     "print_counts",
-    "print_depths",
     "print_effects",
     "print_fields",
     "print_findings",
@@ -53,7 +52,6 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_task",
-    "print_verdicts",
     "require_file",
     "say",
     "watching",

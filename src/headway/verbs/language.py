@@ -92,9 +92,8 @@ def ask(
     """
     from headway import terminal
     from headway.language.accuracy import cells
-    from headway.language.asking import Asked
+    from headway.language.asking import Asked, ask_local
     from headway.language.formulations import places
-    from headway.papers.paper.language_models import answer
     from headway.words import values_of
 
     compute_on(device, threads)
@@ -105,7 +104,7 @@ def ask(
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
     asked.ledger(place).require_same()
     with terminal.counting("asked") as watch:
-        found = cells(answer(asked, place, watch, device=device, say=terminal.say))
+        found = cells(ask_local(asked, place, watch, device=device, say=terminal.say))
     _show(asked, found, place)
 
 
@@ -113,7 +112,6 @@ def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
     """Prints how many answers are right, and draws them."""
     from headway import terminal
     from headway.language.asking import summary
-    from headway.papers.paper.language_models import curves
     from headway.training.files import write_json
 
     terminal.print_cells(found)
@@ -122,5 +120,5 @@ def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
     if terminal.can_draw():
         from headway.report.figures.accuracy_plot import draw_accuracy
 
-        figure, title = draw_accuracy(curves({asked.model: found})), "Accuracy of"
+        figure, title = draw_accuracy(terminal.accuracy_curves({asked.model: found})), "Accuracy of"
         terminal.draw_both(figure, place / "accuracy", f"{title} {Path(asked.model).name}")
