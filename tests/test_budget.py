@@ -8,20 +8,20 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2442,
+    "src/headway/*": 2437,
     "src/headway/theory": 909,
-    "src/headway/tasks": 3126,
+    "src/headway/tasks": 2306,
     "src/headway/models": 2886,
-    "src/headway/training": 5199,
+    "src/headway/training": 5208,
     "src/headway/circuits": 7074,
-    "src/headway/sweeps": 2200,
+    "src/headway/sweeps": 2201,
     "src/headway/language": 3529,
     "src/headway/report": 10612,
     "src/headway/terminal": 1467,
     "src/headway/verbs": 1289,
     "src/headway/arena": 1677,
     "src/headway/truncation": 1166,
-    "src/headway_experiments": 7556,
+    "src/headway_experiments": 8418,
     "benchmarks": 2230,
     "tests": 35000,
 }

@@ -15,8 +15,9 @@ from headway import cli, notebook
 from headway.arguments import config_asked_for, options_and_words
 from headway.changes import annotations, changed
 from headway.training import fast
-from headway.training.recipes import RECIPES, composition
+from headway.training.recipes import RECIPES
 from headway.verbs import learning
+from headway_experiments.recipes import composition
 
 TASK = Path(__file__).parent / "outside" / "assignments.py"
 

@@ -77,10 +77,11 @@ KIND_ROOMS = ("models/compiled", "models/planted", "models/wiring", "training/re
 
 @cache
 def kinds() -> set[str]:
-    """The names of the classes in `tasks/` that derive from `Task`."""
+    """The names of the classes in rooms of tasks that derive from `Task`."""
     bases = {
         node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
-        for path in (SOURCE / "tasks").glob("*.py")
+        for room in (SOURCE / "tasks", SOURCE.parent / "headway_experiments" / "tasks")
+        for path in room.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     }

@@ -9,14 +9,14 @@ from typing import Literal
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps
-from headway.tasks import Composition
 from headway.training import Run, RunConfig
 from headway.training.curriculum import Curriculum, Implicit, Scheduled
 from headway.training.data import held_out
-from headway.training.recipes import composition
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import accuracies, in_order, task_of
+from headway_experiments.recipes import composition
+from headway_experiments.tasks import Composition
 
 SEQUENCES = 512
 

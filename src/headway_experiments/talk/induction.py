@@ -16,13 +16,13 @@ from dataclasses import replace
 
 from headway.errors import require
 from headway.models import TransformerConfig
-from headway.tasks import Bigrams
-from headway.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.claims import claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import curves
+from headway_experiments.tasks import Bigrams
+from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
 
 _corpus: ContextVar[str | None] = ContextVar("corpus", default=None)
 

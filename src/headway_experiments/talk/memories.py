@@ -13,12 +13,12 @@ from dataclasses import replace
 from itertools import product
 
 from headway.models import TransformerConfig
-from headway.tasks import Associations
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.claims import claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 from headway_experiments.talk.measures import memories as measures
 from headway_experiments.talk.measures.capacity import items_for
+from headway_experiments.tasks import Associations
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
 """N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It

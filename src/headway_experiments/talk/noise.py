@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.circuits.emergence import crossing
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import IGNORE_INDEX, Batch, Bigrams
+from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, TrainingConfig
 from headway.training.losses import predictions
 from headway.truncation.cuts import Cut, truncate
@@ -23,6 +23,7 @@ from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import task_of
 from headway_experiments.talk.induction import bigrams
 from headway_experiments.talk.measures.bigrams import unseen
+from headway_experiments.tasks import Bigrams
 
 INNER = "W_Q W_K W_V W_O W_in W_out"
 """Embeddings and read-out stay as they were drawn, and there are no biases that learn: a token's

@@ -11,12 +11,12 @@ import math
 from functools import partial
 
 from headway.models import TransformerConfig
-from headway.tasks import Recall
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.claims import claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 from headway_experiments.reading import task_of
 from headway_experiments.talk.measures import recall as measures
+from headway_experiments.tasks import Recall
 
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""

@@ -9,11 +9,11 @@ before them. The third step should do the same one layer below, for the place be
 """
 
 from headway.models import TransformerConfig
-from headway.tasks import Bigrams
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import curves
+from headway_experiments.tasks import Bigrams
 
 
 def three_steps(scale: str) -> Configs:

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import IGNORE_INDEX, Bigrams
+from headway.tasks import IGNORE_INDEX
 from headway_experiments.talk.measures.bigrams import settled
 from headway_experiments.talk.measures.probes import (
     OUTPUT,
@@ -12,6 +12,7 @@ from headway_experiments.talk.measures.probes import (
     chances,
     recalled,
 )
+from headway_experiments.tasks import Bigrams
 
 D = 96
 TASK = Bigrams(length=24, n_tokens=20, n_triggers=3, asked_at="in-context")

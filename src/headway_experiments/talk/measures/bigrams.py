@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from headway.circuits import saved_discovery
 from headway.circuits.emergence import crossing
-from headway.tasks import Batch, Bigrams
-from headway.tasks.bigrams import ALL, LATEST
-from headway.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
+from headway.tasks import Batch
 from headway.training import Run
 from headway.training.data import held_out
 from headway_experiments.claims import Measures
@@ -20,6 +18,9 @@ from headway_experiments.talk.measures.probes import (
     chances,
     histories,
 )
+from headway_experiments.tasks import Bigrams
+from headway_experiments.tasks.bigrams import ALL, LATEST
+from headway_experiments.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
 
 SEQUENCES = 1024
 """Sequences on which accuracies are measured, none of them seen in training."""

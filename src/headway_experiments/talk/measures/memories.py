@@ -7,7 +7,7 @@ from itertools import product
 
 import torch
 
-from headway.tasks import Associations, Batch
+from headway.tasks import Batch
 from headway.training import Run
 from headway.training.losses import predictions
 from headway_experiments.claims import Measures
@@ -21,6 +21,7 @@ from headway_experiments.talk.measures.capacity import (
     information,
     mlp_parameters,
 )
+from headway_experiments.tasks import Associations
 
 EXPONENTS = (1.5, 2.0)
 """a of the frequencies p(z) ∝ z^-a."""

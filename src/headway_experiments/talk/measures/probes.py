@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.models import Transformer
-from headway.tasks import Bigrams
 from headway.training import Run
 from headway_experiments.experiment import Runs
 from headway_experiments.reading import task_of
+from headway_experiments.tasks import Bigrams
 
 OUTPUT, TRIGGER, PREVIOUS = "W_OV.1", "W_KQ.1", "W_KQ.0"
 """W_OV of the second layer, and W_KQ of the second and of the first."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from headway.circuits.emergence import crossing
-from headway.tasks import Batch, Recall
+from headway.tasks import Batch
 from headway.training import Run
 from headway.training.losses import predictions
 from headway.training.seeds import generator_for
@@ -23,6 +23,7 @@ from headway_experiments.talk.measures.capacity import (
     mlp_parameters,
     seed_of,
 )
+from headway_experiments.tasks import Recall
 
 KNOWN = 0.1
 """The relation loss, in nats, below which the answers of the relation are known."""

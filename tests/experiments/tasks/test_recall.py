@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headway.errors import HeadwayError
-from headway.tasks import Recall
+from headway_experiments.tasks import Recall
 
 TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
 

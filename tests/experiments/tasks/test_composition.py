@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.tasks import Composition
-from headway.tasks.composition import hidden_of
+from headway_experiments.tasks import Composition
+from headway_experiments.tasks.composition import hidden_of
 
 tasks = st.builds(
     Composition,

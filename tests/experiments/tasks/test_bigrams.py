@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.tasks import IGNORE_INDEX, NO_KEY, Bigrams
+from headway.tasks import IGNORE_INDEX, NO_KEY
+from headway_experiments.tasks import Bigrams
 
 quick = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**31)

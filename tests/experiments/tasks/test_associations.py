@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headway.errors import HeadwayError
-from headway.tasks import Associations
+from headway_experiments.tasks import Associations
 
 
 def sample(task, count, seed=0):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.tasks import Bigrams, corpus
-from headway.tasks.corpus import chain_of, counted, sha256_of, synthetic
+from headway_experiments.tasks import Bigrams, corpus
+from headway_experiments.tasks.corpus import chain_of, counted, sha256_of, synthetic
 
 
 @given(st.text(min_size=2, max_size=200).filter(lambda text: len(set(text)) > 1))
