@@ -8,19 +8,18 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2442,
+    "src/headway/*": 2440,
     "src/headway/theory": 909,
-    "src/headway/tasks": 3126,
+    "src/headway/tasks": 2306,
     "src/headway/models": 2511,
-    "src/headway/training": 5199,
+    "src/headway/training": 5210,
     "src/headway/circuits": 6243,
-    "src/headway/sweeps": 2200,
-    "src/headway/language": 2273,
-    "src/headway/report": 11000,
-    "src/headway/terminal": 1488,
-    "src/headway/verbs": 1271,
-    "src/headway/papers": 6272,
-    "src/headway_experiments": 12_500,
+    "src/headway/sweeps": 2201,
+    "src/headway/language": 2300,
+    "src/headway/report": 10400,
+    "src/headway/terminal": 1300,
+    "src/headway/verbs": 1000,
+    "src/headway_experiments": 16_000,
     "benchmarks": 2230,
     "tests": 36000,
 }

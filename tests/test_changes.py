@@ -8,7 +8,6 @@ import pytest
 from headway.bases import Base, base_of
 from headway.changes import changed, changes_in, configured, told, whole_names
 from headway.errors import HeadwayError
-from headway.tasks import Composition
 from headway.training import (
     FinalHop,
     Growing,
@@ -23,7 +22,9 @@ from headway.training import (
     to_dict,
 )
 from headway.training.config import flat
-from headway.training.recipes import RECIPES, composition, hops
+from headway.training.recipes import RECIPES, hops
+from headway_experiments.recipes import composition
+from headway_experiments.tasks import Composition
 
 TASK = '''
 from dataclasses import dataclass

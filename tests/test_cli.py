@@ -15,8 +15,9 @@ from headway import cli, notebook
 from headway.arguments import config_asked_for, options_and_words
 from headway.changes import annotations, changed
 from headway.training import fast
-from headway.training.recipes import RECIPES, composition
+from headway.training.recipes import RECIPES
 from headway.verbs import learning
+from headway_experiments.recipes import composition
 
 TASK = Path(__file__).parent / "outside" / "assignments.py"
 
@@ -70,7 +71,7 @@ def test_help_lists_the_verbs(tmp_path):
     for verb in cli.added_verbs():
         assert re.search(rf" {verb}\b", shown.stdout.partition("Verbs that packages add:")[2])
     for recipe in RECIPES:
-        assert re.search(rf"\b{recipe}[,)]", shown.stdout)
+        assert re.search(rf"\b{recipe}[,;)]", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 

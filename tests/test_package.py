@@ -30,7 +30,8 @@ def test_the_wheel_holds_all_that_runs_and_nothing_else(dist):
         for path in src.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    kept |= {f"headway/papers/results/small/{p.name}" for p in (ROOT / "results/small").iterdir()}
+    results = "headway_experiments/results/small"
+    kept |= {f"{results}/{path.name}" for path in (ROOT / "results/small").iterdir()}
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert names == kept

@@ -19,6 +19,9 @@ from mkdocs.structure.files import File, Files
 from headway.cli import VERBS, added_verbs
 
 ROOT = Path(__file__).parent.parent.parent
+EXPERIMENTS = ("claims.Claim", "claims.claims_beside", "experiment.Experiment", "experiment.Group")
+"""The names in `headway_experiments` that an experiment of one's own is made of."""
+
 ROOMS = {
     "tasks": "Tasks",
     "models": "Models",
@@ -27,7 +30,6 @@ ROOMS = {
     "theory": "Theory",
     "sweeps": "Sweeps",
     "report": "Pages",
-    "papers": "Experiments",
     "language": "Language models",
 }
 
@@ -89,7 +91,9 @@ def api(root: Path) -> str:
         f"::: headway.{name}\n" for name in ("paths.Path", "paths.Relation", "errors.HeadwayError")
     ]
     shown = "## In notebooks\n\n::: headway.notebook.widget\n"
-    return "\n".join([*parts, "## Paths and errors\n", *rest, shown])
+    own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
+    parts += ["## Paths and errors\n", *rest, "## Experiments\n", *own, shown]
+    return "\n".join(parts)
 
 
 def offered(root: Path, room: str) -> list[str]:

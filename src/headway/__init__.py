@@ -43,15 +43,11 @@ if TYPE_CHECKING:
     from headway.tasks import (
         IGNORE_INDEX,
         NO_KEY,
-        Associations,
         Batch,
-        Bigrams,
-        Composition,
         Conditional,
         Edges,
         Hops,
         Labelled,
-        Recall,
         Retrieval,
         Task,
         Tokens,
@@ -90,8 +86,7 @@ OFFERED = {
     "headway.tasks": (
         *("IGNORE_INDEX", "NO_KEY", "Batch", "Edges", "Task", "Tokens", "Vectors"),
         *("check_task", "general_relations", "previous_token", "sinusoid"),
-        *("Associations", "Bigrams", "Composition", "Conditional", "Hops", "Labelled", "Recall"),
-        "Retrieval",
+        *("Conditional", "Hops", "Labelled", "Retrieval"),
     ),
     "headway.training": (
         *("Recorder", "Run", "RunConfig", "TrainingConfig"),

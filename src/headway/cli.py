@@ -34,10 +34,6 @@ usage: headway VERB …
   runs [FOLDER]        the runs in a folder and their state, as a table
   sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
   theory [RUN]         how few layers could do; what a circuit brings where
-  depths               train every depth with every number of layers
-  reproduce FIGURE …   run what a figure of the paper takes; judge its claims
-  mechanism NAME …     run what a mechanism of the talk takes; judge its claims
-  claims               every claim of the paper, with its verdict
   prompts FORMULATION  questions for language models, as JSONL
   ask                  ask a local language model, by exact probabilities
 
@@ -56,14 +52,13 @@ ROOMS = {
     "certifying": ("certify",),
     "dependence": ("depend",),
     "showing": ("serve",),
-    "theory": ("theory", "depths"),
-    "papers": ("reproduce", "mechanism", "claims"),
+    "theory": ("theory",),
     "language": ("prompts", "ask"),
     "tasks": ("check",),
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
 
-KEEPING = ("ask", "depend", "depths", "mechanism", "reproduce")
+KEEPING = ("ask", "depend")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}

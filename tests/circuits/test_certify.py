@@ -15,10 +15,11 @@ from headway.cli import main
 from headway.errors import HeadwayError
 from headway.intervals import clopper_pearson_low
 from headway.models import Known, compiled
-from headway.tasks import Composition, Retrieval
+from headway.tasks import Retrieval
 from headway.training import Run, train
 from headway.training.data import held_out
 from headway_experiments.arena import planted
+from headway_experiments.tasks import Composition
 
 
 @pytest.fixture(scope="module")

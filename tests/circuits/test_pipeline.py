@@ -25,10 +25,11 @@ from headway.circuits.given import has_tap
 from headway.circuits.search import free_above
 from headway.cli import main
 from headway.errors import HeadwayError
-from headway.tasks import Associations, Conditional
+from headway.tasks import Conditional
 from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
 from headway.training.files import write_json
+from headway_experiments.tasks import Associations
 
 
 @pytest.fixture(scope="module")

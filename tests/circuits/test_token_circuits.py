@@ -8,7 +8,8 @@ from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
 from headway.circuits.patterns import Patterns, attention_along
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.tasks import NO_KEY, Composition, Edges, Hops
+from headway.tasks import NO_KEY, Edges, Hops
+from headway_experiments.tasks import Composition
 
 NAMES = ("previous token", "find^1", "find^2")
 

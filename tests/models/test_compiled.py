@@ -1,7 +1,7 @@
 import pytest
 import torch
-from cutting import attention, loss, losses_without, sample
 
+from cutting import attention, loss, losses_without, sample
 from headway.errors import HeadwayError
 from headway.models import Transformer, compiled
 from headway.theory import closed_form

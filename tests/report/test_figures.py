@@ -24,7 +24,6 @@ from headway.report.figures import (
     draw_losses,
     save_figures,
 )
-from headway.report.figures.births_plot import draw_births
 from headway.report.figures.style import head_colours, path_lines, svg_bytes
 from headway.report.labels import spread, typeset
 from headway.report.layout import arrow_name, grid_of
@@ -32,6 +31,7 @@ from headway.report.span import ending, shown_until
 from headway.tasks import Conditional
 from headway.text import rounded
 from headway.training import Run
+from headway_experiments.figures.births_plot import draw_births
 
 ALL = {"losses", "circuit", "emergence", "attention"}
 

@@ -15,8 +15,9 @@ from tiny_runs import tiny_config
 
 from headway.errors import HeadwayError
 from headway.report.server import Server, pages
-from headway.tasks import Recall, Retrieval
+from headway.tasks import Retrieval
 from headway.training import Run
+from headway_experiments.tasks import Recall
 
 CONFIG = tiny_config(Retrieval(depth=1, n_chains=2))
 

@@ -13,9 +13,10 @@ import pytest
 from headway.models import TransformerConfig
 from headway.sweeps import LocalEngine, sweep
 from headway.sweeps.jobs import Job
-from headway.tasks import Composition, Conditional, Hops
+from headway.tasks import Conditional, Hops
 from headway.training import Run, RunConfig, fast, paper
 from headway.training.memory import PROCESS, available, estimate, n_weights, resident
+from headway_experiments.tasks import Composition
 
 
 @pytest.mark.parametrize(

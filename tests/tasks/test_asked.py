@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from headway.tasks import Composition, Conditional, Hops, Retrieval
+from headway.tasks import Conditional, Hops, Retrieval
 from headway.tasks.asked import Asked
+from headway_experiments.tasks import Composition
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import Bigrams, Composition, Conditional, Hops, Retrieval, Task
+from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.training import (
     FinalHop,
     Growing,
@@ -26,6 +26,7 @@ from headway.training import (
     train_stacked,
 )
 from headway.training.losses import read_by_layers
+from headway_experiments.tasks import Bigrams, Composition
 
 
 def stream_of(curriculum, task: Task | None = None, train_examples: int | None = None) -> Stream:

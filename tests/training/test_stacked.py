@@ -9,7 +9,7 @@ import torch
 from interrupts import InterruptError, stop_at
 
 from headway.errors import HeadwayError
-from headway.tasks import Composition, Hops
+from headway.tasks import Hops
 from headway.training import (
     FinalHop,
     Implicit,
@@ -21,6 +21,7 @@ from headway.training import (
     train_stacked,
 )
 from headway.training.stacked.models import Stack
+from headway_experiments.tasks import Composition
 
 
 def alone(configs: Sequence[RunConfig], folder: Path) -> list[Run]:

@@ -12,7 +12,7 @@ from headway.errors import require
 from headway.language.accuracy import cells
 from headway.language.formulations import formulation
 from headway.language.ledger import Ledger, as_text
-from headway.language.local import Answers, Form, best, expectation
+from headway.language.local import Answers, Form, LocalModel, best, expectation
 from headway.language.question import Question
 from headway.language.sampling import questions
 from headway.training.data import generator_for
@@ -122,6 +122,24 @@ def ask(asked: Asked, model: Model, folder: Path, watch: Watch | None = None) ->
             if watch is not None:
                 watch(done, asked.total)
     return answered(asked, folder)
+
+
+def ask_local(asked: Asked, folder: Path, watch: Watch | None = None, **loading) -> list[dict]:
+    """Asks a local model what the folder has no answer to yet; it is loaded only if needed.
+
+    Args:
+        asked: what is asked.
+        folder: of the answers.
+        watch: called after every question.
+        loading: device and the like, see `LocalModel`.
+
+    Raises:
+        HeadwayError: see `ask` and `LocalModel`.
+    """
+    known = answered(asked, folder)
+    if len(known) < asked.total:
+        return ask(asked, LocalModel(asked.model, asked.form, keep=True, **loading), folder, watch)
+    return known
 
 
 def line_of(asked: Asked, model: Model, number: int, question: Question) -> dict[str, Any]:

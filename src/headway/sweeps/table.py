@@ -12,6 +12,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import hints_of
 from headway.reading import is_folder
 from headway.tasks import KINDS
+from headway.tasks.registry import offered
 from headway.text import either
 from headway.training import Run, fast
 from headway.training.config import flat
@@ -129,7 +130,7 @@ def _found(folder: Path) -> list[Run | HeadwayError]:
 
 def _annotations() -> dict[str, Any]:
     """What every field may hold by which rows are chosen: those of all tasks that are known."""
-    found = {"task.kind": Literal[*KINDS], **annotations(fast())}
+    found = {"task.kind": Literal[*offered()], **annotations(fast())}
     for task in KINDS.values():
         for name, hint in hints_of(task).items():
             found[f"task.{name}"] = hint | found.get(f"task.{name}", hint)

@@ -1,16 +1,12 @@
 """What is learned: tasks whose answer lies several attention hops away."""
 
-from headway.tasks.associations import Associations
 from headway.tasks.base import Batch, Task
-from headway.tasks.bigrams import Bigrams
 from headway.tasks.checking import Finding, check_task
 from headway.tasks.codes import sinusoid
-from headway.tasks.composition import Composition
 from headway.tasks.conditional import Conditional
 from headway.tasks.general import general_relations
 from headway.tasks.hops import Hops
 from headway.tasks.labelled import Labelled
-from headway.tasks.recall import Recall
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
 from headway.tasks.relations import NO_KEY, Edges, previous_token
 from headway.tasks.retrieval import Retrieval
@@ -20,16 +16,12 @@ __all__ = [
     "IGNORE_INDEX",
     "KINDS",
     "NO_KEY",
-    "Associations",
     "Batch",
-    "Bigrams",
-    "Composition",
     "Conditional",
     "Edges",
     "Finding",
     "Hops",
     "Labelled",
-    "Recall",
     "Retrieval",
     "Targets",
     "Task",

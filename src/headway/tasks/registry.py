@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import typing
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -112,12 +113,20 @@ def _import_from_package(kind: str) -> None:
     """
     for point in metadata.entry_points(group=GROUP, name=kind):
         try:
-            point.load()
+            cls = point.load()
         except Exception as error:  # whatever a package may raise
             told = userfile.described(error)
             raise HeadwayError(
                 f"task.kind = {kind!r}: the entry point {point.value} fails: {told}"
             ) from None
+        if cls in _registered:
+            KINDS.setdefault(kind, cls)
+
+
+def offered() -> list[str]:
+    """The kinds of all tasks that can be named: those known so far, and those of packages."""
+    packages = [point.name for point in metadata.entry_points(group=GROUP)]
+    return list(dict.fromkeys([*KINDS, *packages]))
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
@@ -140,9 +149,8 @@ def find(kind: Any, source: Source | None = None) -> type["Task"]:
             if cls.kind == kind:
                 return cls
     known = isinstance(kind, str) and kind in KINDS
-    require(
-        known, "task.kind", kind, "one of " + ", ".join(KINDS) + ", or defined in a file of yours"
-    )
+    allowed = "" if known else f"one of {', '.join(offered())}, or defined in a file of yours"
+    require(known, "task.kind", kind, allowed)
     return KINDS[kind]
 
 
@@ -159,9 +167,17 @@ def keep(task: "Task") -> None:
         userfile.keep(source)
 
 
+@cache
+def _offers(package: str, kind: str) -> bool:
+    """Whether an installed package offers a task of that kind."""
+    points = metadata.entry_points(group=GROUP, name=kind)
+    return any(point.module.partition(".")[0] == package for point in points)
+
+
 def _own_source(cls: type["Task"]) -> Source | None:
     """Where a task of a user's own is defined; None for headway's, and those of packages."""
-    if cls.__module__.startswith("headway."):
+    package = cls.__module__.partition(".")[0]
+    if package == "headway" or _offers(package, cls.kind):
         return None
     source = userfile.source_of(cls)
     installed = source is not None and "site-packages" in Path(source.file).parts

@@ -3,16 +3,14 @@
 Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
-from headway.terminal.base import can_draw, draw_both, require_file
+from headway.terminal.base import can_draw, columns, console, draw, draw_both, require_file
 from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import note_older_report, print_comparison
 from headway.terminal.counting import counting, exhausting
 from headway.terminal.counts import print_counts
-from headway.terminal.depths import draw_depths, print_depths
 from headway.terminal.fields import print_fields
-from headway.terminal.language import print_cells
+from headway.terminal.language import accuracy_curves, print_cells
 from headway.terminal.progress import watching
-from headway.terminal.reproduce import print_costs, print_verdicts
 from headway.terminal.runs import print_runs
 from headway.terminal.summary import print_summary, say
 from headway.terminal.sweep import following, print_sweep
@@ -20,19 +18,20 @@ from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, 
 
 __all__ = [
     "TOLD",
+    "accuracy_curves",
     "can_draw",
+    "columns",
+    "console",
     "counting",
+    "draw",
     "draw_both",
-    "draw_depths",
     "exhausting",
     "following",
     "note_older_report",
     "print_bounds",
     "print_cells",
     "print_comparison",
-    "print_costs",
     "print_counts",
-    "print_depths",
     "print_fields",
     "print_findings",
     "print_flow",
@@ -42,7 +41,6 @@ __all__ = [
     "print_summary",
     "print_sweep",
     "print_task",
-    "print_verdicts",
     "require_file",
     "say",
     "watching",

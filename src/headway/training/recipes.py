@@ -1,11 +1,12 @@
 """Recipes: functions that return a whole config. They choose values and do nothing else."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from importlib import metadata
 
 from headway.models import TransformerConfig
-from headway.tasks import Composition, Conditional, Hops, Retrieval, Task
+from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
 from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
@@ -175,21 +176,6 @@ def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) 
     )
 
 
-def composition(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_500, seed: int = 0) -> RunConfig:
-    """k-fold composition with a layer more than the ⌊log2 k⌋ + 1 of Wang et al. 2025, theorem 1.
-
-    Trained as `hops` is, but for four times the sequences a step and half of Muon's rate: hops are
-    found more surely (docs/khop.md).
-    """
-    base = hops(asked, steps, seed)
-    return replace(
-        base,
-        task=Composition(asked=asked),
-        model=replace(base.model, causal=False),
-        training=replace(base.training, batch_size=64, matrix_learning_rate=0.01),
-    )
-
-
 def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     """Any task, such as one of your own: a config to start from.
 
@@ -248,10 +234,33 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     )
 
 
-RECIPES: dict[str, Callable[[], RunConfig]] = {
+OWN: dict[str, Callable[[], RunConfig]] = {
     "fast": fast,
     "conditional": conditional,
     "hops": hops,
-    "composition": composition,
     "paper": paper,
 }
+
+GROUP = "headway.recipes"
+"""The entry points by which an installed package offers recipes: a function for each, by its
+name."""
+
+
+class Recipes(Mapping[str, Callable[[], RunConfig]]):
+    """Headway's own recipes, and those that installed packages offer."""
+
+    def __getitem__(self, name: str) -> Callable[[], RunConfig]:
+        if name in OWN:
+            return OWN[name]
+        for point in metadata.entry_points(group=GROUP, name=name):
+            return point.load()
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**OWN, **{point.name: point for point in metadata.entry_points(group=GROUP)}})
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+RECIPES = Recipes()

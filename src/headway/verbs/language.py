@@ -89,8 +89,8 @@ def ask(
         threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
-    from headway.language import Asked, LocalModel, answered, cells, compute_on, place_of, places
-    from headway.language import ask as asking
+    from headway.language import Asked, cells, compute_on, place_of, places
+    from headway.language.asking import ask_local
     from headway.words import values_of
 
     compute_on(device, threads)
@@ -100,12 +100,9 @@ def ask(
     place = place_of("ask", model, folder)
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
     asked.ledger(place).require_same()
-    lines = answered(asked, place)
-    if len(lines) < asked.total:
-        loaded = LocalModel(model, form, device, terminal.say, keep=True)
-        with terminal.counting("asked") as watch:
-            lines = asking(asked, loaded, place, watch)
-    _show(asked, cells(lines), place)
+    with terminal.counting("asked") as watch:
+        found = cells(ask_local(asked, place, watch, device=device, say=terminal.say))
+    _show(asked, found, place)
 
 
 def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:

@@ -1,16 +1,14 @@
-"""Verbs about the least layers by the theory, and the layers that trained models need."""
+"""The verb about the least layers by the theory."""
 
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from tyro.conf import Positional
 
-from headway.arguments import Flag, Words, flattened, note, opened
+from headway.arguments import Flag, opened
 from headway.errors import HeadwayError, require
-from headway.text import command, counted
 from headway.theory import Order, PairOrder
 
 GOES_WITH = {
@@ -164,47 +162,3 @@ def require_goes_with(asked: str, given: Sequence[str]) -> None:
         if name not in GOES_WITH[asked]:
             told = ", ".join(f"--{option}" for option in GOES_WITH[asked])
             raise HeadwayError(f"--{name} does not go with {asked}: the options are {told}")
-
-
-def depths(
-    grid: Words = (),
-    folder: Path = Path("runs/depths"),
-    workers: int | None = None,
-    figure: Path | None = None,
-    file: Path | None = None,
-) -> None:
-    """Train models of every depth with every number of layers, beside what the theory allows.
-
-    It takes an hour on two cores. Results are kept: the command goes on where it was.
-
-    Args:
-        grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
-        folder: of the sweep.
-        workers: runs side by side; by default as many as there are cores for.
-        figure: where to draw it beside the theory's curves, .svg or .png.
-        file: where to write the results, as JSON.
-    """
-    from headway import sweeps, terminal
-    from headway.papers import depths as study
-    from headway.words import texts_of
-
-    axes = texts_of(flattened("grid", grid))
-    for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
-        if path is not None:
-            terminal.require_file(path, endings)
-    if figure is not None:
-        more = study.other_axes(axes)
-        require(not more, "figure", str(figure), f"left out where {', '.join(more)} vary")
-    planned = study.plan(axes)
-    with terminal.following() as watch:
-        board = sweeps.sweep(planned, folder, sweeps.LocalEngine(workers), watch=watch)
-    cells = study.results(axes, folder)
-    terminal.print_depths(cells)
-    if figure is not None:
-        terminal.draw_depths(cells, figure)
-    if file is not None:
-        study.write(cells, file)
-        terminal.say(f"written to {file}")
-    if board.count("failed"):
-        note(f"{counted(board.count('failed'), 'run')} failed: {command('runs', folder)}")
-        sys.exit(1)

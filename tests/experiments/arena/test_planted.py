@@ -2,8 +2,8 @@ from itertools import product
 
 import pytest
 import torch
-from cutting import attention, loss, losses_without, sample
 
+from cutting import attention, loss, losses_without, sample
 from headway.errors import HeadwayError
 from headway.models import Transformer
 from headway_experiments.arena import planted

@@ -1,0 +1,99 @@
+"""An experiment, as data: its runs, what is measured, what is drawn, what is claimed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headway.circuits.discovery import THRESHOLD
+from headway.training import Run, RunConfig
+from headway_experiments.claims import Claim, Measures, claims_beside
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Configs = dict[str, RunConfig]
+"""What runs are made of, by their names."""
+Runs = Mapping[str, Run]
+"""The runs of one group that are done, by name."""
+GroupRuns = Mapping[str, Runs]
+"""The runs that are done, by group and name."""
+Drawn = dict[str, tuple[str, "Figure"]]
+"""Title and figure, by the name of its file."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that belong together.
+
+    Attributes:
+        name: of the folder that they lie in.
+        about: what they are, in a few words.
+        plan: the config of every run by name, at a scale.
+        taken_apart: whether their circuits are found and dated.
+        threshold: the loss that circuits are to stay below, if so.
+        seeded: the fields of a config that are seeds.
+    """
+
+    name: str
+    about: str
+    plan: Callable[[str], Configs]
+    taken_apart: bool = False
+    threshold: float = THRESHOLD
+    seeded: tuple[str, ...] = ("seed",)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure of the paper, one study, one mechanism of the talk, or a user's own.
+
+    Attributes:
+        name: what `headway reproduce`, or `headway mechanism`, calls it.
+        title: what it shows.
+        groups: the runs it takes.
+        measure: the numbers that its claims are judged by, from its runs by group and name, or
+            from answers by model.
+        draw: its figures, from the same.
+        claims: about what is measured.
+        asks: whether it asks language models (see `paper.language_models`).
+    """
+
+    name: str
+    title: str
+    groups: Sequence[Group]
+    measure: Callable[[Any], Measures]
+    draw: Callable[[Any], Drawn]
+    claims: Sequence[Claim]
+    asks: bool = False
+
+    def texts(self, scale: str) -> list[str]:
+        """The texts, in words, that the sequences of its runs are drawn from, at a scale."""
+        tasks = [config.task for group in self.groups for config in group.plan(scale).values()]
+        return list(dict.fromkeys(task.drawn_from for task in tasks if task.drawn_from))
+
+
+def nothing(_: Any) -> Drawn:
+    """No figure."""
+    return {}
+
+
+def study(
+    file: str,
+    name: str,
+    title: str,
+    group: Group,
+    measure: Callable[[Runs], Measures],
+    draw: Callable[[Runs], Drawn] = nothing,
+) -> Experiment:
+    """An experiment of one group of runs; the claims on it lie beside a file.
+
+    What it measures and draws is given the runs of the group by name; all else is as in
+    `Experiment`.
+    """
+    return Experiment(
+        name=name,
+        title=title,
+        groups=(group,),
+        measure=lambda runs: measure(runs[group.name]),
+        draw=lambda runs: draw(runs[group.name]),
+        claims=claims_beside(file, name),
+    )

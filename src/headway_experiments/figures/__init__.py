@@ -1,0 +1,1 @@
+"""Figures of experiments, drawn with matplotlib."""

@@ -1,0 +1,32 @@
+"""The paper's figures (Musat 2024, arXiv 2411.12118), and studies of what it leaves open."""
+
+from headway_experiments.paper import (
+    algorithms,
+    circuits,
+    curricula,
+    depths,
+    first_steps,
+    information_flow,
+    language_models,
+    layers,
+    lengths,
+    transformer_d,
+    transformers_abc,
+)
+
+MODULES = (
+    language_models,
+    information_flow,
+    layers,
+    transformers_abc,
+    transformer_d,
+    first_steps,
+    depths,
+    curricula,
+    circuits,
+    lengths,
+    algorithms,
+)
+FIGURES = {one.name: one for module in MODULES for one in module.EXPERIMENTS}
+
+__all__ = ["FIGURES"]

@@ -1,0 +1,106 @@
+"""How much circuits differ: two hops, by seed and by shape."""
+
+import statistics
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+from headway.changes import changed
+from headway.circuits import Circuit, saved_discovery
+from headway_experiments.claims import Measures
+from headway_experiments.depths import SOLVED
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import least_heads, minimum, taken_apart
+from headway_experiments.scales import base, smoke
+
+USUAL: dict[str, Any] = {"model.n_layers": 5, "model.d_model": 64, "model.d_mlp": 64}
+"""The model that others are compared with, as changes of a scale's config."""
+
+SIZES: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "layers=8": {"model.n_layers": 8},
+    "width=32": {"model.d_model": 32, "model.d_mlp": 32},
+    "heads=2": {"model.n_heads": 2},
+}
+"""Models whose circuits are compared, as changes of the usual one."""
+
+
+def runs_of(scale: str) -> Configs:
+    """Two hops, twenty seeds of one model and five each of others (`SIZES`)."""
+    if scale == "smoke":
+        return {f"usual,seed={seed}": smoke(3, seed) for seed in (1, 2)}
+    return {
+        f"{size},seed={seed}": changed(base(scale, 2, seed), USUAL | changes)
+        for size, changes in SIZES.items()
+        for seed in range(20 if size == "usual" else 5)
+    }
+
+
+def measured(runs: Runs) -> Measures:
+    """How many heads the circuits of solved runs use and how they differ, by seed and by shape."""
+    solved = {
+        name: run
+        for name, run in runs.items()
+        if taken_apart(run) and run.metrics()[-1]["val_loss"] < SOLVED
+    }
+    found = {name: saved_discovery(run).circuit for name, run in solved.items()}
+    heads = {name: float(len(circuit.useful_heads)) for name, circuit in found.items()}
+    plain = {name: circuit for name, circuit in found.items() if name.startswith("usual,")}
+    measured: Measures = {
+        "circuits_solved": {
+            name: float(run.metrics()[-1]["val_loss"] < SOLVED) for name, run in runs.items()
+        },
+        "circuits_useful_heads": heads,
+        "circuits_heads_above_minimum": {},
+        "circuits_layers_above_minimum": {},
+        "circuits_own": _own(plain),
+    }
+    for name, circuit in plain.items():
+        least, flow_minimum = least_heads(solved[name].config), minimum(solved[name])
+        if least is not None and flow_minimum is not None:
+            layers = len(circuit.useful_layers)
+            measured["circuits_heads_above_minimum"][name] = heads[name] - least
+            measured["circuits_layers_above_minimum"][name] = float(layers - flow_minimum)
+    usual = statistics.mean(heads[name] for name in plain) if plain else 0.0
+    for size in list(SIZES)[1:]:
+        measured[f"circuits_more_{size}"] = {
+            name: heads[name] - usual for name in found if name.startswith(f"{size},") and plain
+        }
+    return measured
+
+
+def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
+    """For every circuit, whether no other has the same paths in layers of the same rank.
+
+    Which layers of a model do nothing makes no difference, nor how heads of a layer are numbered.
+    """
+    looks = {
+        name: frozenset((circuit.useful_layers.index(p.layer), p.relation) for p in circuit.paths)
+        for name, circuit in circuits.items()
+    }
+    own = dict.fromkeys(looks, 1.0)
+    for a, b in combinations(looks, 2):
+        if looks[a] == looks[b]:
+            own[a] = own[b] = 0.0
+    return own if len(own) > 1 else {}
+
+
+def drawn(runs: Runs) -> Drawn:
+    """How many heads circuits use, over seeds."""
+    from headway_experiments.figures.spread_plot import draw_counts
+
+    found = measured(runs)
+    sizes: dict[str, list[float]] = {}
+    for name, heads in found["circuits_useful_heads"].items():
+        sizes.setdefault(name.split(",")[0], []).append(heads)
+    if not sizes:
+        return {}
+    config = next(iter(runs.values())).config
+    least = least_heads(config)
+    level = None if least is None else (f"{least} would do", float(least))
+    return {"circuits": ("Useful heads, over seeds", draw_counts(sizes, "useful heads", level))}
+
+
+RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)
+TITLE = "how much circuits differ: twenty seeds, and other shapes"
+EXPERIMENTS = (study(__file__, "circuits", TITLE, RUNS, measured, drawn),)

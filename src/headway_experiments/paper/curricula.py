@@ -1,0 +1,118 @@
+"""What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
+
+from dataclasses import replace
+
+from headway.changes import changed
+from headway.circuits.emergence import hop_steps
+from headway.training import Run, evaluate
+from headway.training.curriculum import (
+    Curriculum,
+    FinalHop,
+    Growing,
+    Implicit,
+    Mixture,
+    PerLayer,
+    Scheduled,
+)
+from headway.training.seeds import generator_for
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.scales import base
+
+WAYS: dict[str, Curriculum] = {
+    "concatenated": Implicit(),
+    "concatenated+mixture": Mixture(),
+    "concatenated+rising": Growing(),
+    "gap": Implicit(hops=(1, 3)),
+    "near-to-far": Scheduled("rising"),
+    "far-to-near": Scheduled("falling"),
+    "random-target": Scheduled("random"),
+    "mixture": Mixture(final=True),
+    "easy-to-hard": Growing(final=True),
+    "by-layers": PerLayer(),
+    "none": FinalHop(),
+}
+"""Ways to ask for a chain of three hops.
+
+`concatenated` is the paper's implicit curriculum: x_1, x_2 and x_3 side by side; with `mixture` and
+`rising` in sequences of all depths, or ever deeper ones. `gap` asks for x_1 and x_3 only,
+`near-to-far` first for x_1, then for x_2 too, and so on, `far-to-near` the other way round, and
+`random-target` for one of the three at every step. `mixture` and `easy-to-hard` ask only for the
+last symbol of sequences of all depths, or ever deeper ones. `by-layers` asks only for x_3 at the
+end, but has x_1 and x_2 read out of the layers below. `none` asks for x_3 alone.
+"""
+
+
+def runs_of(scale: str) -> Configs:
+    """Three hops, asked for in every one of `WAYS`, in one attempt."""
+    match scale:
+        case "paper":
+            seeds, alike = range(3), {}
+        case "small":
+            once = {"training.steps": 3_000, "training.patience": 0, "training.stop_below": 0.04}
+            seeds, alike = range(3), {**once, "training.checkpoint_every": 0}
+        case _:
+            seeds, alike = range(1), {"task.depth": 3}
+    ways = {way: _hastened(c) if scale == "smoke" else c for way, c in WAYS.items()}
+    return {
+        f"{way},seed={seed}": changed(
+            base(scale, 3, seed), {**alike, "training.curriculum": curriculum}
+        )
+        for way, curriculum in ways.items()
+        for seed in seeds
+    }
+
+
+def _hastened(curriculum: Curriculum) -> Curriculum:
+    """The same with stages of five steps, if it has stages."""
+    staged = isinstance(curriculum, Growing | Scheduled)
+    return replace(curriculum, every=5) if staged else curriculum
+
+
+def measured(runs: Runs) -> Measures:
+    """The loss of the answer at the end, and when every hop was learnt, by way of asking.
+
+    If only the last symbol is asked for, in sequences of several depths, the final loss at every
+    depth is measured, too: it shows what was learnt before the answer.
+    """
+    measured: Measures = {f"curriculum_{way}": {} for way in WAYS}
+    measured |= {"curriculum_steps": {}, "curriculum_by_depth": {}}
+    for name, run in runs.items():
+        way, seed = name.split(",")
+        metrics, hops = run.metrics(), run.task.hops
+        measured[f"curriculum_{way}"][seed] = metrics[-1]["partial"][hops[-1]]
+        measured["curriculum_steps"] |= {
+            f"{way} {hop} {seed}": step
+            for hop, step in hop_steps(metrics, hops).items()
+            if step is not None
+        }
+        curriculum = run.config.training.curriculum
+        if isinstance(curriculum, Mixture | Growing) and curriculum.final:
+            losses = enumerate(_by_depth(run), start=1)
+            measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
+    return measured
+
+
+def _by_depth(run: Run) -> list[float]:
+    """The loss of the last weights on held-out sequences of every depth."""
+    task, model = run.task, run.transformer()
+    generator = generator_for("cpu", run.config.seed, "by depth")
+    draws = task.draw(run.config.training.eval_examples, generator)
+    batches = [task.shallower(draws, depth) for depth in range(1, task.n_depths + 1)]
+    return [evaluate(model, task, batch).mean().item() for batch in batches]
+
+
+def drawn(runs: Runs) -> Drawn:
+    """The partial losses of every way of asking."""
+    from headway_experiments.figures import curricula_plot
+
+    ways: dict[str, list[Run]] = {}
+    for name, run in runs.items():
+        ways.setdefault(name.split(",")[0], []).append(run)
+    title = "Partial losses against the step, by the way of asking"
+    return {"curricula": (title, curricula_plot.draw_curricula(ways))}
+
+
+RUNS = Group("curricula", "ways to ask for three hops", runs_of)
+TITLE = "what makes a head emerge, and when: eleven ways to ask for three hops"
+EXPERIMENTS = (study(__file__, "curricula", TITLE, RUNS, measured, drawn),)

@@ -1,0 +1,106 @@
+"""How many layers so many hops take: one to five hops against the layers, one head a layer."""
+
+import statistics
+from collections.abc import Mapping
+
+from headway.changes import changed
+from headway.circuits.emergence import hop_steps
+from headway.intervals import rank_correlation
+from headway.tasks import Retrieval
+from headway.training import Run
+from headway.training.recipes import paper
+from headway_experiments import depths as table
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import minimum, task_of
+from headway_experiments.scales import crossed, smoke
+
+
+def runs_of(scale: str) -> Configs:
+    """One to five hops against the layers, one head a layer: those of `headway depths`."""
+    match scale:
+        case "paper":
+            return {
+                f"depth={depth},layers={n},seed={seed}": changed(
+                    paper(depth, seed), {"model.n_layers": n}
+                )
+                for depth in range(1, 6)
+                for n in range(1, 9)
+                for seed in range(3)
+            }
+        case "small":
+            return dict(table.plan().runs)
+        case _:
+            return crossed((1, 2), (0,), smoke)
+
+
+def measured(runs: Runs) -> Measures:
+    """What models learn by number of layers, against what the theory allows; the least layers that
+    solve D hops with any seed; when x_1 is learnt with the most layers, where every seed learns it;
+    and the last steps of runs that do not."""
+    solved: dict[int, list[int]] = {}
+    emerged: dict[int, list[float]] = {}
+    never: dict[str, float] = {}
+    most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
+    for name, run in runs.items():
+        depth, layers = _depth(run), run.config.transformer.n_layers
+        if run.metrics()[-1]["val_loss"] < table.SOLVED:
+            solved.setdefault(depth, []).append(layers)
+        if layers == most:
+            metrics = run.metrics()
+            first = hop_steps(metrics, run.task.hops)["x_1"]
+            if first is None:
+                never[name] = metrics[-1]["step"]
+            else:
+                emerged.setdefault(depth, []).append(first)
+    for name in never:
+        emerged.pop(_depth(runs[name]), None)
+    least = {depth: min(layers) for depth, layers in sorted(solved.items())}
+    proven = {_depth(run): minimum(run) for run in runs.values()}
+    first = {depth: statistics.mean(steps) for depth, steps in sorted(emerged.items())}
+    return {
+        "depths_beyond": {
+            name: float(table.learnt_hops(run) - table.reach(run.config))
+            for name, run in runs.items()
+        },
+        "depths_least_layers": {f"D={depth}": float(n) for depth, n in least.items()},
+        "depths_above_minimum": {
+            f"D={depth}": float(n - bound)
+            for depth, n in least.items()
+            if (bound := proven[depth]) is not None
+        },
+        "depths_correlation": _correlation(least),
+        "depths_first_hop": {f"D={depth}": step for depth, step in first.items()},
+        "depths_first_hop_correlation": _correlation(first),
+        "depths_first_hop_not_reached": never,
+    }
+
+
+def _depth(run: Run) -> int:
+    return task_of(run.config, Retrieval).depth
+
+
+def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
+    """The rank correlation of depths with something; empty if there is nothing to compare."""
+    if len(set(by_depth.values())) < 2:
+        return {}
+    return {"all depths": rank_correlation(list(by_depth), list(by_depth.values()))}
+
+
+def drawn(runs: Runs) -> Drawn:
+    """Which models solved how many hops with how many layers."""
+    from headway.report.figures import depth_plot
+
+    solved: dict[tuple[int, int], list[bool]] = {}
+    for run in runs.values():
+        place = _depth(run), run.config.transformer.n_layers
+        solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < table.SOLVED)
+    counts = {place: (sum(each), len(each)) for place, each in solved.items()}
+    deepest = max(depth for depth, _ in counts)
+    figure = depth_plot.draw_depths(max(deepest, 2), counts)
+    return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
+
+
+RUNS = Group("depths", "hops against layers", runs_of)
+TITLE = "one to five hops against the layers that solve them"
+EXPERIMENTS = (study(__file__, "depths", TITLE, RUNS, measured, drawn),)

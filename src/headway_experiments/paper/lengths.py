@@ -1,0 +1,84 @@
+"""How long the first head takes to emerge in longer sequences (arXiv 2511.01033)."""
+
+from headway.changes import changed
+from headway.circuits.emergence import crossing
+from headway.training.recipes import paper
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import powers
+from headway_experiments.scales import roomy, smoke
+
+
+def runs_of(scale: str) -> Configs:
+    """One hop in sequences of ever more chains, at constant rates, until it is learnt."""
+    match scale:
+        case "paper":
+            return {
+                f"chains={n},seed={seed}": changed(
+                    paper(1, seed), {"task.n_chains": n, "training.stop_below": 0.1}
+                )
+                for n in (2, 4, 8, 16, 32)
+                for seed in range(8)
+            }
+        case "small":
+            chains, seeds = (2, 4, 8, 16), range(4)
+        case _:
+            chains, seeds = (2, 3), range(1)
+    constant = {
+        "training.steps": 1_500,
+        "training.patience": 0,
+        "training.cooldown_below": 0.0,
+        "training.cooldown_steps": 0,
+        "training.stop_below": 0.1,
+        "training.eval_every": 10,
+        "training.eval_examples": 256,
+        "training.checkpoint_every": 0,
+    }
+    base = smoke if scale == "smoke" else lambda layers, seed: roomy(layers - 3, seed)
+    return {
+        f"chains={n},seed={seed}": changed(base(4, seed), {**constant, "task.n_chains": n})
+        for n in chains
+        for seed in seeds
+    }
+
+
+def measured(runs: Runs) -> Measures:
+    """When x_1's loss passes half of its plateau, and how that step grows with the sequence: the
+    slope of log(step) against log(positions), of every seed with which it passes at all lengths;
+    and the last steps of runs in which it does not."""
+    emerged, never = dict[str, float](), dict[str, float]()
+    points: dict[str, list[tuple[float, float]]] = {}
+    for name, run in runs.items():
+        metrics, task = run.metrics(), run.task
+        half = task.references()["mean of the candidates"] / 2
+        losses = [-line["partial"]["x_1"] for line in metrics]
+        step = crossing([line["step"] for line in metrics], losses, -half)
+        if step is None:
+            never[name] = metrics[-1]["step"]
+            continue
+        emerged[name] = step
+        points.setdefault(f"seed={run.config.seed}", []).append((task.length, step))
+    for name in never:
+        points.pop(f"seed={runs[name].config.seed}", None)
+    return {
+        "lengths_steps": emerged,
+        "lengths_exponent": powers(points),
+        "lengths_not_reached": never,
+    }
+
+
+def drawn(runs: Runs) -> Drawn:
+    """When the first hop is learnt, against the length of the sequence."""
+    from headway_experiments.figures.spread_plot import draw_growth
+
+    steps = measured(runs)["lengths_steps"]
+    points = [(runs[name].task.length, step) for name, step in steps.items()]
+    if not points:
+        return {}
+    figure = draw_growth(points, "positions in a sequence", "step at which x₁ emerges")
+    return {"lengths": ("Emergence of the first hop, by length of the sequence", figure)}
+
+
+RUNS = Group("lengths", "one hop among ever more chains", runs_of)
+TITLE = "how long the first head takes to emerge in longer sequences (arXiv 2511.01033)"
+EXPERIMENTS = (study(__file__, "lengths", TITLE, RUNS, measured, drawn),)

@@ -1,0 +1,197 @@
+"""Section 9 and appendix D: Transformer D in training, its circuit, and when its paths were
+born."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from headway.changes import changed
+from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
+from headway.circuits.routes import trace
+from headway.training import Run
+from headway.training.recipes import paper
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import in_order, taken_apart
+from headway_experiments.scales import roomy, smoke
+
+
+def transformer_d(scale: str) -> Configs:
+    """Section 9: Transformer D, 24 layers of one head without MLPs, D = 4; a checkpoint every 80
+    steps.
+
+    Small: four seeds of `fast` with 7 layers, which have MLPs.
+    """
+    match scale:
+        case "paper":
+            printed = {
+                "model.n_layers": 24,
+                "model.d_model": 512,
+                "model.d_head": 16,
+                "model.d_mlp": 0,
+                "training.steps": 6_400,
+                "training.batch_size": 256,
+                "training.checkpoint_every": 80,
+            }
+            return {"D": changed(paper(4), printed)}
+        case "small":
+            return {f"seed={seed}": roomy(4, seed) for seed in range(4)}
+        case _:
+            return {"seed=1": smoke(3, 1)}
+
+
+def emergence(runs: Runs) -> Measures:
+    """Section 9 and appendix D: Transformer D."""
+    measured: Measures = {
+        "d_val_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs.items()},
+        "d_fall_over_plateau": {},
+        "d_in_chain_order": {},
+        "d_replaced_loss": {},
+        "d_twin_paths": {},
+        "d_induction_first": {},
+        "d_looks_in_order": {},
+        "d_reuse": {},
+        "d_last_over_first": {},
+    }
+    for name, run in runs.items():
+        if (ratio := _fall_over_plateau(run)) is not None:
+            measured["d_fall_over_plateau"][name] = ratio
+        if (order := in_order(run)) is not None:
+            measured["d_in_chain_order"][name] = order
+        if not taken_apart(run):
+            continue
+        _circuit_of_d(measured, name, run, saved_discovery(run), saved_timeline(run))
+    return measured
+
+
+def _circuit_of_d(
+    measured: Measures, name: str, run: Run, discovery: Discovery, timeline: Timeline
+) -> None:
+    measured["d_replaced_loss"][name] = discovery.replaced_loss
+    paths = discovery.circuit.paths
+    relations = [path.relation for path in paths]
+    twins = {relation for relation in relations if relations.count(relation) > 1}
+    measured["d_twin_paths"][name] = float(len(twins))
+    born = {history.path: history.born for history in timeline.paths}
+    dated = sorted(step for step in born.values() if step is not None)
+    if dated:  # what was born by chance at the start counts from the first checkpoint after it
+        measured["d_last_over_first"][name] = dated[-1] / max(dated[0], timeline.steps[1])
+    routes, hops = trace(run.task, paths), run.task.hops
+    if routes is None or len(hops) < 2:
+        return
+    if (order := _looks_in_order(born)) is not None:
+        measured["d_looks_in_order"][name] = float(order)
+    measured["d_induction_first"][name] = float(_induction_first(born))
+    for early, late in pairwise(hop for hop in hops if hop in routes.needs):
+        shared = set(routes.needs[early]) & set(routes.needs[late])
+        measured["d_reuse"][f"{name} {early}, {late}"] = float(len(shared))
+
+
+def _induction_first(born: Mapping[Path, float | None]) -> bool:
+    """Whether of all paths that lead from one pair to another s0←s2 was born first."""
+    between = {path: step for path, step in born.items() if step is not None and _leaps(path)}
+    return bool(between) and min(between, key=between.__getitem__).relation == "s0←s2"
+
+
+def _numbers(path: Path) -> tuple[int, int]:
+    """The numbers of the roles that a path of the retrieval problem leads from and to."""
+    query, key = path.relation.ends or ("", "")
+    return int(query[1:]), int(key[1:])
+
+
+def _leaps(path: Path) -> bool:
+    """Whether a path of the retrieval problem leads from one pair, or the query, to another."""
+    query, key = _numbers(path)
+    return (query + 1) // 2 != (key + 1) // 2
+
+
+def _looks_in_order(born: Mapping[Path, float | None]) -> bool | None:
+    """Whether the query came to look at x_1, at x_2, … in this order, be it at their first place
+    or the second; None if it looks at one of them only."""
+    first: dict[int, float] = {}
+    for path, step in born.items():
+        query, key = _numbers(path)
+        if query == 0 and key >= 2 and step is not None:
+            first[key // 2] = min(step, first.get(key // 2, step))
+    steps = [first[number] for number in sorted(first)]
+    return steps == sorted(steps) if len(steps) > 1 else None
+
+
+def _fall_over_plateau(run: Run) -> float | None:
+    """How long x_1's partial loss takes from 90 % of its plateau to 0.25, against how long it
+    stayed above; None if it never falls."""
+    metrics, hop = run.metrics(), run.task.hops[0]
+    plateau = run.task.references()["mean of the candidates"]
+    left = next((m["step"] for m in metrics if m["partial"][hop] < 0.9 * plateau), None)
+    down = next((m["step"] for m in metrics if m["partial"][hop] < plateau / 3), None)
+    if left is None or down is None:
+        return None
+    return (down - left) / left
+
+
+def losses(runs: Runs) -> Drawn:
+    """Figure 6: the losses of every run."""
+    from headway.report.figures import draw_losses
+
+    return {
+        f"fig6-{name}": (
+            f"Losses of {name} during training",
+            draw_losses(run.metrics(), run.task.hops, run.task.references()),
+        )
+        for name, run in runs.items()
+    }
+
+
+def circuits_of(runs: Runs, figure: str) -> Drawn:
+    """The circuit of every run.
+
+    Args:
+        runs: those that are done.
+        figure: what the drawings' names begin with.
+    """
+    from headway.report.figures import draw_circuit
+
+    drawn: Drawn = {}
+    for name, run in runs.items():
+        if run.read("circuit.json") is not None:
+            title = f"Circuit of {name}"
+            found = saved_discovery(run)
+            drawn[f"{figure}-{name}"] = title, draw_circuit(found, run.task, title)
+    return drawn
+
+
+def births(runs: Runs) -> Drawn:
+    """Figure 7: circuits, and when their paths were born."""
+    from headway_experiments.figures.births_plot import draw_births
+
+    drawn = circuits_of(runs, "fig7")
+    for name, run in runs.items():
+        if run.read("emergence.json") is not None:
+            figure = draw_births(saved_timeline(run))
+            drawn[f"fig7-births-{name}"] = f"Births of the paths of {name}", figure
+    return drawn
+
+
+def paths(runs: Runs) -> Drawn:
+    """Appendix D: the attention along every path against the step."""
+    from headway_experiments.figures.births_plot import draw_paths
+
+    return {
+        f"appendix-d-{name}": (
+            f"Attention along every path of {name} during training",
+            draw_paths(saved_timeline(run)),
+        )
+        for name, run in runs.items()
+        if run.read("emergence.json") is not None
+    }
+
+
+D = Group("d", "Transformer D", transformer_d, taken_apart=True)
+
+EXPERIMENTS = tuple(
+    study(__file__, name, title, D, emergence, draw)
+    for name, title, draw in (
+        ("fig6", "the losses of Transformer D during training (section 9)", losses),
+        ("fig7", "the circuit of Transformer D, and when its paths were born (section 9)", births),
+        ("appendix-d", "attention along every path during training", paths),
+    )
+)

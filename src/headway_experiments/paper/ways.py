@@ -1,0 +1,163 @@
+"""Which way a model follows a chain: does it jump over facts, or pass symbols on?
+
+A model that *jumps* has its query read facts further down the chain (s0←s4, …); in between, facts
+may have gathered more than their own pair (pointer doubling). A model that *passes on* reads the
+next fact alone, in layer after layer, and symbols come up to the query one fact a layer (assembly
+line). Cutting paths, not attention, tells which way a hop comes: see `Way`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from headway.circuits.emergence import BIRTH
+from headway.models import Tap, Transformer
+from headway.paths import Relation
+from headway.tasks import Batch, Task
+from headway.training import evaluate
+from headway.training.data import held_out
+from headway.training.losses import TapOf
+from headway_experiments.experiment import Runs
+
+SEQUENCES = 256
+"""Sequences that every loss is over; no step of the run saw them."""
+
+HALF = 0.5
+"""The share of what was learnt of a hop that a cut must cost, for the hop to depend on it."""
+
+LABELS = ("jumps", "passes on", "both", "neither")
+Label = str
+"""One of `LABELS`."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a model loses when one kind of path is cut, in all layers and heads at once.
+
+    A path between two facts of a chain, or from the query to a fact, leads some facts further.
+    A *jump* leads two or more. A *pass* leads from a fact to the next. (The query's path to the
+    first fact is neither: all algorithms need it.) What a cut costs a hop is the rise of its loss
+    over what had been learnt of it, mean of the candidates less loss: 0 if nothing is lost, 1 if
+    all is, more if what is predicted then is worse than the mean. A hop depends on what costs it
+    half or more. A hop that is not learnt (its loss is 0.5 or more) has nothing to lose: 0.
+
+    Attributes:
+        losses: by hop, of the whole model.
+        jumps: what cutting all jumps costs every hop.
+        passes: what cutting all passes costs it.
+        layers: the layers that some hop depends on, by cutting all attention to other positions,
+            one layer at a time.
+    """
+
+    losses: Mapping[str, float]
+    jumps: Mapping[str, float]
+    passes: Mapping[str, float]
+    layers: tuple[int, ...]
+
+    @property
+    def label(self) -> Label:
+        """The algorithm, told by the hops from x_2 on.
+
+        - `neither`: some hop, x_1 among them, is not learnt.
+        - `jumps`: every one of them depends on jumps, and x_2 not on passes. (A later hop may, too:
+          in pointer doubling the fact that is jumped to has first read the next.)
+        - `passes on`: every one depends on passes, and none on jumps.
+        - `both`: anything else, such as hops that depend on both, or on either alone, or one hop on
+          jumps and another on passes.
+        """
+        if any(loss >= BIRTH for loss in self.losses.values()):
+            return "neither"
+        later = [hop for hop in self.losses if hop != "x_1"]
+        jumped = [self.jumps[hop] >= HALF for hop in later]
+        passed = {hop: self.passes[hop] >= HALF for hop in later}
+        if all(jumped) and not passed.get("x_2", False):
+            return "jumps"
+        return "passes on" if all(passed.values()) and not any(jumped) else "both"
+
+
+def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
+    """Cuts a model's paths and reads off which way its hops come.
+
+    Args:
+        model: of the retrieval problem.
+        task: what it answers.
+        batch: the sequences.
+    """
+    mean = task.references()["mean of the candidates"]
+    whole = evaluate(model, task, batch)
+
+    def cost(tap: TapOf) -> Tensor:
+        """What a cut costs every hop; 0 if the hop is not learnt."""
+        rise = evaluate(model, task, batch, tap=tap) - whole
+        return torch.where(whole < BIRTH, rise / (mean - whole), 0.0)
+
+    hops = range(len(task.hops))
+    jumps, passes = cost(without(task, jumping)), cost(without(task, passing))
+    needed = (bool((cost(alone(layer)) >= HALF).any()) for layer in range(model.n_layers))
+    return Way(
+        losses={task.hops[i]: whole[i].item() for i in hops},
+        jumps={task.hops[i]: jumps[i].item() for i in hops},
+        passes={task.hops[i]: passes[i].item() for i in hops},
+        layers=tuple(layer for layer, there in enumerate(needed) if there),
+    )
+
+
+def jumping(query: int, key: int) -> bool:
+    """Whether a path from one fact of a chain to another (0: the query) jumps over a fact."""
+    return key - query >= 2
+
+
+def passing(query: int, key: int) -> bool:
+    """Whether it leads from a fact to the next."""
+    return query >= 1 and key - query == 1
+
+
+def without(task: Task, cut: Callable[[int, int], bool]) -> TapOf:
+    """Sets attention along some paths to zero, in all layers and heads.
+
+    Args:
+        task: the retrieval problem.
+        cut: whether a path is cut, by the numbers of the facts that it leads from and to; 0 is
+            the query.
+    """
+
+    def tap_of(batch: Batch) -> Tap:
+        size, length = batch.inputs.shape[:2]
+        off = torch.zeros(size, length, length, dtype=torch.bool, device=batch.inputs.device)
+        rows = torch.arange(size, device=off.device)[:, None, None]
+        for name, edges in task.edges(batch).items():
+            if edges.use == "path" and cut(*facts(Relation(name))):
+                off[rows, edges.queries[..., None], edges.keys] = True
+        return lambda _, pattern: pattern.masked_fill(off[:, None], 0.0)
+
+    return tap_of
+
+
+def facts(relation: Relation) -> tuple[int, int]:
+    """The numbers of the facts that a relation leads from and to; 0 is the query."""
+    query, key = (int(role[1:]) for role in relation.ends or ())
+    return (query + 1) // 2, (key + 1) // 2
+
+
+def alone(layer: int) -> TapOf:
+    """Sets all attention to other positions to zero in one layer."""
+
+    def tap(at: int, pattern: Tensor) -> Tensor:
+        own: Bool[Tensor, "query key"] = torch.eye(
+            pattern.shape[-1], dtype=torch.bool, device=pattern.device
+        )
+        return pattern.masked_fill(~own, 0.0) if at == layer else pattern
+
+    return lambda _: tap
+
+
+def ways(runs: Runs) -> dict[str, Way]:
+    """The way of every run, by name."""
+    found = {}
+    for name, run in runs.items():
+        batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "ways")
+        found[name] = way_of(run.transformer(), run.task, batch)
+    return found

@@ -1,0 +1,159 @@
+"""Reproducing a document: measures, verdicts and figures, all from run folders."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headway.errors import require
+from headway.reading import is_file
+from headway_experiments.claims import Judged, Measures, Verdict
+from headway_experiments.experiment import Experiment, Group
+from headway_experiments.groups import finished, left_out
+from headway_experiments.paper import language_models
+from headway_experiments.result_files import Result, read, require_writable
+
+
+def chosen(
+    names: Sequence[str],
+    known: Mapping[str, Experiment],
+    what: str,
+    scale: str,
+    or_file: bool = False,
+) -> list[Experiment]:
+    """The experiments of some names, `all` among them.
+
+    Args:
+        names: at least one.
+        known: all experiments that there are, by name.
+        what: what an experiment is called.
+        scale: of their runs; an experiment without runs has no fresh seeds.
+        or_file: whether the name of a file is allowed, too.
+
+    Raises:
+        HeadwayError: if there is none of a name.
+    """
+    if scale == "fresh":
+        known = {name: one for name, one in known.items() if one.groups}
+    for name in names:
+        allowed = listed(known)
+        if or_file:
+            near = f" (did you mean {name}.py?)" if is_file(f"{name}.py") else ""
+            allowed += f", or FILE.py with experiments of your own{near}"
+        require(name in known or name == "all", what, name, allowed)
+    if "all" in names:
+        return list(known.values())
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def listed(known: Mapping[str, Experiment]) -> str:
+    """The experiments that can be run, in words."""
+    return "one of " + ", ".join([*known, "all"])
+
+
+def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
+    """The groups of runs that experiments take, each once."""
+    return list({group.name: group for one in experiments for group in one.groups}.values())
+
+
+def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:
+    """The measures of an experiment's runs, and what is missing of them, in words.
+
+    Raises:
+        HeadwayError: if a file of a run is corrupted, or a claim is judged by a number that is not
+            measured.
+    """
+    found, missing = gathered(experiment, scale, folder)
+    if found is None:
+        return {}, missing
+    measures = experiment.measure(found)
+    for claim in experiment.claims:
+        there = ", ".join(measures)
+        require(
+            claim.measure in measures,
+            f"claim {claim.id}: measure",
+            claim.measure,
+            f"one of {there}",
+        )
+    return measures, "; ".join(filter(None, [missing, *unknown(measures)]))
+
+
+def unknown(measures: Measures) -> list[str]:
+    """What runs did not show, by the measures that are named after it: `…_not_reached`, where
+    something was not learnt, and `…_not_bracketed`, where no run kept less or none kept more."""
+    found = []
+    for name, values in measures.items():
+        if values and (what := re.fullmatch(r"(\w+)_not_(reached|bracketed)", name)):
+            found.append(f"{what[1]} was not {what[2]} in {', '.join(values)}")
+    return found
+
+
+def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:
+    """What an experiment is measured by and drawn from, and what is missing of it, in words.
+
+    Returns: its runs that are done, by group and name, or the answers of language models, by model;
+        None if it needs some and there are none.
+
+    Raises:
+        HeadwayError: if a file is corrupted.
+    """
+    if experiment.asks:
+        answers, gaps = language_models.gathered(scale, folder / "asked")
+        return answers or None, gaps
+    runs, gaps = {}, []
+    for group in experiment.groups:
+        runs[group.name] = finished(group, scale, folder)
+        gaps += left_out(group, scale, folder)
+    return (None if runs and not any(runs.values()) else runs), "; ".join(gaps)
+
+
+def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
+    """The experiment's claims, judged."""
+    return [
+        Verdict(claim, scale, found.get(claim.measure, {}), missing, ran=bool(found))
+        for claim in experiment.claims
+    ]
+
+
+def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
+    """Draws an experiment's figures from the run folders into `figures/`, as SVG and PNG.
+
+    Returns: the SVG files. The same folders give the same bytes.
+    """
+    from headway.report.figures.saving import save_both
+
+    found, _ = gathered(experiment, scale, folder)
+    saved = []
+    if found is None:
+        return saved
+    require_writable(folder / "figures")
+    for name, (title, figure) in experiment.draw(found).items():
+        saved.append(save_both(figure, folder / "figures" / name, title))
+    return saved
+
+
+def judged(
+    known: Mapping[str, Experiment], scales: Sequence[str], results: Path
+) -> tuple[list[Judged], dict[tuple[str, str], Result]]:
+    """The claims of experiments, judged at scales by the results that there are.
+
+    An experiment without runs and questions is the same at every scale but `smoke`.
+
+    Returns: every claim's verdicts; and the results that there are, by experiment and scale.
+
+    Raises:
+        HeadwayError: if a result file is corrupted, or of another format.
+    """
+    there: dict[tuple[str, str], Result] = {}
+    rows = []
+    for name, experiment in known.items():
+        columns = []
+        for scale in scales:
+            seedless = not experiment.groups and not experiment.asks
+            result = read(name, "small" if seedless and scale != "smoke" else scale, results)
+            if result is not None:
+                there[name, scale] = result
+            found, missing = (result.measures, result.missing) if result else ({}, "")
+            columns.append(verdicts(experiment, scale, found, missing))
+        rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]
+    return rows, there

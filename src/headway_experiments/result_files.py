@@ -1,0 +1,113 @@
+"""The files of what experiments measured, one per experiment and scale."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headway.errors import require
+from headway.fields import found_in
+from headway.training.environment import describe_environment
+from headway.training.files import (
+    clear_io_errors,
+    is_there,
+    read_json,
+    write_json,
+)
+from headway_experiments.claims import Measures, setting
+from headway_experiments.experiment import Experiment
+
+FORMAT = 1
+"""Of the result files."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a result file says of one experiment.
+
+    Attributes:
+        date: when it was written.
+        machine: the processor.
+        missing: why some of it could not be measured.
+        measures: the numbers.
+    """
+
+    date: str
+    machine: str
+    missing: str
+    measures: Measures
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and when a result was measured, as its file has it."""
+
+    started: str
+    processor: str
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """What a result file must say."""
+
+    environment: Machine
+    missing: str
+    measures: dict[str, dict[str, float]]
+
+
+def read(experiment: str, scale: str, results: Path) -> Result | None:
+    """The result of an experiment at a scale, or None if there is none.
+
+    Raises:
+        HeadwayError: if the file is corrupted, or of another format.
+    """
+    path = results / scale / f"{experiment}.json"
+    if not is_there(path):
+        return None
+    data: Any = read_json(path)
+    require(isinstance(data, dict), str(path), json.dumps(data)[:40], "an object of fields")
+    version = data.get("format")
+    require(version == FORMAT, f"{path}: format", version, f"{FORMAT}, as this headway writes it")
+    found = found_in(ResultFile, data, str(path))
+    its = found.environment
+    return Result(its.started[:10], its.processor, found.missing, found.measures)
+
+
+def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
+    """Writes an experiment's measures into `results/<scale>/<name>.json`.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    path = results / scale / f"{experiment.name}.json"
+    require_writable(path.parent)
+    environment = describe_environment("cpu", 1)
+    del environment["command"]  # it may name folders of this machine
+    data = {
+        "format": FORMAT,
+        "figure": experiment.name,
+        "scale": scale,
+        "environment": environment,
+        "missing": missing,
+        "measures": found,
+    }
+    if used := experiment.texts(setting(scale)):
+        data["texts"] = used
+    write_json(path, data)
+    return path
+
+
+def require_writable(folder: Path) -> None:
+    """Makes a folder, if it is not there yet.
+
+    Raises:
+        HeadwayError: if the disk does not take it.
+    """
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def shipped_results() -> Path:
+    """Where the results lie that come with headway."""
+    inside = Path(__file__).parent / "results"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "results"

@@ -1,0 +1,91 @@
+"""Parts that the settings of several experiments share, and runs with fresh seeds."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from headway.changes import changed
+from headway.errors import HeadwayError, require
+from headway.tasks import Retrieval
+from headway.training import RunConfig, fast
+from headway.training.config import flat
+from headway.training.recipes import paper
+from headway_experiments.claims import FRESH
+from headway_experiments.experiment import Configs, Group
+
+
+def fresh(group: Group) -> Configs:
+    """The runs of scale `small`, with seeds by which no setting and no rule was chosen.
+
+    Their names tell the new seeds.
+
+    Raises:
+        HeadwayError: if a seed is not below `FRESH`, or a run's name does not tell it.
+    """
+
+    for name, config in group.plan("small").items():
+        require(
+            config.seed < FRESH, f"{group.name}, run {name}: seed", config.seed, f"below {FRESH}"
+        )
+        if f"seed={config.seed}" not in name:
+            told = f"its name must tell seed={config.seed}, as that of the fresh run tells another"
+            raise HeadwayError(f"{group.name}, run {name!r}: {told}")
+
+    def renewed(config: RunConfig) -> RunConfig:
+        fields = flat(config)
+        return changed(config, {name: fields[name] + FRESH for name in group.seeded})
+
+    return {
+        re.sub(r"(?<=seed=)\d+", lambda found: str(int(found[0]) + FRESH), name): renewed(config)
+        for name, config in group.plan("small").items()
+    }
+
+
+def crossed(
+    layers: Iterable[int], seeds: Iterable[int], config: Callable[[int, int], RunConfig]
+) -> Configs:
+    """A config for all numbers of layers and all seeds, by name."""
+    seeds = tuple(seeds)
+    return {f"layers={n},seed={seed}": config(n, seed) for n in layers for seed in seeds}
+
+
+def roomy(depth: int, seed: int) -> RunConfig:
+    """The recipe `fast` with D + 3 layers, so that there are more heads than it takes.
+
+    Up to three hops it cools down in 1600 steps, 100 fewer than `fast` with as many layers.
+    """
+    config = fast(depth, seed, n_layers=depth + 3)
+    cooldown = 1_600 if depth <= 3 else config.training.cooldown_steps
+    return replace(config, training=replace(config.training, cooldown_steps=cooldown))
+
+
+def smoke(layers: int, seed: int) -> RunConfig:
+    """One hop between two chains, which a model of two layers learns in seconds."""
+    base = fast(1, seed)
+    return replace(
+        base,
+        task=Retrieval(depth=1, n_chains=2, position_code="pair", position_base=None),
+        model=replace(base.model, n_layers=layers, d_model=32, d_mlp=32),
+        training=replace(
+            base.training,
+            steps=400,
+            batch_size=64,
+            patience=0,
+            cooldown_steps=200,
+            stop_below=0.02,
+            checkpoint_every=40,
+            eval_examples=128,
+        ),
+    )
+
+
+def base(scale: str, depth: int, seed: int) -> RunConfig:
+    """The retrieval problem at a scale: `roomy`, the recipe `paper`, or too short to learn."""
+    if scale == "smoke":
+        short = {
+            "training.steps": 30,
+            "training.cooldown_steps": 10,
+            "training.checkpoint_every": 0,
+        }
+        return changed(smoke(3, seed), {**short, "task.depth": depth})
+    return paper(depth, seed) if scale == "paper" else roomy(depth, seed)

@@ -1,0 +1,196 @@
+"""k-fold composition, and the curriculum that it needs (Wang, Nichani et al. 2025, arXiv
+2505.23683).
+
+Trained as the recipe `composition` trains: at every place of every sequence.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headway.changes import changed
+from headway.circuits.emergence import hop_steps
+from headway.training import Run, RunConfig
+from headway.training.curriculum import Curriculum, Implicit, Scheduled
+from headway.training.data import held_out
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import accuracies, in_order, task_of
+from headway_experiments.recipes import composition
+from headway_experiments.tasks import Composition
+
+SEQUENCES = 512
+
+Way = Literal["alone", "mixture", "easy-to-hard"]
+HARDEST: dict[Way, str] = {
+    "alone": "hard_only",
+    "mixture": "mixture",
+    "easy-to-hard": "easy_to_hard",
+}
+"""The name of the accuracy of the largest k, by way of asking."""
+KINDS = (*HARDEST.values(), "steps", "in_order", "growth", "times_linear")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the problem is, at a scale.
+
+    Attributes:
+        symbols: N to try; with the last, all k are also asked for one after the other.
+        together: the k that are asked together.
+        alone: those that are asked alone, too.
+        seeds: of every way of asking.
+        steps: of training, at most: a run ends when its loss is below 0.01.
+    """
+
+    symbols: tuple[int, ...]
+    together: tuple[int, ...]
+    alone: tuple[int, ...]
+    seeds: int
+    steps: int
+
+
+SIZES = {
+    "paper": Size((3, 4, 5, 8), (1, 2, 4, 8), (1, 2, 3, 4, 5, 8), 5, 20_000),
+    "small": Size((3, 4, 5), (1, 2, 4), (1, 2, 3, 4), 3, 2_500),
+    "smoke": Size((2, 3), (1, 2), (1, 2), 1, 60),
+}
+
+
+def curricula(scale: str) -> Configs:
+    """Every k alone; several at once; and one after the other."""
+    size = SIZES[scale]
+    ways = {**{f"k={k}": (k,) for k in size.alone}, "mixture": size.together}
+    planned: list[tuple[int, str, tuple[int, ...], Curriculum]] = [
+        (n, way, asked, Implicit()) for n in size.symbols for way, asked in ways.items()
+    ]
+    one_by_one = Scheduled("rising", every=max(1, size.steps // (2 * len(size.together))))
+    planned.append((size.symbols[-1], "easy-to-hard", size.together, one_by_one))
+    return {
+        f"N={n},{way},seed={seed}": config(size, n, asked, curriculum, seed)
+        for n, way, asked, curriculum in planned
+        for seed in range(size.seeds)
+    }
+
+
+def config(
+    size: Size, symbols: int, asked: tuple[int, ...], curriculum: Curriculum, seed: int
+) -> RunConfig:
+    """A run of the model that the largest k takes, with hidden permutations of its own.
+
+    Hops that rise are all asked in the second half of the steps. There is no warm-up, in which
+    steps would count for less than later ones.
+    """
+    fields = {
+        "task.asked": asked,
+        "task.n_symbols": symbols,
+        "task.hidden": seed,
+        "training.curriculum": curriculum,
+        "training.warmup_steps": 0,
+        "training.eval_every": 10,
+        "training.eval_examples": 128,
+        "training.checkpoint_every": 0,
+    }
+    return changed(composition(size.together, size.steps, seed), fields)
+
+
+def way_of(run: Run) -> Way:
+    """How a run is asked for its hops: for one k alone, for several at once, or one by one."""
+    if isinstance(run.config.training.curriculum, Scheduled):
+        return "easy-to-hard"
+    return "alone" if run.task.n_hops == 1 else "mixture"
+
+
+def asked(run: Run) -> tuple[int, ...]:
+    """The k that a run is asked for."""
+    return task_of(run.config, Composition).asked
+
+
+def problem(run: Run) -> tuple[int, int]:
+    """N, and the largest k that a run is asked for."""
+    return task_of(run.config, Composition).n_symbols, asked(run)[-1]
+
+
+def learnt(run: Run) -> dict[int, float]:
+    """The step at which each k was learnt (its loss passes below 0.5), if it was."""
+    dated = hop_steps(run.metrics(), run.task.hops).values()
+    return {k: step for k, step in zip(asked(run), dated, strict=True) if step is not None}
+
+
+def measured(runs: Runs) -> Measures:
+    """Accuracies of the largest k with the most symbols, by way of asking; steps; orders; growth.
+
+    Growth compares the steps of the largest k with those of one hop: per further hop, (t_K /
+    t_1)^(1 / (K - 1)), and against K times as many, t_K / (K t_1). A k that is never learnt counts
+    with all steps that were made, so growth is then at least so much. A mixture that learns nothing
+    is not in order.
+    """
+    hardest = max((problem(run) for run in runs.values() if way_of(run) == "mixture"), default=None)
+    times: dict[str, dict[int, float]] = {}
+    found: Measures = {f"composition_{kind}": {} for kind in KINDS}
+    for name, run in runs.items():
+        way, dated = way_of(run), learnt(run)
+        every = f"N={problem(run)[0]},seed={run.config.seed}"
+        if problem(run) == hardest:
+            found[f"composition_{HARDEST[way]}"][name] = last_accuracy(run)
+        for k, step in dated.items():
+            found["composition_steps"][f"k={k},{way},{every}"] = step
+        taken = {k: dated.get(k, run.config.training.steps) for k in asked(run)}
+        if way == "alone":
+            times.setdefault(every, {}).update(taken)
+        if way == "mixture":
+            found["composition_in_order"][name] = in_order(run) or 0.0
+            most = max(taken)
+            found["composition_times_linear"][every] = taken[most] / (most * taken[1])
+    for every, taken in times.items():
+        most = max(taken)
+        if most == 1 or 1 not in taken:
+            continue  # A run is missing, as one that failed.
+        found["composition_growth"][every] = (taken[most] / taken[1]) ** (1 / (most - 1))
+    return found
+
+
+def last_accuracy(run: Run) -> float:
+    """The accuracy of the largest k that a model is asked for."""
+    batch = held_out(run.task, SEQUENCES, run.config.seed, run.device, "accuracy")
+    return accuracies(run, batch)[run.task.hops[-1]]
+
+
+def drawn(runs: Runs) -> Drawn:
+    """The largest k by way of asking, with the most symbols; steps until k hops are learnt."""
+    from headway_experiments.figures.curricula_plot import draw_curricula
+    from headway_experiments.figures.waiting_plot import Waiting, draw_waiting
+
+    mixtures = [problem(run) for run in runs.values() if way_of(run) == "mixture"]
+    if not mixtures:
+        return {}
+    hardest = max(mixtures)
+    panels: dict[str, list[Run]] = {}
+    kinds: dict[tuple[Way, int], list[Run]] = {}
+    for run in runs.values():
+        way, (symbols, _) = way_of(run), problem(run)
+        if problem(run) == hardest:
+            title = f"k = {hardest[1]} alone" if way == "alone" else way
+            panels.setdefault(title, []).append(run)
+        if way != "easy-to-hard":
+            kinds.setdefault((way, symbols), []).append(run)
+    groups = sorted({symbols for _, symbols in kinds})
+    waiting = []
+    for (way, symbols), them in sorted(kinds.items(), key=lambda kind: (kind[0][1], kind[0][0])):
+        steps: dict[int, list[float | None]] = {}
+        for run in them:
+            for k in asked(run):
+                steps.setdefault(k, []).append(learnt(run).get(k))
+        label = f"N = {symbols}, " + ("each k alone" if way == "alone" else "all at once")
+        budget = them[0].config.training.steps
+        place = groups.index(symbols)
+        waiting.append(Waiting(label, place, way == "mixture", dict(sorted(steps.items())), budget))
+    return {
+        "khop-curriculum": ("Hops learned, by what is asked", draw_curricula(panels)),
+        "khop-waiting": ("Steps until k hops are learnt", draw_waiting(waiting)),
+    }
+
+
+SEEDED = "seed", "task.hidden"
+RUNS = Group("khop-curriculum", "k-fold composition, by what is asked", curricula, seeded=SEEDED)
+TITLE = "k-fold composition asked for alone, for all k at once, or one after the other"
+EXPERIMENTS = (study(__file__, "khop-curriculum", TITLE, RUNS, measured, drawn),)

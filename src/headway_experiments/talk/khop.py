@@ -1,0 +1,168 @@
+"""The k-hop problem: how many layers it takes (Sanford, Hsu and Telgarsky 2024, arXiv 2402.09268).
+
+Trained nearly as the recipe `hops` trains; every sequence asks for hop_k at every place.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+
+from headway.changes import changed
+from headway.circuits.patterns import attention_along
+from headway.models import attention_patterns
+from headway.tasks import IGNORE_INDEX, Batch, Hops
+from headway.training import Run, RunConfig
+from headway.training.data import held_out
+from headway.training.recipes import hops
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import accuracies, in_order, task_of
+from headway_experiments.scales import crossed
+
+SOLVED = 0.98
+"""The accuracy at which k hops count as solved."""
+
+SEQUENCES = 512
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the problem and the models are, at a scale.
+
+    Attributes:
+        hops: the k that are asked.
+        layers: to try; the most are as many as the largest k takes.
+        seeds: of every number of layers.
+        steps: of training.
+        symbols: that sequences are made of.
+        places: symbols in a sequence.
+        heads: in a layer.
+        width: of the residual stream.
+    """
+
+    hops: tuple[int, ...]
+    layers: tuple[int, ...]
+    seeds: int
+    steps: int
+    symbols: int
+    places: int
+    heads: int
+    width: int
+
+
+SIZES = {
+    "paper": Size(tuple(range(1, 17)), (1, 2, 3, 4, 5, 6), 5, 10_000, 4, 100, 2, 128),
+    "small": Size((1, 2, 4, 8), (1, 2, 3, 4, 5), 3, 3_500, 6, 80, 4, 64),
+    "smoke": Size((1, 2), (1, 3), 1, 120, 6, 16, 4, 32),
+}
+"""Small: of k = 1 to 16 those up to 8 that take one layer more; 80 places instead of 100; and six
+symbols instead of four. With four, the places that matter are so near that a layer of four heads
+gathers them, and two layers come near to solving two hops (docs/khop.md); so paper has two."""
+
+
+def by_layers(scale: str) -> Configs:
+    """All k in equal parts, with every number of layers."""
+    size = SIZES[scale]
+    return crossed(size.layers, range(size.seeds), lambda *which: config(size, *which))
+
+
+def config(size: Size, layers: int, seed: int) -> RunConfig:
+    """A run. Its cool-down is half of the steps, as eight hops become exact only at its end."""
+    fields = {
+        "task.n_symbols": size.symbols,
+        "task.n_places": size.places,
+        "model.n_layers": layers,
+        "model.n_heads": size.heads,
+        "model.d_model": size.width,
+        "model.d_mlp": 2 * size.width,
+        "training.batch_size": 32,
+        "training.matrix_learning_rate": 0.01,
+        "training.cooldown_steps": size.steps // 2,
+        "training.stop_below": 0.0,
+        "training.checkpoint_every": 0,
+    }
+    return changed(hops(size.hops, size.steps, seed), fields)
+
+
+def measured(runs: Runs) -> Measures:
+    """Accuracies by k and layers, against the layers that k takes; attention along find^j."""
+    found: Measures = {
+        name: {}
+        for name in (
+            *("khop_accuracy", "khop_enough", "khop_too_few", "khop_as_expected"),
+            *("khop_attention", "khop_in_order"),
+        )
+    }
+    for name, run in runs.items():
+        layers = run.config.transformer.n_layers
+        solved = {}
+        for k, accuracy in hop_accuracies(run).items():
+            one = f"k={k},{name}"
+            solved[k] = accuracy >= SOLVED
+            found["khop_accuracy"][one] = accuracy
+            found["khop_enough" if layers >= needed(k) else "khop_too_few"][one] = accuracy
+            found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
+        for k in (k for k, is_solved in solved.items() if is_solved and layers == needed(k)):
+            found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
+        if (order := in_order(run)) is not None:
+            found["khop_in_order"][name] = order
+    return found
+
+
+def needed(hops: int) -> int:
+    """The layers that k hops take: ⌊log2 k⌋ + 2 (Sanford et al. 2024, section 4)."""
+    return math.floor(math.log2(hops)) + 2
+
+
+def hop_accuracies(run: Run) -> dict[int, float]:
+    """The share of places with an answer at which the model has it, by k."""
+    task = task_of(run.config, Hops)
+    batch = held_out(task, SEQUENCES, run.config.seed, run.device, "accuracy")
+    answers = batch.targets.masked_fill(batch.targets == task.none, IGNORE_INDEX)
+    right = accuracies(run, replace(batch, targets=answers))
+    return dict(zip(task.asked, right.values(), strict=True))
+
+
+def weakest_layer(run: Run, hops: int) -> float:
+    """The share of attention that the best head of a layer sends along its best find^j, in
+    sequences that ask for so many hops: the least over all layers but the first."""
+    by_find = torch.tensor(list(find_attention(run, hops).values()))  # [j, layer, head]
+    return by_find.amax((0, 2))[1:].min().item()
+
+
+@torch.no_grad()
+def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
+    """Mean attention along find^j, [layer, head], by j, in sequences that ask for so many hops."""
+    task = task_of(run.config, Hops)
+    several = held_out(task, 64 * task.n_depths, run.config.seed, run.device, "attention")
+    asked = several.inputs[:, 0] - task.n_symbols == task.asked.index(hops)
+    batch = Batch(several.inputs[asked], several.targets[asked], several.roles[asked])
+    patterns = attention_patterns(run.transformer(), batch.inputs)
+    relations = task.relations(batch)
+    return {
+        j: attention_along(patterns, relations[f"find^{j}"]).tolist()
+        for j in range(1, max(task.asked) + 1)
+    }
+
+
+def drawn(runs: Runs) -> Drawn:
+    """Accuracy by k and layers, with the layers that k takes; losses and attention of the deepest
+    run of the first seed."""
+    from headway_experiments.figures.khop_plot import draw_khop
+
+    table: dict[tuple[int, int], list[float]] = {}
+    for run in runs.values():
+        for k, accuracy in hop_accuracies(run).items():
+            table.setdefault((k, run.config.transformer.n_layers), []).append(accuracy)
+    group = runs.values()
+    deepest = max(group, key=lambda run: (run.config.transformer.n_layers, -run.config.seed))
+    least = {k: needed(k) for k, _ in table}
+    attention = find_attention(deepest, max(least))
+    figure = draw_khop(table, least, deepest, attention)
+    return {"khop-depth": ("Hops against layers", figure)}
+
+
+RUNS = Group("khop-depth", "all k at once, by layers", by_layers)
+TITLE = "k hops against the layers that solve them"
+EXPERIMENTS = (study(__file__, "khop-depth", TITLE, RUNS, measured, drawn),)

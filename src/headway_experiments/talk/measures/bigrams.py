@@ -1,0 +1,110 @@
+"""What is measured for in-context bigrams: induction heads, and how they are learnt."""
+
+from collections.abc import Mapping, Sequence
+
+from headway.circuits import saved_discovery
+from headway.circuits.emergence import crossing
+from headway.tasks import Batch
+from headway.training import Run
+from headway.training.data import held_out
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Runs
+from headway_experiments.reading import accuracies, task_of
+from headway_experiments.talk.measures.probes import (
+    OUTPUT,
+    PREVIOUS,
+    PROBES,
+    TRIGGER,
+    chances,
+    histories,
+)
+from headway_experiments.tasks import Bigrams
+from headway_experiments.tasks.bigrams import ALL, LATEST
+from headway_experiments.tasks.bigrams import PREVIOUS as PREVIOUS_TOKEN
+
+SEQUENCES = 1024
+"""Sequences on which accuracies are measured, none of them seen in training."""
+
+
+def unseen(run: Run) -> Batch:
+    """Sequences to measure a run on, which no training step saw."""
+    return held_out(run.task, SEQUENCES, run.config.seed, run.device, "talk")
+
+
+def in_context_accuracy(run: Run) -> float:
+    """The share of the in-context outputs that the last weights predict."""
+    return accuracies(run, unseen(run))["in-context"]
+
+
+def induction(runs: Mapping[str, Runs]) -> Measures:
+    """One layer against two, the heads that are found in two, and the order in which the three
+    associative memories of an induction head are learnt."""
+    one, two = runs["induction-one-layer"], runs["induction-two-layers"]
+    measured: Measures = {
+        "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
+        "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
+        "induction_heads": {
+            name: float(run.read("circuit.json") is not None and has_induction_head(run))
+            for name, run in two.items()
+        },
+    }
+    joint, stages = runs["induction-joint"], runs["induction-stages"]
+    measured |= {f"induction_recall_{name}": {} for name in PROBES}
+    measured |= {f"induction_date_{name}": {} for name in PROBES}
+    measured["induction_order"] = {}
+    for name, run in joint.items():
+        steps, found = histories(run)
+        dates = {}
+        for probe, values in found.items():
+            measured[f"induction_recall_{probe}"][name] = values[-1]
+            dates[probe] = settled(steps, values, halfway(run, probe, values))
+            if dates[probe] is not None:
+                measured[f"induction_date_{probe}"][name] = dates[probe]
+        measured["induction_order"][name] = 0.0
+        if None not in dates.values():
+            in_order = dates[OUTPUT] < dates[TRIGGER] < dates[PREVIOUS]
+            measured["induction_order"][name] = float(in_order)
+    measured["induction_joint_gain"] = {
+        name: final_in_context_loss(stages[name]) - final_in_context_loss(run)
+        for name, run in joint.items()
+        if name in stages
+    }
+    return measured
+
+
+def has_induction_head(run: Run) -> bool:
+    """Whether the run's circuit explains the model, and has a previous-token head in its first
+    layer and, in its second, one that attends from a trigger to what followed it."""
+    found = saved_discovery(run)
+    paths = {(layer, relation) for layer, _, relation in found.circuit.paths}
+    return found.faithful and (0, PREVIOUS_TOKEN) in paths and bool({(1, ALL), (1, LATEST)} & paths)
+
+
+def final_in_context_loss(run: Run) -> float:
+    """The last held-out loss of in-context outputs, in nats."""
+    return run.metrics()[-1]["partial"]["in-context"]
+
+
+def halfway(run: Run, probe: str, values: Sequence[float]) -> float:
+    """The level between a probe's chance and its last value."""
+    return (chances(task_of(run.config, Bigrams))[probe] + values[-1]) / 2
+
+
+def settled(steps: Sequence[int], values: Sequence[float], level: float) -> float | None:
+    """Where a curve rises above a level for good, by linear interpolation; None if it ends below.
+
+    A probe of a few triggers is above the level by chance now and then; that does not count.
+    """
+    below = [i for i, value in enumerate(values) if value <= level]
+    start = below[-1] if below else 0
+    return crossing(steps[start:], values[start:], level)
+
+
+def three_steps(runs: Runs) -> Measures:
+    """The three probes after the three steps of every run."""
+    measured: Measures = {f"three_steps_{name}": {} for name in PROBES}
+    for name, run in runs.items():
+        model, task = run.transformer(), task_of(run.config, Bigrams)
+        for probe, recall in PROBES.items():
+            measured[f"three_steps_{probe}"][name] = recall(model, task)
+    return measured

@@ -1,0 +1,134 @@
+"""How much a model can keep: the largest of a series of tasks that it learns, and how that grows
+with its parameters."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from headway.models import TransformerConfig
+from headway.tasks import Batch
+from headway.training import Run
+from headway_experiments.experiment import Runs
+from headway_experiments.reading import accuracies, powers
+
+BAR = 0.99
+"""The accuracy from which on everything counts as kept."""
+
+
+def items_for(parameters: float) -> int:
+    """The N at which N log N is nearest to a number of parameters."""
+    low, high = 1.0, max(3.0, parameters)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.log(middle) < parameters else (low, middle)
+    return max(2, round(low))
+
+
+def information(items: float) -> float:
+    """N log N, the nats that it takes to name the class, out of N, of each of N items."""
+    return items * math.log(items)
+
+
+def attention_parameters(model: TransformerConfig) -> int:
+    """Numbers in W_Q, W_K, W_V and W_O of all layers."""
+    return 4 * model.n_layers * model.n_heads * model.head_width * model.d_model
+
+
+def mlp_parameters(model: TransformerConfig) -> int:
+    """Numbers in W_in and W_out of all layers."""
+    return 2 * model.n_layers * model.mlp_width * model.d_model
+
+
+def accuracy(run: Run, everything: Batch) -> float:
+    """The share of all items, or facts, that the last weights know."""
+    (right,) = accuracies(run, everything).values()
+    return right
+
+
+def capacity(shares: Mapping[float, float]) -> float | None:
+    """How much is kept, from the accuracy by how much there was to keep.
+
+    It is where the accuracy falls through `BAR` behind the largest number at which it does not lie
+    below, interpolated linearly in the number's logarithm; None if it lies below at all numbers,
+    or at none behind the largest.
+    """
+    counts = sorted(shares)
+    kept = [i for i, count in enumerate(counts) if shares[count] >= BAR]
+    if not kept or kept[-1] == len(counts) - 1:
+        return None
+    low, high = counts[kept[-1]], counts[kept[-1] + 1]
+    above, below = shares[low], shares[high]
+    share = (above - BAR) / (above - below)
+    return low * (high / low) ** share
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What models keep, by shape and seed: names end in `,seed=S`.
+
+    Attributes:
+        found: how much.
+        missing: where that was not bracketed, a bound: the largest number that was tried if that
+            was kept, the smallest if none was.
+        sizes: numbers that are trained, in attention and in MLPs; of all of them.
+    """
+
+    found: dict[str, float]
+    missing: dict[str, float]
+    sizes: dict[str, tuple[int, int]]
+
+    def parameters(self, name: str) -> float:
+        """All numbers that are trained."""
+        return float(sum(self.sizes[name]))
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """Parameters, and how much is kept, of all that was bracketed."""
+        return [(self.parameters(name), kept) for name, kept in self.found.items()]
+
+    def slopes(self) -> dict[str, float]:
+        """Seed by seed, the slope of log(what is kept) against log(parameters) over all shapes.
+
+        Bounds count as what is kept, so a slope that leaves the series is at least drawn to that
+        side.
+        """
+        points: dict[str, list[tuple[float, float]]] = {}
+        for name, kept in {**self.found, **self.missing}.items():
+            points.setdefault(seed_of(name), []).append((self.parameters(name), kept))
+        return powers(points)
+
+
+def seed_of(name: str) -> str:
+    """The seed that a name of `Kept` tells, as `seed=S`."""
+    return name.rpartition(",")[2]
+
+
+def capacities(
+    runs: Runs,
+    shape: Callable[[Run], str],
+    size: Callable[[Run], tuple[int, int]],
+    everything: Callable[[Run], Batch],
+) -> Kept:
+    """The capacity of every shape and seed.
+
+    Args:
+        runs: by name, each of one shape, one seed and one number of things to keep.
+        shape: the name that the runs of a series share.
+        size: the numbers that are trained, in attention and in MLPs.
+        everything: that a run is to keep, each item or fact in one sequence.
+    """
+    series: dict[str, dict[float, float]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
+    for run in runs.values():
+        name = f"{shape(run)},seed={run.config.seed}"
+        batch, sizes[name] = everything(run), size(run)
+        series.setdefault(name, {})[float(len(batch.inputs))] = accuracy(run, batch)
+    found, missing = {}, {}
+    for name, shares in series.items():
+        known = capacity(shares)
+        if known is None:
+            all_kept = shares[max(shares)] >= BAR
+            missing[name] = max(shares) if all_kept else min(shares)
+        else:
+            found[name] = known
+    return Kept(found, missing, sizes)

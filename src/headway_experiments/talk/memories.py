@@ -1,0 +1,200 @@
+"""Weights as associative memories: how much they hold, and what one gradient step stores (Cabannes
+et al. 2024, arXiv 2310.02984; Bietti et al. 2023, arXiv 2306.00802; Nichani et al. 2024, arXiv
+2412.06538).
+
+A sequence is one item, so attention has nothing to choose from, and a model of one layer without
+norms and positions is x + W_O W_V x with x = e_z: a linear memory, W_V being a frozen rotation.
+With attention that says nothing and an MLP it is x + W_out act(W_in x). Embeddings and read-out
+are random and stay.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+
+from headway.models import TransformerConfig
+from headway.training import RunConfig, TrainingConfig
+from headway_experiments.claims import claims_beside
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
+from headway_experiments.talk.measures import memories as measures
+from headway_experiments.talk.measures.capacity import items_for
+from headway_experiments.tasks import Associations
+
+LINEAR = [0.35 * 1.1**i for i in range(20)]
+"""N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
+is wide enough to bracket a capacity that grows with another power of them, too."""
+MLP = [0.4 * 1.2**i for i in range(9)]
+"""The same with an MLP."""
+
+
+def linear(scale: str) -> Configs:
+    """Linear memories of the identity, trained on all items at once."""
+    match scale:
+        case "paper":
+            return _series([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR)
+        case "small":
+            return _series([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR)
+        case _:
+            return _series([(6, 0), (12, 0)], range(1), LINEAR[7::6])
+
+
+def with_mlp(scale: str) -> Configs:
+    """Memories in the MLP, the same task; widths and hidden widths vary."""
+    match scale:
+        case "paper":
+            return _series(product((32, 64, 128), (32, 128, 512)), range(5), MLP)
+        case "small":
+            return _series(product((16, 24, 32), (8, 32, 128)), range(3), MLP)
+        case _:
+            return _series([(12, 12)], range(1), MLP[3::3])
+
+
+def longer(scale: str) -> Configs:
+    """Some of both with three times the steps, to see whether steps or parameters limit them."""
+    match scale:
+        case "paper":
+            chosen = _series([(128, 0)], [0], LINEAR) | _series([(64, 128)], [0], MLP)
+        case "small":
+            chosen = _series([(32, 0)], [0], LINEAR) | _series([(24, 32)], [0], MLP)
+        case _:
+            chosen = _series([(6, 0)], [0], LINEAR[7::6])
+    return {name: _extended(config, 3) for name, config in chosen.items()}
+
+
+def one_step(scale: str) -> Configs:
+    """One step of gradient descent from zero, on all items at once, by width."""
+    match scale:
+        case "paper":
+            widths, items, seeds = (8, 16, 32, 64, 128, 256, 512, 1024), 256, range(10)
+        case "small":
+            widths, items, seeds = (8, 16, 32, 64, 128, 256), 64, range(5)
+        case _:
+            widths, items, seeds = (8, 64), 16, range(1)
+    return {
+        f"d={d},items={items},seed={seed}": RunConfig(
+            task=Associations(n_items=items, n_classes=items, sampling="all"),
+            model=_model(d, 0),
+            training=replace(
+                _training(1, items, 1.0, "W_O.0"),
+                optimizer="sgd",
+                learning_rate=10.0 * items,
+                momentum=0.0,
+                cooldown_steps=0,
+            ),
+            seed=seed,
+        )
+        for d in widths
+        for seed in seeds
+    }
+
+
+def _series(
+    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float]
+) -> Configs:
+    """Runs that bracket what memories of some widths and hidden widths (0: linear) hold."""
+    seeds = tuple(seeds)
+    configs: Configs = {}
+    for d, m in shapes:
+        name, parameters = (f"MLP d={d} m={m}", 2 * d * m) if m else (f"linear d={d}", d * d)
+        rate, trained = (0.2, "W_in.0 W_out.0") if m else (1.0, "W_O.0")
+        for n in dict.fromkeys(items_for(share * parameters) for share in shares):
+            for seed in seeds:
+                task = Associations(n_items=n, sampling="all")
+                training = _training(300, n, rate, trained)
+                configs[f"{name},items={n},seed={seed}"] = RunConfig(
+                    task, _model(d, m), training, seed
+                )
+    return configs
+
+
+def _model(d_model: int, d_mlp: int) -> TransformerConfig:
+    return TransformerConfig(
+        n_layers=1,
+        d_model=d_model,
+        d_mlp=d_mlp,
+        norm="none",
+        positions="none",
+        init="associative",
+    )
+
+
+def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConfig:
+    """Adam, on all items at every step; the second half cools down."""
+    return TrainingConfig(
+        steps=steps,
+        batch_size=items,
+        train_examples=None,
+        trained=trained,
+        learning_rate=rate,
+        weight_decay=0.0,
+        cooldown_steps=steps // 2,
+        eval_every=steps,
+        eval_examples=items,
+        checkpoint_every=0,
+        save_every=steps,
+    )
+
+
+def _extended(config: RunConfig, factor: int) -> RunConfig:
+    steps = factor * config.training.steps
+    training = replace(
+        config.training, steps=steps, cooldown_steps=steps // 2, eval_every=steps, save_every=steps
+    )
+    return replace(config, training=training)
+
+
+def draw_associative(runs: GroupRuns) -> Drawn:
+    """What is kept against parameters, and accuracies against the number of items."""
+    from headway_experiments.figures.capacity_plot import Kept, draw_capacity
+
+    kinds = {"linear": "linear (d²)", "mlp": "MLP (2 m d)"}
+    kept = [
+        Kept(label, measures.kept(runs[f"memories-{kind}"]).points) for kind, label in kinds.items()
+    ]
+    if not any(each.points for each in kept):
+        return {}
+    title = "Associations kept, N log N, against trained parameters"
+    figure = draw_capacity(kept, "trained parameters", "N log N at 99 % accuracy, nats")
+    return {"associative-memory": (title, figure)}
+
+
+def draw_gradient(runs: GroupRuns) -> Drawn:
+    """Accuracy after one step against the width, and the errors of items of unequal frequency."""
+    from headway_experiments.figures.memory_plot import draw_errors, draw_one_step
+
+    drawn: Drawn = {}
+    points = [
+        (float(run.config.transformer.d_model), measures.known_share(run))
+        for run in runs["memories-one-step"].values()
+    ]
+    if points:
+        title = "Accuracy after one gradient step from zero, against the width"
+        drawn["gradient-memory"] = title, draw_one_step(points)
+        title = "Errors of memories of Zipf frequencies, against width and samples"
+        errors = measures.zipf_errors(measures.seeds_of(runs))
+        drawn["zipf-memory"] = title, draw_errors(errors, measures.EXPECTED)
+    return drawn
+
+
+EXPERIMENTS = (
+    Experiment(
+        "associative-memory",
+        "how many associations a linear map and an MLP keep (arXiv 2310.02984, 2412.06538)",
+        (
+            Group("memories-linear", "linear memories, by width and items", linear),
+            Group("memories-mlp", "memories in an MLP, by width, hidden width and items", with_mlp),
+            Group("memories-longer", "some of both, trained for longer", longer),
+        ),
+        measures.associative,
+        draw_associative,
+        claims_beside(__file__, "associative-memory"),
+    ),
+    Experiment(
+        "gradient-memory",
+        "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)",
+        (Group("memories-one-step", "one gradient step from zero, by width", one_step),),
+        measures.gradient,
+        draw_gradient,
+        claims_beside(__file__, "gradient-memory"),
+    ),
+)

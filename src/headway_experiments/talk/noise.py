@@ -1,0 +1,253 @@
+"""In-context bigrams with noise: an MLP keeps what often follows a trigger, attention finds what
+only the context tells (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
+
+Measured is which part of a model says noise, and what is left when that part is cut.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.circuits.emergence import crossing
+from headway.models import Transformer, TransformerConfig
+from headway.tasks import IGNORE_INDEX, Batch
+from headway.training import Run, RunConfig, TrainingConfig
+from headway.training.losses import predictions
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.reading import task_of
+from headway_experiments.talk.induction import bigrams
+from headway_experiments.talk.measures.bigrams import unseen
+from headway_experiments.tasks import Bigrams
+from headway_experiments.truncation.cuts import Cut, truncate
+from headway_experiments.truncation.weights import matrices
+
+INNER = "W_Q W_K W_V W_O W_in W_out"
+"""Embeddings and read-out stay as they were drawn, and there are no biases that learn: a token's
+frequency can then be kept by layers alone."""
+
+
+def noisy(scale: str) -> Configs:
+    """Two layers with MLPs; one trigger, after which the noise token comes half of the time.
+
+    Small: 32 characters, sequences of 32, width 64, Adam, only in-context outputs and the noise in
+    their place asked for.
+    """
+    task = replace(
+        bigrams(scale), length=32, n_tokens=32, n_triggers=1, noise=0.5, asked_at="in-context"
+    )
+    model = TransformerConfig(
+        n_layers=2, d_model=64, n_heads=1, d_mlp=64, act_fn="relu", init="orthogonal"
+    )
+    training = TrainingConfig(
+        steps=900,
+        batch_size=32,
+        train_examples=None,
+        trained=INNER,
+        learning_rate=5e-3,
+        weight_decay=0.0,
+        warmup_steps=20,
+        cooldown_steps=450,
+        eval_every=20,
+        eval_examples=256,
+        checkpoint_every=30,
+    )
+    seeds = 3
+    if scale == "paper":
+        task = replace(task, length=256, n_tokens=65, asked_at="all")
+        model = replace(model, d_model=256, d_mlp=1024)
+        training = replace(
+            training,
+            steps=5000,
+            batch_size=512,
+            optimizer="sgd",
+            momentum=0.9,
+            learning_rate=0.1,
+            warmup_steps=0,
+            cooldown_steps=0,
+            checkpoint_every=100,
+        )
+        seeds = 5
+    if scale == "smoke":
+        training = replace(training, steps=200, cooldown_steps=0)
+        seeds = 1
+    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in range(seeds)}
+
+
+FRACTIONS = (1.0, 0.2, 0.1, 0.0)
+"""The fraction of the full rank to which the weights of the last MLP are cut."""
+RESAMPLES = 1000
+DATED = 256
+"""Sequences on which the margins of every checkpoint are measured."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model says where an in-context output follows.
+
+    Attributes:
+        outputs: how often it says the sequence's output, by sequence.
+        noises: how often it says the noise token.
+        asked: at how many positions.
+    """
+
+    outputs: Float[Tensor, " sequence"]
+    noises: Float[Tensor, " sequence"]
+    asked: Float[Tensor, " sequence"]
+
+    @property
+    def output(self) -> float:
+        """The share of these positions at which it says the output."""
+        return (self.outputs.sum() / self.asked.sum()).item()
+
+    @property
+    def noise(self) -> float:
+        """The share at which it says the noise token."""
+        return (self.noises.sum() / self.asked.sum()).item()
+
+
+def said(model: Transformer, task: Bigrams, batch: Batch) -> Said:
+    """What a model says most surely at clean in-context outputs."""
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    told, asked = predictions(model, batch).argmax(-1), wanted != IGNORE_INDEX
+    assert task.noise_token is not None  # the task is one with noise
+    found = (told == wanted, told == task.noise_token, asked)
+    return Said(*((each & asked).sum(1).double().cpu() for each in found))
+
+
+def gain_interval(cut: Said, intact: Said) -> tuple[float, float]:
+    """The 95 % interval of by how much a cut raises the share of outputs said, by the bootstrap
+    over the sequences that both were asked; the same draws every time."""
+    generator = torch.Generator().manual_seed(0)
+    count = len(intact.asked)
+    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
+    gained = (cut.outputs - intact.outputs)[drawn].sum(1) / intact.asked[drawn].sum(1)
+    low, high = gained.quantile(torch.tensor([0.025, 0.975]).double()).tolist()
+    return low, high
+
+
+def by_fraction(run: Run, fractions: Sequence[float] = FRACTIONS) -> dict[float, Said]:
+    """What the last weights say, with the last layer's W_in and W_out cut to low rank."""
+    task, model = task_of(run.config, Bigrams), run.transformer()
+    batch, layers = unseen(run), matrices(model)
+    wanted = [Cut((len(layers) - 1,), "mlp", fraction) for fraction in fractions]
+    rows = truncate(layers, wanted, lambda _: said(model, task, batch))
+    return {row.cut.fraction: row.found for row in rows}
+
+
+@torch.no_grad()
+def margins(model: Transformer, task: Bigrams, batch: Batch) -> tuple[float, float]:
+    """By how much the last layer's MLP, and its attention, raise the noise token's logit over that
+    of the output, on average over clean in-context outputs.
+
+    The last norm is taken with the scale that it has on the whole stream, so that what layers add
+    to the stream adds up in logits.
+    """
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    _, cache = model.run_with_cache(
+        batch.inputs, names=[("attn_out", -1), ("mlp_out", -1), ("resid_post", -1)]
+    )
+    attention, mlp, last = cache.values()
+    norm = model.ln_final
+    assert isinstance(norm, torch.nn.LayerNorm)  # as these experiments have it
+    spread = last.var(-1, correction=0, keepdim=True).add(norm.eps).sqrt()
+    assert task.noise_token is not None  # the task is one with noise
+    noise = model.unembed.weight[task.noise_token]
+    towards = noise - model.unembed.weight[wanted.clamp(min=0)]
+    asked = wanted != IGNORE_INDEX
+
+    def raised(added: Tensor) -> float:
+        centred = (added - added.mean(-1, keepdim=True)) / spread
+        return (centred * norm.weight * towards).sum(-1)[asked].mean().item()
+
+    return raised(mlp), raised(attention)
+
+
+def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
+    """The steps of a run's checkpoints, and the margins of the last MLP and attention at each."""
+    task, batch = task_of(run.config, Bigrams), unseen(run).part(slice(DATED))
+    steps = run.checkpoint_steps()
+    found = [margins(run.transformer(step), task, batch) for step in steps]
+    return steps, [mlp for mlp, _ in found], [attention for _, attention in found]
+
+
+def noisy_recall(runs: Runs) -> Measures:
+    """What cutting the last MLP does to clean outputs, and what the two parts learn when.
+
+    The MLP has learnt the noise when its margin for the noise token is halfway from where it began
+    to its largest; attention has learnt the output when its margin against the noise token is. If
+    one of the two is not learnt, or not kept, the MLP does not count as first.
+    """
+    measured: Measures = {
+        "noisy_intact": {},
+        **{f"noisy_gain_{fraction:g}": {} for fraction in FRACTIONS[1:]},
+        "noisy_gain_low": {},
+        "noisy_gain_high": {},
+        "noisy_says_noise": {},
+        "noisy_mlp_date": {},
+        "noisy_attention_date": {},
+        "noisy_mlp_first": {},
+    }
+    for name, run in runs.items():
+        found = by_fraction(run)
+        intact = found[1.0]
+        measured["noisy_intact"][name] = intact.output
+        measured["noisy_says_noise"][name] = intact.noise - found[0.0].noise
+        for fraction in FRACTIONS[1:]:
+            measured[f"noisy_gain_{fraction:g}"][name] = found[fraction].output - intact.output
+            low, high = gain_interval(found[fraction], intact)
+            measured["noisy_gain_low"][f"fraction={fraction:g},{name}"] = low
+            measured["noisy_gain_high"][f"fraction={fraction:g},{name}"] = high
+        steps, mlp, attention = histories(run)
+        against = [-margin for margin in attention]
+        first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
+        second = crossing(steps, against, (against[0] + max(against)) / 2)
+        measured["noisy_mlp_first"][name] = 0.0
+        if first is not None and second is not None and min(mlp[-1], against[-1]) > 0:
+            measured["noisy_mlp_date"][name] = first
+            measured["noisy_attention_date"][name] = second
+            measured["noisy_mlp_first"][name] = float(first < second)
+    return measured
+
+
+RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+"""Fractions of the full rank that are drawn."""
+
+
+def drawn(runs: Runs) -> Drawn:
+    """What the last MLP and attention add for the noise, against the step; and what is said at
+    clean outputs with the last MLP cut to low rank."""
+    from headway_experiments.figures.curves_plot import Panel, draw_curves
+
+    found = [histories(run) for run in runs.values()]
+    cut = [by_fraction(run, RANKS) for run in runs.values()]
+    if not found:
+        return {}
+    parts = {
+        "last MLP": [(steps, mlp) for steps, mlp, _ in found],
+        "last attention": [(steps, attention) for steps, _, attention in found],
+    }
+    says = {
+        "the output": [(RANKS, [one[rank].output for rank in RANKS]) for one in cut],
+        "the noise token": [(RANKS, [one[rank].noise for rank in RANKS]) for one in cut],
+    }
+    panels = [
+        Panel("For noise, against the output", "margin in logits", parts, {"neither": 0.0}),
+        Panel(
+            "Clean outputs, last MLP cut",
+            "share that says",
+            says,
+            against="fraction of the full rank",
+            top=1.05,
+        ),
+    ]
+    title = "Noise: what the last layer's parts say, and what is said without its MLP"
+    return {"noisy-recall": (title, draw_curves(panels))}
+
+
+RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
+TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
+EXPERIMENTS = (study(__file__, "noisy-recall", TITLE, RUNS, noisy_recall, drawn),)

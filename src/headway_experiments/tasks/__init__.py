@@ -1,0 +1,8 @@
+"""Tasks that only experiments are about."""
+
+from headway_experiments.tasks.associations import Associations
+from headway_experiments.tasks.bigrams import Bigrams
+from headway_experiments.tasks.composition import Composition
+from headway_experiments.tasks.recall import Recall
+
+__all__ = ["Associations", "Bigrams", "Composition", "Recall"]

@@ -1,0 +1,283 @@
+"""In-context bigrams: text in which some characters, the triggers, are followed by an output that
+is drawn anew for every sequence (Bietti et al. 2023, arXiv 2306.00802, section 3), perhaps with
+noise (Chen, Bruna and Bietti 2024, arXiv 2406.03068).
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Annotated, Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from annotated_types import Ge, Le
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headway.errors import require
+from headway.fields import AtLeastOne, Positive, Share
+from headway.tasks.base import Batch, Task
+from headway.tasks.relations import NO_KEY, Edges, own_position, previous_token
+from headway.tasks.targets import IGNORE_INDEX, Tokens
+from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, Chain, chain_of, synthetic
+
+OWN, ALL, LATEST = "own token", "induction (all)", "induction (latest)"
+PREVIOUS = "previous token"
+
+
+@dataclass(frozen=True)
+class Bigrams(Task):
+    """Text in which every trigger q_k is followed by its sequence's own output o_k.
+
+    With one trigger t, whose output here is w, a sequence of the global bigrams reads
+
+        T h e   c a t w a s   a t w   h o m e
+
+    and at its second t a model can know w from the first. The first token is drawn from the
+    unigrams. After a trigger comes its output, or with some probability the noise token; after all
+    other tokens the next is drawn from the bigrams. No output is a trigger, so that a sequence
+    cannot run in a circle of triggers. Targets are the tokens that come next, in columns:
+
+    `in-context`: outputs of triggers that were followed by their output before in the sequence;
+    `global`: all the rest, first outputs among them; `noise`: the noise token after a trigger
+    (of those that were followed by their output before, if only in-context is asked).
+    With noise, an in-context output is thus one that noise did not replace, and even the best
+    predictor has a loss of -ln(1 - noise) there.
+
+    Attributes:
+        corpus: what follows what: `plays` (Shakespeare's, from the package of the extra `plays`),
+            `synthetic`, or the path of a text in UTF-8.
+        sha256: how the SHA-256 of a text's file must begin; by default any text will do.
+        length: T, positions in a sequence.
+        n_tokens: how many tokens there are; of a text, at most so many, its most frequent ones.
+        n_triggers: K, tokens that have an output of their own in every sequence.
+        triggers: the K most `frequent` tokens, or K `drawn` for every sequence from the unigrams.
+        outputs: each o_k is drawn for every sequence from all tokens that are no trigger,
+            `uniform` or by the `unigrams`.
+        noise: the probability that after a trigger comes, instead of its output, the noise token,
+            which is met nowhere else.
+        asked_at: at which positions the next token is asked for: at `all`, or only `in-context`, at
+            triggers that were followed by their output before.
+        layout: a sequence is `text`, or a `pair`: one trigger at just two positions, anywhere and
+            at the end, among tokens drawn from the unigrams that are no triggers (the setting of
+            Bietti et al.'s section 5).
+        exponent: of a synthetic corpus (see `corpus.synthetic`).
+        concentration: likewise.
+    """
+
+    corpus: str = SYNTHETIC
+    sha256: str | None = None
+    length: Annotated[int, Ge(4)] = 64  # pyright: ignore[reportIncompatibleMethodOverride]
+    n_tokens: Annotated[int, Ge(2), Le(4096)] = 65
+    n_triggers: AtLeastOne = 5
+    triggers: Literal["frequent", "drawn"] = "frequent"
+    outputs: Literal["uniform", "unigrams"] = "uniform"
+    noise: Share = 0.0
+    asked_at: Literal["all", "in-context"] = "all"
+    layout: Literal["text", "pair"] = "text"
+    exponent: Annotated[float, Ge(0), Le(10)] = 0.9
+    concentration: Positive | None = 12.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.corpus != "", "task.corpus", self.corpus, "plays, synthetic or a path")
+        named = self.corpus not in (PLAYS, SYNTHETIC)
+        digits = named and bool(re.fullmatch("[0-9a-f]{1,64}", self.sha256 or ""))
+        allowed = "up to 64 hexadecimal digits if task.corpus is a path, and none otherwise"
+        require(self.sha256 is None or digits, "task.sha256", self.sha256, allowed)
+        allowed = f"from 1 to {self.n_tokens - 1}, one less than task.n_tokens"
+        require(self.n_triggers < self.n_tokens, "task.n_triggers", self.n_triggers, allowed)
+        plain = self.asked_at == "in-context" and self.noise == 0
+        allowed = "text, unless task.asked_at = in-context and task.noise = 0"
+        require(self.layout == "text" or plain, "task.layout", self.layout, allowed)
+
+    @cached_property
+    def chain(self) -> Chain:
+        """What follows what; read when it is first needed."""
+        if self.corpus == SYNTHETIC:
+            chain = synthetic(self.n_tokens, self.exponent, self.concentration)
+        else:
+            chain = chain_of(self.corpus, self.n_tokens, self.sha256 or "")
+        count = len(chain.unigrams)
+        allowed = f"at most {count - 1}: the corpus has {count} different characters"
+        require(self.n_triggers < count, "task.n_triggers", self.n_triggers, allowed)
+        return chain
+
+    @property
+    def drawn_from(self) -> str:
+        return self.chain.origin
+
+    @property
+    def n_characters(self) -> int:
+        """Tokens of the corpus, the noise token left out."""
+        return len(self.chain.unigrams)
+
+    @property
+    def noise_token(self) -> int | None:
+        """What comes in place of an output, if anything does."""
+        return self.n_characters if self.noise > 0 else None
+
+    @property
+    def vocabulary(self) -> int:
+        """The corpus's tokens, and the noise token."""
+        return self.n_characters + (self.noise > 0)
+
+    @property
+    def targets(self) -> Tokens:
+        return Tokens(self.vocabulary)
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        everywhere = ("global",) if self.asked_at == "all" else ()
+        return ("in-context", *everywhere, *(("noise",) if self.noise > 0 else ()))
+
+    @property
+    def hop_order(self) -> list[tuple[str, str]]:
+        """Empty, as columns of targets are no hops of a chain."""
+        return []
+
+    @property
+    def label(self) -> str:
+        return f"K={self.n_triggers}"
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """In-context outputs alone. Other tokens are random, so no circuit predicts them surely."""
+        return ("in-context",)
+
+    def frequent(self, device: torch.device | str = "cpu") -> Int[Tensor, " trigger"]:
+        """The most frequent tokens."""
+        return tables_of(self, torch.device(device)).frequent
+
+    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Triggers [count, trigger], their outputs alike, and tokens [count, length + 1]."""
+        tables = tables_of(self, generator.device)
+        triggers = tables.frequent.expand(count, -1)
+        if self.triggers == "drawn":
+            weights = tables.unigrams.expand(count, -1)
+            triggers = torch.multinomial(weights, self.n_triggers, generator=generator)
+        uniform = self.outputs == "uniform"
+        drawn_by = torch.ones_like(tables.unigrams) if uniform else tables.unigrams
+        weights = drawn_by.expand(count, -1).scatter(1, triggers, 0.0)
+        outputs = torch.multinomial(weights, self.n_triggers, True, generator=generator)
+        if self.layout == "pair":
+            return triggers, outputs, self._pair(triggers, outputs, generator)
+        output_of = torch.full((count, self.vocabulary), NO_KEY, device=generator.device)
+        output_of.scatter_(1, triggers, outputs)
+        return triggers, outputs, self._walk(output_of, generator)
+
+    def _pair(
+        self,
+        triggers: Int[Tensor, "batch trigger"],
+        outputs: Int[Tensor, "batch trigger"],
+        generator: torch.Generator,
+    ) -> Int[Tensor, "batch position"]:
+        """One trigger with its output somewhere, and once more at the end; no other triggers."""
+        count, device = len(triggers), triggers.device
+        weights = tables_of(self, device).unigrams.expand(count, -1).scatter(1, triggers, 0.0)
+        tokens = torch.multinomial(weights, self.length + 1, True, generator=generator)
+        which = torch.randint(triggers.shape[1], (count, 1), generator=generator, device=device)
+        trigger, output = (drawn.gather(1, which) for drawn in (triggers, outputs))
+        first = torch.randint(self.length - 2, (count, 1), generator=generator, device=device)
+        tokens.scatter_(1, first, trigger).scatter_(1, first + 1, output)
+        tokens[:, -2:] = torch.cat([trigger, output], dim=1)
+        return tokens
+
+    def _walk(
+        self, output_of: Int[Tensor, "batch token"], generator: torch.Generator
+    ) -> Int[Tensor, "batch position"]:
+        """Token after token; `output_of` says what must follow, `NO_KEY` where bigrams decide."""
+        count, length, noise = len(output_of), self.length + 1, self.noise
+        shape, device = (length, count, 1), output_of.device
+        tables = tables_of(self, device)
+        chances = torch.rand(shape, generator=generator, device=device)
+        last = self.n_characters - 1  # the sums may end below 1 by rounding
+        token = torch.searchsorted(tables.first, chances[0], right=True).clamp_(max=last)
+        tokens = [token]
+        replaced = torch.zeros(shape, dtype=torch.bool, device=device)
+        if noise > 0:
+            replaced = torch.rand(shape, generator=generator, device=device) < noise
+        for place in range(1, length):
+            rows = tables.cumulative[token[:, 0]]
+            free = torch.searchsorted(rows, chances[place], right=True).clamp_(max=last)
+            fixed = output_of.gather(1, token)
+            fixed = fixed.masked_fill((fixed != NO_KEY) & replaced[place], self.n_characters)
+            token = torch.where(fixed == NO_KEY, free, fixed)
+            tokens.append(token)
+        return torch.cat(tokens, dim=1)
+
+    def assemble(self, draws: tuple[Tensor, ...]) -> Batch:
+        """Inputs are all tokens but the last, targets all but the first."""
+        triggers, outputs, tokens = draws
+        inputs, following = tokens[:, :-1], tokens[:, 1:]
+        # [batch, position, trigger]: whether it stands here, and whether its output follows.
+        here = inputs[..., None] == triggers[:, None]
+        told = here & (following[..., None] == outputs[:, None])
+        known = here & (told.cumsum(1) - told.long() > 0)
+        in_context = (known & told).any(-1)
+        noisy = torch.zeros_like(in_context)
+        if self.noise_token is not None:
+            noisy = following == self.noise_token
+        columns = {"in-context": in_context, "global": ~in_context & ~noisy, "noise": noisy}
+        if self.asked_at == "in-context":
+            columns["noise"] = noisy & known.any(-1)
+        asked = [columns[name] for name in self.hops]
+        targets = torch.stack([following.where(column, IGNORE_INDEX) for column in asked], dim=-1)
+        return Batch(inputs, targets)
+
+    def relations(self, batch: Batch) -> dict[str, Edges]:
+        """Where an induction head, the head before it and one that does nothing look.
+
+        `previous token`; `own token`; and from every trigger that was met before in the sequence
+        to `induction (all)`, the tokens that followed it, or `induction (latest)`, the last one.
+        """
+        tokens = batch.inputs
+        followed = Edges.where(F.pad(self._repeats(tokens)[..., :-1], (1, 0)))
+        keys = followed.keys
+        return {
+            PREVIOUS: previous_token(tokens),
+            ALL: followed,
+            LATEST: Edges(followed.queries, keys.amax(2, keepdim=True) if keys.shape[2] else keys),
+            OWN: own_position(tokens),
+        }
+
+    def _repeats(self, tokens: Int[Tensor, "batch position"]) -> Bool[Tensor, "batch query key"]:
+        """Whether a trigger at a query stood at a key before.
+
+        Drawn triggers cannot be told from the tokens, so every token counts as one there.
+        """
+        same = tokens[:, :, None] == tokens[:, None, :]
+        same &= torch.ones_like(same[0]).tril(-1)
+        if self.triggers == "frequent":
+            same &= torch.isin(tokens, self.frequent(tokens.device))[:, :, None]
+        return same
+
+    def reference_losses(self) -> dict[str, dict[str, float]]:
+        """The uniform distribution, of every hop; and of tokens drawn from the corpus (`global`),
+        predictors that know the corpus alone: its entropies, in nats."""
+        entropies = {"unigrams": self.chain.unigram_entropy, "bigrams": self.chain.bigram_entropy}
+        known = {name: {"global": loss} for name, loss in entropies.items()}
+        alike = dict.fromkeys(self.hops, math.log(self.vocabulary))
+        return {"all tokens alike": alike, **(known if "global" in self.hops else {})}
+
+
+class Tables(NamedTuple):
+    """A corpus on a device: shares of tokens, and sums of shares to draw by."""
+
+    unigrams: Float[Tensor, " token"]
+    first: Float[Tensor, " token"]
+    cumulative: Float[Tensor, "token following"]
+    frequent: Int[Tensor, " trigger"]
+
+
+@cache
+def tables_of(task: Bigrams, device: torch.device) -> Tables:
+    """The tables of a task on a device. What follows noise is drawn as the first token is."""
+    chain = task.chain
+    rows = torch.cat([chain.bigrams, chain.unigrams[None]]).cumsum(1)[: task.vocabulary]
+    unigrams, first, rows = (
+        numbers.to(device=device, dtype=torch.float32)
+        for numbers in (chain.unigrams, chain.unigrams.cumsum(0), rows)
+    )
+    return Tables(unigrams, first, rows, unigrams.topk(task.n_triggers).indices)

@@ -1,0 +1,278 @@
+"""Jumping and passing on are told apart where the truth is known, and counted cell by cell."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from doc_tables import begins_by_passing, cells_and_labels, of_all_seeds
+
+from headway.changes import changed
+from headway.models import Transformer, attention_patterns, compiled
+from headway.theory import closed_form
+from headway.training import train
+from headway_experiments import result_files
+from headway_experiments.paper import algorithms
+from headway_experiments.paper.cells import CHANGES, LONGER, MIXED, SEEDS, Cell, cells, runs_of
+from headway_experiments.paper.ways import LABELS, Way, alone, jumping, passing, way_of, without
+
+
+def sampled(task, count=48, seed=1):
+    return task.sample(count, torch.Generator().manual_seed(seed))
+
+
+def way(construction, depth):
+    known = compiled(depth, construction)
+    return way_of(known.model, known.task, sampled(known.task))
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5])
+def test_pointer_doubling_jumps(depth):
+    found = way("doubling", depth)
+    assert found.label == "jumps"
+    assert found.layers == tuple(range(closed_form(depth)))
+    # to bring x_3, and so all beyond, the fact that is jumped to must have read the next one
+    passed = [cost >= 0.5 for cost in found.passes.values()]
+    assert passed == [False, False, True, True, True][:depth]
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_query_that_walks_down_its_chain_jumps_and_passes_nothing_on(depth):
+    found = way("sequential", depth)
+    assert found.label == "jumps"
+    assert max(found.passes.values()) < 0.01
+    assert found.layers == tuple(range(depth + 1))
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5])
+def test_an_assembly_line_passes_on(depth):
+    found = way("passing", depth)
+    assert found.label == "passes on"
+    assert max(found.jumps.values()) < 0.01
+    assert all(found.passes[f"x_{j}"] > 0.9 for j in range(2, depth + 1))
+    assert found.layers == tuple(range(depth + 1))
+
+
+def test_what_is_not_learnt_is_neither_and_has_nothing_to_lose():
+    known = compiled(3)
+    torch.manual_seed(0)
+    model = Transformer(known.model.config, 8, 12, 28, 4)
+    found = way_of(model, known.task, sampled(known.task))
+    assert found.label == "neither"
+    assert {*found.jumps.values(), *found.passes.values()} == {0.0}
+    assert found.layers == ()
+
+
+def test_a_layer_that_nothing_depends_on_does_not_count():
+    known = compiled(3)
+    shape = known.model.config
+    wider = Transformer(type(shape)(**{**vars(shape), "n_layers": 4}), 8, 12, 28, 4)
+    for weight in wider.parameters():
+        torch.nn.init.zeros_(weight)
+    wider.load_state_dict({**wider.state_dict(), **known.model.state_dict()})
+    found = way_of(wider, known.task, sampled(known.task))
+    assert (found.label, found.layers) == ("jumps", (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("losses", "jumps", "passes", "label"),
+    [
+        ((0.1, 0.2, 0.3), (0.0, 0.9, 1.2), (0.0, 0.1, 1.0), "jumps"),
+        ((0.1, 0.2, 0.3), (0.0, 0.1, 0.2), (0.0, 0.9, 1.0), "passes on"),
+        ((0.1, 0.2, 0.3), (0.0, 0.1, 0.9), (0.0, 0.9, 1.0), "both"),  # x_2 passed on, x_3 jumped
+        ((0.1, 0.2, 0.3), (0.0, 0.9, 0.9), (0.0, 0.9, 0.9), "both"),  # half by each
+        ((0.1, 0.2, 0.3), (0.0, 0.3, 0.3), (0.0, 0.3, 0.3), "both"),  # by either alone
+        ((0.1, 0.2, 0.5), (0.0, 0.9, 0.9), (0.0, 0.1, 0.1), "neither"),
+        ((0.6, 0.2, 0.3), (0.0, 0.9, 0.9), (0.0, 0.1, 0.1), "neither"),
+    ],
+)
+def test_labels_follow_the_rule(losses, jumps, passes, label):
+    hops = "x_1", "x_2", "x_3"
+    each = (dict(zip(hops, values, strict=True)) for values in (losses, jumps, passes))
+    assert Way(*each, layers=()).label == label
+
+
+def test_where_the_second_hop_is_not_asked_for_the_third_tells():
+    found = Way({"x_1": 0.1, "x_3": 0.1}, {"x_1": 0, "x_3": 0.9}, {"x_1": 0, "x_3": 0.9}, ())
+    assert found.label == "jumps"
+
+
+def test_a_cut_takes_those_paths_and_no_others():
+    known = compiled(3)
+    batch = sampled(known.task, 4)
+    before = attention_patterns(known.model, batch.inputs)
+    facts = {f"s{i}": (i + 1) // 2 for i in range(7)}
+    for cut in (jumping, passing):
+        seen = []
+        tap = without(known.task, cut)(batch)
+        for layer in range(3):
+            seen.append(tap(layer, before[:, layer]))
+        for query, at in facts.items():
+            for key, to in facts.items():
+                edges = known.task.edges(batch)[f"{query}←{key}"]
+                rows = torch.arange(4)[:, None]
+                along = torch.stack(seen, 1)[rows, :, :, edges.queries, edges.keys[..., 0]]
+                kept = before[rows, :, :, edges.queries, edges.keys[..., 0]]
+                is_cut = to - at >= 2 if cut is jumping else to - at == 1 and at > 0
+                assert torch.equal(along, torch.zeros_like(kept) if is_cut else kept), query + key
+        others = known.task.edges(batch)["s0←s4 (other chains)"]
+        rows = torch.arange(4)[:, None, None]
+        at = rows, slice(None), slice(None), others.queries[..., None], others.keys
+        assert torch.equal(torch.stack(seen, 1)[at], before[at])
+
+
+def test_a_layer_alone_keeps_what_stands_at_a_position():
+    pattern = torch.rand(2, 1, 5, 5)
+    tap = alone(1)(None)
+    assert torch.equal(tap(0, pattern), pattern)
+    assert torch.equal(tap(1, pattern), pattern * torch.eye(5))
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_names_tell_the_cell(scale):
+    configs = runs_of(scale)
+    assert len({Cell.of(name) for name in configs}) == len(cells(scale))
+    for name, config in configs.items():
+        cell = Cell.of(name)
+        assert f"{cell},seed={config.seed}" == name
+        assert (config.task.depth, config.model.n_layers) == (cell.depth, cell.layers)
+        kind = config.training.curriculum.kind
+        assert (kind == "mixture") == cell.mixture
+
+
+def test_there_are_enough_runs_and_other_seeds_than_those_of_the_choice():
+    configs = runs_of("small")
+    assert len(configs) == 165
+    assert min(SEEDS) >= 3000
+    block = [cell for cell in cells("small") if not cell.change]
+    assert len(block) == 2 * (3 + 4 + 1)
+    assert {c.change for c in cells("small") if c.mixture} - {""} == set(MIXED)
+    assert {c.change for c in cells("small") if not c.mixture} - {""} == set(CHANGES)
+    assert LONGER not in {c.change for c in cells("paper")}
+
+
+def test_a_change_changes_that_alone():
+    configs = runs_of("small")
+    for mixture in (False, True):
+        base = configs[f"{Cell(3, 1, mixture)},seed=3000"]
+        for cell in cells("small"):
+            if cell.change and cell.mixture == mixture:
+                made = configs[f"{cell},seed=3000"]
+                assert made == changed(base, CHANGES[cell.change])
+                assert made != base
+
+
+@pytest.fixture
+def labelled(monkeypatch):
+    """Measures of runs that have these labels, and depend on so many layers, by name."""
+
+    def measured(labels, layers=3):
+        hops = dict.fromkeys(("x_1", "x_2"), 0.25)
+        found = {
+            name: SimpleNamespace(label=label, layers=range(layers), jumps=hops, passes=hops)
+            for name, label in labels.items()
+        }
+        monkeypatch.setattr(algorithms, "ways", lambda runs: found)
+        return algorithms.measured({})
+
+    return measured
+
+
+def test_labels_are_counted_and_shares_are_of_what_is_learnt(labelled):
+    names = [f"D=3,spare=1,full,seed={seed}" for seed in range(4)]
+    found = labelled(dict(zip(names, ("jumps", "jumps", "both", "neither"), strict=True)))
+    counts = {"jumps": 2, "passes on": 0, "both": 1, "neither": 1}
+    assert algorithms.counts(found) == {Cell(3, 1, False): counts}
+    shares = algorithms.shares(counts)
+    assert {name: round(share[0], 3) for name, share in shares.items()} == {
+        "learnt": 0.75,
+        "jumps": 0.667,
+        "passes on": 0.0,
+    }
+    assert shares["jumps"][1:] == pytest.approx((0.2077, 0.9385), abs=1e-3)  # Wilson, 2 of 3
+    assert list(algorithms.shares({**dict.fromkeys(LABELS, 0), "neither": 3})) == ["learnt"]
+    assert cells_and_labels(found).splitlines()[2] == (
+        "| D = 3, full depth | 4 | 3 of 4 | 2 (0.21 to 0.94) | 0 (0.00 to 0.56) | 1 | 0 | 3 × 3 |"
+    )
+    assert set(found["algorithm_jumps_cost"]) == {f"{name} x_2" for name in names}
+
+
+def test_what_begins_by_passing_on_depends_on_passes_alone_for_its_second_hop():
+    names = [f"D=3,spare=1,full,seed={seed}" for seed in range(4)]
+    costs = [(0.1, 0.9), (0.9, 0.9), (0.1, 0.1), (0.1, 0.9)]
+    found = {
+        "algorithm_label": dict(zip(names, (2.0, 2.0, 2.0, 1.0), strict=True)),
+        "algorithm_jumps_cost": {f"{n} x_2": j for n, (j, _) in zip(names, costs, strict=True)},
+        "algorithm_passes_cost": {f"{n} x_2": p for n, (_, p) in zip(names, costs, strict=True)},
+    }
+    assert begins_by_passing(found) == names[:1]
+
+
+def test_claims_are_of_the_cells_that_they_speak_of(labelled):
+    labels = {
+        "D=3,spare=0,full,seed=0": "jumps",
+        "D=3,spare=0,full,seed=1": "neither",
+        "D=3,spare=1,full,seed=0": "jumps",
+        "D=3,spare=1,full,seed=1": "jumps",
+        "D=3,spare=1,mixture,seed=0": "passes on",
+        "D=3,spare=1,mixture,seed=1": "jumps",
+        "D=3,spare=2,full,seed=0": "neither",
+        "D=3,spare=2,mixture,seed=0": "jumps",
+        "D=2,spare=1,full,seed=0": "passes on",
+        "D=3,spare=1,full,adam,seed=0": "passes on",
+        "D=3,spare=1,full,gap,seed=0": "jumps",
+        "D=3,spare=1,full,longer,seed=0": "jumps",
+        "D=3,spare=1,full,longer,seed=1": "both",
+    }
+    found = labelled(labels, layers=4)
+    assert found["algorithm_tight_jumps"] == {"D=3,spare=0,full,seed=0": 1}
+    assert list(found["algorithm_full_jumps"].values()) == [1, 1]
+    assert list(found["algorithm_mixture_jumps"].values()) == [0, 1, 1]
+    assert list(found["algorithm_mixture_passes"].values()) == [1, 0, 0]
+    assert found["algorithm_by_mixture"] == {"D=3,spare=1,mixture": -0.5}
+    assert found["algorithm_by_model"] == {"D=3,spare=1,full,adam": -1.0}
+    assert found["algorithm_by_curriculum"] == {"D=3,spare=1,full,gap": 0.0}
+    assert list(found["algorithm_kept"].values()) == [1, 0]
+    assert set(found["algorithm_jump_layers"].values()) == {1.0}  # four, where three would do
+    assert found["algorithm_pass_layers"] == {"D=3,spare=1,mixture,seed=0": 0.0}
+
+
+def test_figures_have_the_block_and_the_changes_beside_the_base(labelled, monkeypatch):
+    labels = {
+        "D=2,spare=0,full,seed=0": "passes on",
+        "D=3,spare=1,full,seed=0": "jumps",
+        "D=3,spare=1,full,adam,seed=0": "neither",
+    }
+    found = labelled(labels)
+    monkeypatch.setattr(algorithms, "measured", lambda runs: found)
+    drawn = algorithms.draw({})
+    block, changes = drawn["algorithms"][1], drawn["algorithms-changes"][1]
+
+    def rows(figure):
+        return [
+            t.get_text() for axes in figure.axes for t in axes.get_yticklabels() if t.get_text()
+        ]
+
+    assert rows(block) == ["3 layers", "4 layers"]
+    assert rows(changes) == ["as it is", "adam"]
+    titles = [axes.get_title(loc="left") for axes in changes.axes]
+    assert titles == ["D = 3, full depth, 4 layers", "learnt", "jumps", "passes on"]
+
+
+def test_a_trained_run_is_read_on_sequences_of_its_own(tmp_path):
+    config = runs_of("smoke")["D=2,spare=0,full,seed=0"]
+    run = train(changed(config, {"training.steps": 2}), tmp_path / "run")
+    found = algorithms.measured({"D=2,spare=0,full,seed=0": run})
+    assert found["algorithm_label"] == {"D=2,spare=0,full,seed=0": LABELS.index("neither")}
+
+
+KEPT = ("small", "fresh")
+
+
+def test_the_table_in_the_docs_is_that_of_the_results():
+    root = Path(__file__).parents[3]
+    kept = [result_files.read("algorithms", scale, root / "results") for scale in KEPT]
+    found = of_all_seeds(*(each.measures for each in kept if each))
+    page = (root / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    told = page.partition("<!-- cells -->\n")[2].partition("<!-- end -->")[0]
+    assert told == cells_and_labels(found)

@@ -1,0 +1,245 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from doc_tables import ways_of_asking
+from known import CLAIMS, EXPERIMENTS, GROUPS
+
+from headway.errors import HeadwayError
+from headway.training.config import flat
+from headway_experiments import paper, result_files, talk
+from headway_experiments.claims import FRESH, Claim, Rule, Verdict, claims_beside, read
+from headway_experiments.groups import plan
+from headway_experiments.paper import FIGURES
+from headway_experiments.paper.curricula import WAYS
+from headway_experiments.reproduce import judged
+from headway_experiments.table import SIDE_BY_SIDE, markdown
+from headway_experiments.talk import MECHANISMS
+
+ROOT = Path(__file__).parents[3]
+
+CLAIM = """
+[[claim]]
+id = "a"
+figure = "fig4"
+section = "7"
+claim = "losses are small"
+paper = "< 0.01"
+measure = "loss"
+rule = "every < 0.01"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds", "does_not"),
+    [
+        ("every < 0.5", [0.1, 0.4], [0.1, 0.5]),
+        ("any > 0", [0.0, 2.0], [0.0, -1.0]),
+        ("mean in 3.5..4.5", [3.0, 5.0], [3.0, 3.0]),
+        ("median == 4", [4.0, 4.0, 9.0], [4.0, 5.0, 9.0]),
+        ("share == 1", [1.0, 2.0], [1.0, 0.0]),
+        ("share >= 0.5", [1.0, 0.0], [1.0, 0.0, 0.0]),
+        ("mean <= -0.5", [-0.4, -0.6], [-0.4, -0.5]),
+    ],
+)
+def test_a_rule_tells_what_bears_a_claim_out(rule, holds, does_not):
+    assert Rule.of(rule).judge(holds)
+    assert not Rule.of(rule).judge(does_not)
+
+
+@pytest.mark.parametrize("text", ["all < 1", "every << 1", "every < one", "mean in 3-4", ""])
+def test_what_is_no_rule_is_refused(text):
+    with pytest.raises(HeadwayError, match="STATISTIC OP NUMBER"):
+        Rule.of(text)
+
+
+def claim(more: str = "") -> Claim:
+    return read(CLAIM + more)[0]
+
+
+def test_a_scale_may_have_a_rule_of_its_own():
+    adapted = claim('[claim.small]\nrule = "every < 0.05"\nwhy = "shorter runs"')
+    assert adapted.rule("paper").text == adapted.rule("smoke").text == "every < 0.01"
+    assert adapted.rule("small").text == "every < 0.05"
+    assert adapted.rule("fresh") == adapted.rule("small")
+    assert adapted.note("small") == adapted.note("fresh") == "shorter runs"
+    assert not adapted.note("paper")
+    assert Verdict(adapted, "small", {"a": 0.02}).said == "holds"
+    assert Verdict(adapted, "paper", {"a": 0.02}).said == "does not hold"
+
+
+@pytest.mark.parametrize("scale", ["small", "fresh"])
+@pytest.mark.parametrize("value", [0.001, 0.5])
+def test_runs_that_differ_too_much_are_not_comparable_whatever_was_measured(scale, value):
+    differs = claim('[claim.small]\ndiffers = "another optimiser"')
+    assert Verdict(differs, scale, {"a": value}).said == "not comparable"
+    assert Verdict(differs, scale, {}).said == "not run"
+    assert Verdict(differs, "paper", {"a": value}).said in ("holds", "does not hold")
+    assert differs.note(scale) == "another optimiser"
+
+
+def test_a_verdict_tells_mean_spread_and_count():
+    both = {"a": 0.25, "b": 0.75}
+    ranges = {"every < 1": ", 0.25 to 0.75", "mean < 1": "", "median < 1": ", median 0.5"}
+    for rule, told in ranges.items():
+        (judged,) = read(CLAIM.replace("every < 0.01", rule))
+        assert Verdict(judged, "paper", both).measured == f"0.5 ± 0.35 (n=2){told}"
+    assert Verdict(claim(), "paper", {"a": 0.25}).measured == "0.25 (n=1)"
+    assert Verdict(claim(), "paper", {}).measured == "–"
+    assert Verdict(claim(), "paper", {}).said == "not run"
+    share = read(CLAIM.replace("every < 0.01", "share == 1"))[0]
+    assert Verdict(share, "paper", {"a": 1.0, "b": 0.0}).measured == "1 of 2"
+
+
+def test_claims_are_checked_when_they_are_read():
+    with pytest.raises(HeadwayError, match="different for every claim"):
+        read(CLAIM + CLAIM)
+    with pytest.raises(HeadwayError, match=r"claim 'a'.*odd"):
+        read(CLAIM + "odd = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (CLAIM.replace('rule = "every < 0.01"\n', ""), "lacks the field 'rule'"),
+        (CLAIM + '[claim.small]\nrule = "every < 1"\n', "lacks the field 'why'"),
+        (CLAIM.replace('paper = "< 0.01"\n', ""), "paper"),
+    ],
+)
+def test_a_claim_that_lacks_something_is_told(text, said):
+    with pytest.raises(HeadwayError, match=f"claim 'a'.*{said}"):
+        read(text)
+
+
+def test_every_claim_is_of_a_figure_that_can_be_asked_for():
+    assert {one.figure for one in CLAIMS} == set(EXPERIMENTS)
+    assert len({one.id for one in CLAIMS}) == len(CLAIMS)
+    for one in CLAIMS:
+        assert set(one.why) == set(one.rules) - {"paper"}
+        assert not set(one.why) & set(one.differs)
+    found = [one.id for one in EXPERIMENTS["fig3"].claims]
+    assert found == ["shared-information", "at-most-triples"]
+
+
+def test_no_claim_is_left_out_by_the_name_of_its_figure():
+    for module in (*paper.MODULES, *talk.MODULES):
+        file = Path(str(module.__file__)).with_suffix(".toml")
+        told = {one.id for each in module.EXPERIMENTS for one in each.claims}
+        assert told == {one.id for one in read(file.read_text(encoding="utf-8"))}
+
+
+def test_claims_that_cannot_be_read_name_their_file(tmp_path):
+    module = tmp_path / "own.py"
+    with pytest.raises(HeadwayError, match=r"own\.toml"):
+        claims_beside(str(module), "own")
+    module.with_suffix(".toml").write_text("[[claim", encoding="utf-8")
+    with pytest.raises(HeadwayError, match=r"own\.toml: it is no TOML"):
+        claims_beside(str(module), "own")
+
+
+@pytest.mark.parametrize(("document", "there"), [("paper", FIGURES), ("mechanisms", MECHANISMS)])
+def test_the_table_in_the_docs_is_that_of_the_results(document, there):
+    rows, known = judged(there, SIDE_BY_SIDE, ROOT / "results")
+    assert known
+    page = (ROOT / "docs" / f"{document}.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- claims -->\n")[2].partition("<!-- end -->")[0]
+    assert table == markdown(rows)
+
+
+def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
+    result = result_files.read("curricula", "small", ROOT / "results")
+    assert result is not None
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- ways -->\n")[2].partition("<!-- end -->")[0]
+    assert table == ways_of_asking(result.measures)
+
+
+def test_a_way_of_asking_is_summed_up():
+    found = {f"curriculum_{way}": {"seed=0": 0.75} for way in WAYS}
+    found["curriculum_gap"] = {"seed=0": 0.02, "seed=1": 0.75}
+    found["curriculum_steps"] = {"gap x_1 seed=0": 100.0, "gap x_1 seed=1": 300.0}
+    lines = ways_of_asking(found).splitlines()
+    assert lines[0].endswith("| x_1 learnt at step |")
+    assert "| `gap` | 1 of 2 | 0.020, 0.750 | 200 |" in lines
+    assert "| `none` | 0 of 1 | 0.750 | – |" in lines
+
+
+def test_a_bar_in_a_claim_does_not_end_its_cell():
+    for figure in ("factual-recall-dynamics", "khop-depth"):
+        rows = [{"small": Verdict(claim, "small", {})} for claim in EXPERIMENTS[figure].claims]
+        for line in markdown(rows).splitlines()[2:]:
+            assert line.replace("\\|", "").count("|") == 6
+
+
+def test_what_is_not_comparable_tells_why_beside_the_number():
+    differs = claim('[claim.small]\ndiffers = "another optimiser"')
+    scales = {"small": {"a": 0.5}, "fresh": {"a": 0.4}, "paper": {}}
+    row = {scale: Verdict(differs, scale, values) for scale, values in scales.items()}
+    head, _, line = markdown([row]).splitlines()
+    assert head == "| figure | claim | paper | rule | small | fresh seeds | as printed |"
+    told = "**not comparable** 0.5 (n=1) (another optimiser) | **not comparable** 0.4 (n=1)"
+    assert line.endswith(f"| {told} | not run |")
+
+
+def test_what_could_not_be_measured_stands_below_the_table():
+    known = claim()
+    gap = "no circuit was found in seed=3 of d"
+    row = {
+        "small": Verdict(known, "small", {"a": 0.5}, gap, ran=True),
+        "fresh": Verdict(known, "fresh", {"a": 0.5}, ran=True),
+    }
+    *_, line = markdown([row]).splitlines()
+    assert line == f"- {known.figure}, small: {gap}"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("measures", {"a": {"seed=0": "much"}}, "measures.a.seed=0 = 'much' is not allowed"),
+        ("measures", [], "measures = [] is not allowed"),
+        ("environment", {"processor": "one"}, "environment.started is missing"),
+    ],
+)
+def test_a_damaged_result_is_told_in_a_line(tmp_path, field, value, told):
+    whole = {"format": 1, "environment": {"started": "2026-01-01", "processor": "one"}}
+    data = {**whole, "missing": "", "measures": {}, field: value}
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "fig5.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(HeadwayError, match=re.escape(told)):
+        result_files.read("fig5", "small", tmp_path)
+
+
+def seeds(configs) -> set[int]:
+    return {config.seed for config in configs.values()}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_seeds_that_judge_are_apart_from_seeds_that_chose(name):
+    group = GROUPS[name]
+    small, fresh = plan(group, "small").runs, plan(group, "fresh").runs
+    chose = seeds(small) | seeds(plan(group, "smoke").runs)
+    assert max(chose) < FRESH <= min(seeds(fresh))
+    assert len(fresh) == len(small)
+    for (name_small, config), (name_fresh, renewed) in zip(
+        small.items(), fresh.items(), strict=True
+    ):
+        assert renewed.seed == config.seed + FRESH
+        assert name_fresh == name_small.replace(f"seed={config.seed}", f"seed={renewed.seed}")
+        others = {field for field, value in flat(renewed).items() if value != flat(config)[field]}
+        assert others == set(group.seeded)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(file.stem for file in (ROOT / "results/fresh").glob("*.json"))
+)
+def test_no_fresh_verdict_rests_on_a_seed_that_chose(name):
+    result = result_files.read(name, "fresh", ROOT / "results")
+    assert result is not None
+    told = [seed for named in result.measures.values() for seed in seeds_in(named)]
+    assert told
+    assert min(told) >= FRESH
+
+
+def seeds_in(names) -> list[int]:
+    return [int(seed) for name in names for seed in re.findall(r"seed=(\d+)", name)]

@@ -1,0 +1,98 @@
+"""Measures on circuits and births that are written by hand."""
+
+import pytest
+
+from headway.circuits import Circuit, Paths, Uniform
+from headway.intervals import rank_correlation
+from headway.paths import Path
+from headway_experiments.paper import information_flow, transformer_d, transformers_abc
+
+PAIRS = {"s2←s1", "s4←s3", "s6←s5"}
+
+
+def circuit(*layers: set[str]) -> Circuit:
+    heads = {
+        (layer, 0): Paths(frozenset(relations)) if relations else Uniform()
+        for layer, relations in enumerate(layers)
+    }
+    return Circuit(heads)
+
+
+@pytest.mark.parametrize(
+    ("first", "joins"),
+    [
+        (PAIRS, True),
+        (PAIRS | {"s1←s1"}, True),
+        (PAIRS - {"s4←s3"}, False),
+        ({"s0←s2"}, False),
+    ],
+)
+def test_the_first_head_joins_every_pair_or_does_not(first, joins):
+    assert transformers_abc._first_joins_pairs(circuit(set(), first, {"s0←s2"}), 3) is joins
+
+
+def test_a_circuit_without_useful_heads_has_nothing_first_or_beyond():
+    empty = circuit(set(), set())
+    assert transformers_abc._first_joins_pairs(empty, 3) is False
+    assert transformers_abc._beyond_first(empty) == []
+
+
+def test_beyond_the_first_head_layers_are_ranked():
+    one = circuit(PAIRS, set(), {"s0←s2"}, {"s0←s4"})
+    other = circuit(set(), PAIRS, {"s0←s2"}, set(), {"s0←s4"})
+    assert transformers_abc._beyond_first(one) == transformers_abc._beyond_first(other)
+    assert sorted(transformers_abc._beyond_first(one)) == [(1, "s0←s2"), (2, "s0←s4")]
+
+
+CHAIN = circuit({"s2←s1", "s4←s3"}, {"s0←s2"}, {"s0←s4"})
+
+
+def births(**steps: float | None) -> dict:
+    names = {"pair1": Path.of(0, 0, "s2←s1"), "pair2": Path.of(0, 0, "s4←s3")}
+    names |= {"x1": Path.of(1, 0, "s0←s2"), "x2": Path.of(2, 0, "s0←s4")}
+    return {path: steps.get(name) for name, path in names.items()}
+
+
+@pytest.mark.parametrize(
+    ("born", "first"),
+    [
+        (births(pair1=250, x1=200, pair2=150, x2=300), True),  # within pairs says nothing
+        (births(pair1=100, x1=300, pair2=100, x2=200), False),
+        (births(pair1=100, x1=None, pair2=100, x2=200), False),
+        (births(pair1=100), False),
+    ],
+)
+def test_induction_is_first_of_what_leads_from_pair_to_pair(born, first):
+    assert transformer_d._induction_first(born) is first
+
+
+def test_the_query_looks_along_the_chain_in_order_or_not():
+    assert transformer_d._looks_in_order(births(x1=200, x2=300)) is True
+    assert transformer_d._looks_in_order(births(x1=300, x2=200)) is False
+    assert transformer_d._looks_in_order(births(x1=300)) is None
+    steps = {"L1.H0 s0←s2": 400.0, "L2.H0 s0←s3": 100.0, "L3.H0 s0←s4": 200.0}
+    at_the_second_place = {Path.parse(path): step for path, step in steps.items()}
+    assert transformer_d._looks_in_order(at_the_second_place) is True
+
+
+@pytest.mark.parametrize(
+    ("relation", "leaps"),
+    [("s2←s1", False), ("s1←s2", False), ("s0←s1", True), ("s0←s2", True), ("s2←s3", True)],
+)
+def test_a_leap_leads_from_one_pair_to_another(relation, leaps):
+    assert transformer_d._leaps(Path.of(0, 0, relation)) is leaps
+
+
+def test_ranks_correlate():
+    assert rank_correlation([1, 2, 3], [0.9, 0.5, 0.1]) == pytest.approx(-1)
+    assert rank_correlation([1, 2, 3], [0.1, 0.9, 0.5]) == pytest.approx(0.5)
+
+
+def test_theory_is_measured_exactly():
+    found = information_flow.theorem_1()
+    assert len(found["minimum_minus_bound"]) == 128
+    assert found["minimum_minus_bound"]["D=1, causal"] == 1.0  # 2 layers; the paper's bound is 1
+    assert found["witness_heads_d3"] == {"D=3, 3 layers": 3.0}
+    shared = information_flow.shared_information()
+    assert len(shared["neighbours_share"]) == 55
+    assert max(shared["reach_growth"].values()) <= 3

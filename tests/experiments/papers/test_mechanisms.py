@@ -1,0 +1,124 @@
+"""The talk's mechanisms, from the command line."""
+
+import pytest
+from known import GROUPS
+
+from headway import cli
+from headway_experiments import groups, result_files
+from headway_experiments.talk import MECHANISMS
+from headway_experiments.talk.induction import reading
+from in_process import swept_here
+
+NAMES = (
+    *("associative-memory", "gradient-memory", "factual-recall", "factual-recall-dynamics"),
+    *("induction", "three-gradient-steps", "noisy-recall", "khop-depth", "khop-curriculum"),
+)
+
+
+QUICK = ("gradient-memory", "khop-depth")
+
+
+@pytest.fixture(scope="module", params=[QUICK, pytest.param(NAMES, marks=pytest.mark.slow)])
+def smoke(request, tmp_path_factory):
+    """Some mechanisms, or all, at the smallest scale, run once: the names and the folder."""
+    folder = tmp_path_factory.mktemp("talk")
+    with swept_here():
+        cli.main(["mechanism", *request.param, "--scale", "smoke", "--folder", str(folder)])
+    return request.param, folder
+
+
+def test_all_are_there():
+    assert tuple(MECHANISMS) == NAMES
+    assert all(MECHANISMS[name].claims for name in NAMES)
+
+
+def test_everything_runs_is_drawn_and_measured(smoke):
+    names, folder = smoke
+    figures = {path.stem for path in (folder / "figures").glob("*.svg")}
+    for name in names:
+        result = result_files.read(name, "smoke", folder / "results")
+        assert result is not None
+        assert any(figure.startswith(name) for figure in figures), name
+        for claim in MECHANISMS[name].claims:
+            assert claim.measure in result.measures, claim.id
+
+
+def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
+    _, folder = smoke
+    for path in (folder / "results").rglob("*.json"):
+        assert str(folder) not in path.read_text()
+
+
+def test_a_text_of_ones_own_is_used_and_told(tmp_path):
+    text = tmp_path / "own.txt"
+    text.write_text("never odd or even, " * 50)
+
+    def task(scale):
+        return groups.plan(GROUPS["induction-one-layer"], scale).runs["seed=0"].task
+
+    with reading(str(text)):
+        before = task("small")
+        assert before.corpus == task("smoke").corpus == str(text)
+        text.write_text("never odd or even; " * 50)
+        assert task("small").sha256 != before.sha256
+        assert MECHANISMS["noisy-recall"].texts("small") == ["text in own.txt"]
+    assert task("smoke").corpus == "synthetic"
+    assert not MECHANISMS["khop-depth"].texts("small")
+    (told,) = MECHANISMS["three-gradient-steps"].texts("smoke")
+    assert "synthetic chain of 32 tokens" in told
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\xff\x80"])
+def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, capsys, content):
+    text = tmp_path / "own.txt"
+    text.write_bytes(content)
+    given = ["mechanism", "induction", "--corpus", str(text), "--folder", str(tmp_path / "runs")]
+    with pytest.raises(SystemExit) as stop:
+        cli.main(given)
+    assert stop.value.code == 2
+    assert "own.txt" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    text.write_text("never odd or even, " * 50)
+    cli.main([*given, "--dry-run"])
+    with reading(str(text)):
+        config = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
+    assert config.task.corpus == str(text)
+    assert (
+        groups.plan(GROUPS["induction-one-layer"], "smoke").runs["seed=0"].task.corpus
+        == "synthetic"
+    )
+    with pytest.raises(SystemExit):
+        cli.main([*given[:2], "--corpus", ""])
+    assert "corpus = '' is not allowed" in capsys.readouterr().err
+
+
+def test_claims_are_judged_from_the_results(smoke, capsys):
+    _, folder = smoke
+    given = ["--document", "talk", "--scale", "smoke", "--results", str(folder / "results")]
+    cli.main(["claims", *given])
+    told = capsys.readouterr().out
+    assert all(name in told for name in NAMES)
+
+
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(groups, "seconds_a_step", lambda _: 0.1)
+    cli.main(["mechanism", "all", "--scale", "paper", "--folder", str(tmp_path), "--dry-run"])
+    assert "PFLOP" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ([], "Missing from headway mechanism: MECHANISM, one of associative-memory, "),
+        (["nothing"], "mechanism = 'nothing' is not allowed: it must be one of associative-memory"),
+        (["all", "--scale", "huge"], "invalid choice 'huge'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(args, complaint, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["mechanism", *args])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert complaint in told
+    assert told.count("\n") == 1

@@ -1,0 +1,155 @@
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from headway import cli
+from headway.errors import HeadwayError
+from headway_experiments.documents import experiments_of
+from headway_experiments.groups import plan
+from headway_experiments.terminal.reproduce import _place
+from in_process import swept_here
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A new experiment, in a file and a .toml, run once."""
+    folder = tmp_path_factory.mktemp("own")
+    for ending in ("py", "toml"):
+        shutil.copy(HERE / f"own_experiment.{ending}", folder / f"chains.{ending}")
+    file = str(folder / "chains.py")
+    with swept_here():
+        cli.main(["reproduce", file, "--scale", "smoke", "--folder", str(folder)])
+    return folder
+
+
+def test_a_new_experiment_takes_one_short_file_and_one_of_claims(folder, capsys):
+    assert len((HERE / "own_experiment.py").read_text().splitlines()) <= 60
+    assert (folder / "figures" / "own.svg").exists()
+    results = ["--results", str(folder / "results"), "--scale", "smoke"]
+    cli.main(["claims", "--document", str(folder / "chains.py"), *results])
+    said = capsys.readouterr().out
+    assert "losses end below 1" in said
+    assert "own, section 1" in said
+    assert "claim, expected, rule" in said  # nothing of it is in print
+    assert "not measured" in said  # nothing is learnt at this scale
+    assert "(n=2)" in said
+
+
+def test_the_page_of_the_docs_shows_these_files():
+    page = (HERE.parents[2] / "docs" / "your-own-experiment.md").read_text(encoding="utf-8")
+    for ending in ("py", "toml"):
+        assert (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8").rstrip() in page
+
+
+def test_its_runs_have_pages(folder):
+    run = folder / "own" / "chains=2,seed=1"
+    cli.main(["report", str(run)])
+    assert "chains" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_it_goes_on_where_it_was(folder, capsys):
+    file = str(folder / "chains.py")
+    cli.main(["reproduce", file, "own", "--scale", "smoke", "--folder", str(folder), "--dry-run"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "own 2 2" in said
+    assert "GPU" not in said  # it takes a moment
+
+
+def test_its_seeds_can_be_fresh(folder):
+    (group,) = experiments_of(str(folder / "chains.py"))["own"].groups
+    names = list(plan(group, "fresh").runs)
+    assert names == ["chains=2,seed=10001", "chains=3,seed=10001"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "EXPERIMENTS must be"),
+        ("EXPERIMENTS = (1,)", "EXPERIMENTS must be"),
+        ("1 / 0", "line 1.*division by zero"),
+    ],
+)
+def test_a_file_without_experiments_is_told(tmp_path, text, complaint):
+    file = tmp_path / "odd.py"
+    file.write_text(text)
+    with pytest.raises(HeadwayError, match=complaint):
+        experiments_of(str(file))
+
+
+def test_an_unknown_document_is_told():
+    with pytest.raises(HeadwayError, match=r"document = tlak.*paper, talk, or FILE\.py"):
+        experiments_of("tlak")
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (('measure = "own_loss"', 'measure = "los"'), "measure = 'los'.*own_loss"),
+        (('figure = "own"', 'figure = "oen"'), "no claim has figure = 'own', only: oen"),
+        (("every < 1", "every in 5..1"), r"rule = 'every in 5\.\.1'"),
+        (('paper = "', 'papr = "'), "has .*papr.*must be .*paper"),
+        (("lines = {name", "lines = {nmae"), r"odd\.py.*line.*nmae"),
+    ],
+)
+def test_what_is_wrong_is_told_on_one_line(folder, tmp_path, edit, complaint, capsys):
+    for ending in ("py", "toml"):
+        text = (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        (tmp_path / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
+    asked = ["reproduce", str(tmp_path / "odd.py"), "--scale", "smoke", "--folder", str(folder)]
+    with pytest.raises(SystemExit) as stop, swept_here():
+        cli.main(asked)
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(complaint, line)
+
+
+def test_fresh_seeds_need_names_that_tell_them_and_a_file_of_claims(folder, tmp_path):
+    edit = ('"chains={n},seed=1": RunConfig', '"chains={n}": RunConfig')
+    place = tmp_path / "unnamed"
+    place.mkdir()
+    for ending in ("py", "toml"):
+        text = (HERE / f"own_experiment.{ending}").read_text(encoding="utf-8")
+        (place / f"odd.{ending}").write_text(text.replace(*edit), encoding="utf-8")
+    (group,) = experiments_of(str(place / "odd.py"))["own"].groups
+    with pytest.raises(HeadwayError, match=r"'chains=2': its name must tell seed=1"):
+        plan(group, "fresh")
+    (place / "odd.toml").unlink()
+    (place / "alone.py").write_text((place / "odd.py").read_text())
+    with pytest.raises(HeadwayError, match=r"alone\.toml is missing"):
+        experiments_of(str(place / "alone.py"))
+
+
+def test_a_file_named_without_its_ending_is_recognised(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "width.py").write_text("")
+    for name, near in (("width", " (did you mean width.py?)"), ("height", "")):
+        with pytest.raises(SystemExit):
+            cli.main(["reproduce", name])
+        said = capsys.readouterr().err
+        assert said.endswith(f", all, or FILE.py with experiments of your own{near}\n")
+
+
+@pytest.mark.parametrize(
+    ("section", "place"),
+    [
+        ("7.2", "section 7.2"),
+        ("5, B", "section 5, B"),
+        ("C", "section C"),
+        ("2402.09268, 2505.23683", "arXiv 2402.09268, 2505.23683"),
+        ("arXiv 2306.00802, section 4", "arXiv 2306.00802, section 4"),
+        ("open", "open"),
+        ("Appendix to nothing", "Appendix to nothing"),
+    ],
+)
+def test_only_a_number_or_a_letter_is_a_section(section, place):
+    assert _place(section) == place
+
+
+def test_claims_without_results_are_told(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["claims", "--results", str(tmp_path)])
+    assert "no results of paper are there" in capsys.readouterr().err

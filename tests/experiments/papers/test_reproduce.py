@@ -1,0 +1,287 @@
+import json
+import shutil
+
+import pytest
+from known import GROUPS
+
+from headway import cli
+from headway.changes import changed
+from headway.errors import HeadwayError
+from headway.terminal import base
+from headway.training import FinalHop, Run, to_dict
+from headway.training.config import FORMAT
+from headway_experiments import groups, reproduce, result_files
+from headway_experiments.groups import seconds_a_step
+from headway_experiments.paper import FIGURES, layers
+from in_process import swept_here
+
+TWO_HOPS = {
+    *("ic_in_chain_order", "ic_later_costs_more", "d_in_chain_order"),
+    *("d_induction_first", "d_looks_in_order", "d_reuse"),
+    *("depths_correlation", "depths_first_hop_correlation"),
+    *("circuits_more_layers=8", "circuits_more_width=32", "circuits_more_heads=2"),
+    *("algorithm_tight_jumps", "algorithm_full_jumps", "algorithm_mixture_jumps"),
+    *("algorithm_mixture_passes", "algorithm_by_mixture", "algorithm_by_model"),
+    *("algorithm_by_curriculum", "algorithm_jump_layers", "algorithm_pass_layers"),
+    "algorithm_kept",
+}
+"""What the smoke models, of one hop and one shape, or that learn nothing, cannot show; other tests
+do."""
+
+
+QUICK = (
+    *("fig2", "theorem1", "fig3", "fig5", "fig6", "appendix-d", "appendix-e"),
+    *("first-steps", "algorithms"),
+)
+"""Those that take three models that learn a hop, and a few that learn nothing."""
+DRAWN = {
+    "theorem1": {"theorem1"},
+    "fig3": {"fig3"},
+    "fig4": {"fig4"},
+    "fig5": {"fig5-seed=1"},
+    "fig6": {"fig6-seed=1"},
+    "fig7": {"fig7-births-seed=1"},
+    "appendix-c": {"appendix-c-abc-seed=1", "appendix-c-d-seed=1"},
+    "appendix-d": {"appendix-d-seed=1"},
+    **{name: {name} for name in ("depths", "curricula", "circuits", "lengths", "algorithms")},
+}
+"""Some of the figures of every experiment that has any at this scale."""
+
+
+@pytest.fixture(
+    scope="module", params=[QUICK, pytest.param(tuple(FIGURES), marks=pytest.mark.slow)]
+)
+def names(request):
+    """Some experiments, or all."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def smoke(names, tmp_path_factory):
+    """Experiments at the smallest scale, run once."""
+    folder = tmp_path_factory.mktemp("paper")
+    asked = names if names == QUICK else ["all"]
+    with swept_here():
+        cli.main(["reproduce", *asked, "--scale", "smoke", "--folder", str(folder)])
+    return folder
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_everything_runs_and_is_drawn(smoke, names):
+    for name in names:
+        assert (smoke / "results" / "smoke" / f"{name}.json").exists()
+    drawn = {path.stem for path in (smoke / "figures").glob("*.svg")}
+    assert set().union(*(DRAWN.get(name, set()) for name in names)) <= drawn
+
+
+def test_every_claim_but_those_of_language_models_is_measured(smoke, names):
+    for claim in (claim for name in names for claim in FIGURES[name].claims):
+        result = result_files.read(claim.figure, "smoke", smoke / "results")
+        if claim.figure == "fig2":
+            assert "language models" in result.missing
+        else:
+            assert claim.measure in result.measures, claim.id
+            needs_two_hops = claim.measure in TWO_HOPS
+            assert bool(result.measures[claim.measure]) != needs_two_hops, claim.id
+
+
+def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
+    for path in (smoke / "results").rglob("*.json"):
+        assert str(smoke) not in path.read_text()
+
+
+def test_runs_of_another_scale_are_not_taken_for_done(smoke):
+    with pytest.raises(HeadwayError, match="is there already with"):
+        groups.cost(GROUPS["abc"], "small", smoke)
+
+
+def test_again_nothing_is_trained_and_the_same_is_drawn(smoke, capsys):
+    before = contents(smoke / "figures"), contents(smoke / "abc")
+    cli.main(["reproduce", "fig5", "appendix-e", "--scale", "smoke", "--folder", str(smoke)])
+    after = contents(smoke / "figures"), contents(smoke / "abc")
+    assert before == after
+    assert "2 done before" in capsys.readouterr().out
+
+
+def test_the_numbers_are_those_of_the_run_folders(smoke, names):
+    found = result_files.read("fig5", "smoke", smoke / "results").measures
+    for name, loss in found["abc_val_loss"].items():
+        run = Run.open(smoke / "abc" / name)
+        circuit = run.read("circuit.json")
+        assert loss == run.metrics()[-1]["val_loss"]
+        assert found["abc_replaced_loss"][name] == circuit["loss"]["replaced"]
+        assert found["abc_useful_heads"][name] == circuit["useful_heads"]
+    if "fig4" not in names:
+        return
+    final = result_files.read("fig4", "smoke", smoke / "results").measures["non_ic_final_loss"]
+    for name, loss in final.items():
+        lines = Run.open(smoke / "non-ic" / name).metrics()
+        last = [m["val_loss"] for m in lines if m["step"] > lines[-1]["step"] - 100]
+        assert loss == pytest.approx(sum(last) / len(last))
+
+
+def test_claims_are_judged_from_the_results(smoke, capsys):
+    cli.main(["claims", "--scale", "smoke", "--results", str(smoke / "results")])
+    told = capsys.readouterr().out
+    assert told.count("not run") >= 1
+    gap = "Not measured: fig2, smoke: no language models are asked at scale smoke"
+    assert gap in " ".join(told.split())
+    assert told.count("holds") > 5
+
+
+@pytest.mark.parametrize("also", [[], ["--judge-only"]])
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch, also):
+    sizes = []
+    monkeypatch.setattr(groups, "seconds_a_step", lambda config: sizes.append(config) or 2.0)
+    asked = ["reproduce", "fig4", "fig6", "--scale", "paper", "--folder", str(tmp_path)]
+    cli.main([*asked, "--dry-run", *also])
+    told = capsys.readouterr().out
+    assert "PFLOP" in told
+    assert [config.transformer.n_layers for config in sizes] == [5, 5, 24]
+    assert "3 h 33 min" in told  # 6400 steps of Transformer D, two seconds each
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
+    (run, *_) = sorted((smoke / "abc").glob("*/outcome.json"))
+    shutil.copytree(run.parent, tmp_path / "abc" / run.parent.name)
+    given = ["reproduce", "fig5", "--scale", "smoke", "--folder", str(tmp_path), "--judge-only"]
+    cli.main(given)
+    planned = len(GROUPS["abc"].plan("smoke"))
+    found = result_files.read("fig5", "smoke", tmp_path / "results")
+    assert found is not None
+    assert f"{planned - 1} of {planned} runs of abc are not done" in found.missing
+    assert set(found.measures["abc_val_loss"]) == {run.parent.name}
+    assert len(list((tmp_path / "abc").iterdir())) == 1
+
+
+@pytest.mark.parametrize("steps", [1, 2, 400])
+def test_the_seconds_of_a_step_are_measured_however_few_a_run_has(steps):
+    config = next(iter(GROUPS["abc"].plan("smoke").values()))
+    short = changed(config, {"training.steps": steps, "training.cooldown_steps": 0})
+    assert 0 < seconds_a_step(short) < 60
+
+
+def test_the_costs_are_about_those_of_the_paper(tmp_path):
+    """125 PFLOP for figure 4, 1.2 for each of A to C, 0.3 for D: attention itself adds little."""
+    cost = {name: groups.cost(one, "paper", tmp_path) for name, one in GROUPS.items()}
+    assert cost["ic"].operations + cost["non-ic"].operations == pytest.approx(125e15, rel=0.1)
+    assert cost["abc"].operations / 3 == pytest.approx(1.2e15, rel=0.1)
+    assert cost["d"].operations == pytest.approx(0.3e15, rel=0.1)
+    assert [cost[group].runs for group in ("ic", "non-ic", "abc", "d")] == [64, 64, 3, 1]
+
+
+def test_the_paper_scale_is_as_printed():
+    (config,) = GROUPS["d"].plan("paper").values()
+    assert (config.model.n_layers, config.model.d_model, config.model.head_width) == (24, 512, 16)
+    assert (config.model.mlp_width, config.task.depth, config.training.steps) == (0, 4, 6400)
+    for config in GROUPS["non-ic"].plan("paper").values():
+        assert (config.task.depth, config.training.curriculum) == (3, FinalHop())
+        assert (config.model.n_heads, config.training.batch_size) == (8, 512)
+
+
+def test_what_is_not_done_or_failed_is_said(smoke, tmp_path):
+    fig6 = FIGURES["fig6"]
+    found, missing = reproduce.measured(fig6, "smoke", tmp_path)
+    assert found == {}
+    assert missing == "1 of 1 runs of d are not done"
+    folder = tmp_path / "d" / "seed=1"
+    folder.mkdir(parents=True)
+    config = Run.open(smoke / "d" / "seed=1").config
+    (folder / "config.json").write_text(json.dumps({"format": FORMAT, **to_dict(config)}))
+    failed = {"status": "failed", "message": "the loss is nan", "step": 3}
+    (folder / "outcome.json").write_text(json.dumps(failed))
+    found, missing = reproduce.measured(fig6, "smoke", tmp_path)
+    assert found == {}
+    assert "d/seed=1 failed: the loss is nan" in missing
+    assert {v.said for v in reproduce.verdicts(fig6, "smoke", found, missing)} == {"not run"}
+
+
+def test_results_of_another_format_are_refused(smoke, tmp_path):
+    data = json.loads((smoke / "results" / "smoke" / "fig3.json").read_text())
+    (tmp_path / "smoke").mkdir()
+    (tmp_path / "smoke" / "fig3.json").write_text(json.dumps({**data, "format": 99}))
+    with pytest.raises(HeadwayError, match="format = 99 is not allowed"):
+        result_files.read("fig3", "smoke", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reproduce"], "Missing from headway reproduce: FIGURE, one of fig2"),
+        (["reproduce", "fig9"], "figure = 'fig9' is not allowed: it must be one of fig2"),
+        (["reproduce", "fig4", "--scale", "huge"], "huge"),
+        (["reproduce", "fig3", "--results", "/dev/null"], "/dev/null"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words, said, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+
+
+def evaluation(step, partial):
+    loss = sum(partial.values()) / len(partial)
+    return {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
+
+
+def test_later_hops_cost_more_only_if_they_do(tmp_path):
+    losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
+    runs = {}
+    for n, (first, second) in losses.items():
+        folder = tmp_path / f"layers={n}"
+        folder.mkdir()
+        config = {
+            "format": FORMAT,
+            **to_dict(GROUPS["ic"].plan("small")[f"layers={n},seed=0"]),
+        }
+        (folder / "config.json").write_text(json.dumps(config))
+        runs[folder.name] = Run.open(folder)
+        hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (first, second, 0.9, 0.9), strict=True))
+        runs[folder.name].append_metrics(evaluation(1, hops))
+    found = layers.by_layers(runs, {})
+    assert found["ic_later_costs_more"] == {
+        "x_1, x_2": pytest.approx(0.8 / 3),
+        "x_2, x_3": pytest.approx(0.8 / 3),
+        "x_3, x_4": pytest.approx(0),
+    }
+    assert found["ic_rank_correlation"] == {"seed=0": pytest.approx(-1.0)}
+    later = {"x_1": 0.9, "x_2": 0.1, "x_3": 0.9, "x_4": 0.9}
+    runs["layers=2"].append_metrics(evaluation(200, later))
+    found = layers.by_layers(runs, {})
+    assert found["ic_later_costs_more"]["x_1, x_2"] < 0
+    assert found["ic_in_chain_order"]["layers=3"] == 1.0
+
+
+def test_an_interrupt_tells_the_command_that_goes_on(tmp_path, monkeypatch, capsys):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headway.sweeps.sweep", stopped)
+    words = ["reproduce", "fig4", "fig5", "--scale", "smoke", "--folder", str(tmp_path)]
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 130
+    told = capsys.readouterr().err
+    assert told == f"headway: interrupted; continue with: headway {' '.join(words)}\n"
+
+
+def test_results_are_kept_where_nothing_can_be_drawn(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    cli.main(["reproduce", "theorem1", "--folder", str(tmp_path)])
+    assert "without figures: they need" in capsys.readouterr().out
+    assert (tmp_path / "results" / "small" / "theorem1.json").is_file()
+
+
+def test_sizes_of_circuits_are_the_claims_at_every_scale():
+    for scale in ("small", "paper"):
+        runs = groups.plan(FIGURES["circuits"].groups[0], scale).runs
+        for name, size in {"usual": (5, 64), "layers=8": (8, 64), "width=32": (5, 32)}.items():
+            model = runs[f"{name},seed=0"].transformer
+            assert (model.n_layers, model.d_model) == size

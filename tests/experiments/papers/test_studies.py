@@ -1,0 +1,192 @@
+"""Measures of the studies, on runs that are written by hand."""
+
+import math
+
+import pytest
+import torch
+from known import GROUPS
+
+from headway.circuits import Circuit, Paths, Uniform
+from headway.intervals import rank_correlation
+from headway.training import Run
+from headway.training.seeds import generator_for
+from headway_experiments.paper import circuits, curricula, depths, first_steps, lengths
+from headway_experiments.paper.curricula import WAYS
+from headway_experiments.reproduce import unknown
+
+
+def written(tmp_path, group, name, losses):
+    """A run of a group at small scale, with its partial losses by step."""
+    run = Run.create(tmp_path / name, GROUPS[group].plan("small")[name])
+    for step, partial in losses.items():
+        loss = sum(partial.values()) / len(partial)
+        line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
+        run.append_metrics({"step": step, **line})
+    return run
+
+
+def test_ways_of_asking_differ_in_what_they_say(tmp_path):
+    configs = GROUPS["curricula"].plan("small")
+    for seed in range(3):
+        asked = [str(configs[f"{way},seed={seed}"]) for way in WAYS]
+        assert len(set(asked)) == len(WAYS)
+    assert all(config.task.depth == 3 for config in configs.values())
+
+
+def test_ways_of_asking_are_what_they_are_called():
+    """What models answer at last, and what steps 1, 300 and 500 ask for: depth, hops by index."""
+    configs = GROUPS["curricula"].plan("small")
+    every, last = ("x_1", "x_2", "x_3"), ("x_3",)
+    expected = {
+        "concatenated": (every, [None] * 3, [None] * 3),
+        "concatenated+rising": (every, [1, 2, 3], [None] * 3),
+        "gap": (("x_1", "x_3"), [None] * 3, [None] * 3),
+        "near-to-far": (every, [None] * 3, [[0], [0, 1], [0, 1, 2]]),
+        "far-to-near": (every, [None] * 3, [[2], [1, 2], [0, 1, 2]]),
+        "easy-to-hard": (last, [1, 2, 3], [None] * 3),
+        "by-layers": (last, [None] * 3, [None] * 3),
+        "none": (last, [None] * 3, [None] * 3),
+    }
+    for way, (answered, deep, hops) in expected.items():
+        config = configs[f"{way},seed=0"]
+        curriculum = config.training.curriculum
+        assert curriculum.view(config.task).hops == answered, way
+        taught = curriculum.taught(config.task)
+        steps = (1, 300, 500)
+        assert [curriculum.depth_at(step, taught, 0) for step in steps] == deep, way
+        asked = [curriculum.hops_at(step, taught, 0) for step in steps]
+        assert [one if one is None else list(one) for one in asked] == hops, way
+    for way, answered in (("concatenated+mixture", every), ("mixture", last)):
+        config = configs[f"{way},seed=0"]
+        curriculum = config.training.curriculum
+        assert curriculum.view(config.task).hops == answered
+        drawn = {curriculum.depth_at(step, config.task, 0) for step in range(1, 40)}
+        assert drawn == {1, 2, 3}
+    random = configs["random-target,seed=0"]
+    drawn = [random.training.curriculum.hops_at(step, random.task, 0) for step in range(1, 40)]
+    assert {tuple(one) for one in drawn} == {(0,), (1,), (2,)}
+    taught = configs["by-layers,seed=0"].training.curriculum.taught(random.task)
+    assert taught.hops == every
+
+
+def test_curricula_are_judged_by_the_answer(tmp_path):
+    runs = {}
+    for name, losses in {
+        "gap,seed=0": {50: {"x_1": 0.9, "x_3": 1.0}, 100: {"x_1": 0.1, "x_3": 0.3}},
+        "none,seed=0": {100: {"x_3": 0.75}},
+    }.items():
+        runs[name] = written(tmp_path, "curricula", name, losses)
+    found = curricula.measured(runs)
+    assert found["curriculum_gap"] == {"seed=0": 0.3}
+    assert found["curriculum_none"] == {"seed=0": 0.75}
+    steps = {"gap x_1 seed=0": 75.0, "gap x_3 seed=0": pytest.approx(50 + 50 * 5 / 7)}
+    assert found["curriculum_steps"] == steps
+
+
+def test_what_a_mixture_learns_short_of_the_answer_is_told(tmp_path):
+    name = "mixture,seed=0"
+    run = written(tmp_path, "curricula", name, {100: {"x_3": 0.75}})
+    run.save_checkpoint(0, run.new_model("cpu").state_dict())
+    found = curricula.measured({name: run})["curriculum_by_depth"]
+    assert list(found) == [f"mixture D={depth} seed=0" for depth in (1, 2, 3)]
+    draws = run.task.draw(512, generator_for("cpu", 0, "by depth"))
+    for depth, loss in enumerate(found.values(), start=1):
+        batch = run.task.shallower(draws, depth)
+        assert batch.inputs.shape[1] == 4 * (2 * depth + 1)
+        with torch.no_grad():
+            expected = (run.model()(batch.inputs) - batch.targets.flatten(2)).square().mean()
+        assert loss == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_first_steps_are_kept_apart(tmp_path):
+    hops = {"x_1": 0.02, "x_2": 0.04}
+    runs = {
+        "ic,seed=0": written(tmp_path, "first-steps", "ic,seed=0", {100: hops}),
+        "non-ic,seed=0": written(tmp_path, "first-steps", "non-ic,seed=0", {100: {"x_2": 0.75}}),
+    }
+    assert first_steps.measured(runs) == {
+        "first_ic_loss": {"ic,seed=0": pytest.approx(0.03)},
+        "first_non_ic_loss": {"non-ic,seed=0": 0.75},
+    }
+
+
+def test_layers_are_held_against_the_theory(tmp_path):
+    def run(depth, layers, learnt, steps=(100,)):
+        name = f"depth={depth},layers={layers},seed=0"
+        hops = {f"x_{j}": 0.01 if j <= learnt else 0.75 for j in range(1, depth + 1)}
+        start = dict.fromkeys(hops, 1.0)
+        return name, written(tmp_path, "depths", name, {0: start, steps[0]: hops})
+
+    runs = dict(
+        [run(1, 1, 0), run(1, 2, 1), run(1, 6, 1, (100,)), run(2, 2, 1), run(2, 6, 2, (200,))]
+    )
+    found = depths.measured(runs)
+    assert found["depths_beyond"] == {
+        "depth=1,layers=1,seed=0": 0,
+        "depth=1,layers=2,seed=0": 0,
+        "depth=1,layers=6,seed=0": 0,
+        "depth=2,layers=2,seed=0": 0,
+        "depth=2,layers=6,seed=0": 0,
+    }
+    assert found["depths_least_layers"] == {"D=1": 2, "D=2": 6}
+    assert found["depths_above_minimum"] == {"D=1": 0, "D=2": 3}
+    assert found["depths_correlation"] == {"all depths": pytest.approx(1)}
+    assert found["depths_first_hop"]["D=2"] == pytest.approx(2 * found["depths_first_hop"]["D=1"])
+    assert found["depths_first_hop_correlation"] == {"all depths": pytest.approx(1)}
+
+
+def test_a_depth_whose_first_hop_a_seed_does_not_learn_is_told_and_left_out(tmp_path):
+    runs = {}
+    for depth, seed, last in ((1, 0, 0.01), (1, 1, 0.01), (2, 0, 0.01), (2, 1, 0.75)):
+        name = f"depth={depth},layers=6,seed={seed}"
+        hops = [f"x_{j}" for j in range(1, depth + 1)]
+        losses = {0: dict.fromkeys(hops, 1.0), 100: dict.fromkeys(hops, last)}
+        runs[name] = written(tmp_path, "depths", name, losses)
+    found = depths.measured(runs)
+    assert found["depths_first_hop"].keys() == {"D=1"}
+    assert found["depths_first_hop_not_reached"] == {"depth=2,layers=6,seed=1": 100}
+    assert unknown(found) == ["depths_first_hop was not reached in depth=2,layers=6,seed=1"]
+
+
+def test_more_hops_than_allowed_would_be_seen(tmp_path):
+    name = "depth=2,layers=2,seed=0"
+    runs = {name: written(tmp_path, "depths", name, {10: {"x_1": 0.01, "x_2": 0.01}})}
+    assert depths.measured(runs)["depths_beyond"] == {name: 1}
+
+
+def test_growth_as_the_square_has_the_exponent_two(tmp_path):
+    runs = {}
+    for chains in (2, 4, 8):
+        name, plateau = f"chains={chains},seed=1", 1 - 1 / chains
+        halved = 2 * chains**2  # where the loss passes half of its plateau
+        losses = {0: {"x_1": plateau}, 2 * halved: {"x_1": 0.0}}
+        runs[name] = written(tmp_path, "lengths", name, losses)
+    found = lengths.measured(runs)
+    assert found["lengths_steps"]["chains=4,seed=1"] == pytest.approx(32)
+    assert found["lengths_exponent"] == {"seed=1": pytest.approx(2)}
+
+    (name,) = [name for name in runs if name.startswith("chains=8")]
+    never = {0: {"x_1": 1 - 1 / 8}, 128: {"x_1": 1 - 1 / 8}}
+    found = lengths.measured({**runs, name: written(tmp_path / "never", "lengths", name, never)})
+    assert name not in found["lengths_steps"]
+    assert found["lengths_exponent"] == {}
+    assert unknown(found) == [f"lengths was not reached in {name}"]
+
+
+def circuit(*layers):
+    return Circuit(
+        {(i, 0): Paths(frozenset(names)) if names else Uniform() for i, names in enumerate(layers)}
+    )
+
+
+def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
+    one = circuit({"s2←s1"}, set(), {"s0←s2"})
+    same = circuit(set(), {"s2←s1"}, {"s0←s2"})
+    other = circuit({"s0←s2"}, {"s2←s1"})
+    assert circuits._own({"a": one, "b": same, "c": other}) == {"a": 0, "b": 0, "c": 1}
+    assert circuits._own({"a": one}) == {}
+
+
+def test_equal_numbers_share_their_rank():
+    assert rank_correlation([1, 2, 3], [5, 5, 9]) == pytest.approx(math.sqrt(3) / 2)
+    assert rank_correlation([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)

@@ -1,0 +1,233 @@
+"""What is measured of in-context bigrams, on short runs."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from headway.paths import Path
+from headway.tasks import IGNORE_INDEX
+from headway.training import train
+from headway.training.losses import predictions
+from headway_experiments import reading
+from headway_experiments.reproduce import groups_of
+from headway_experiments.talk import induction, noise, three_steps
+from headway_experiments.talk import noise as measures
+from headway_experiments.talk.measures import bigrams, probes
+
+MODULES = (induction, three_steps, noise)
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_every_group_has_runs_with_seeds_of_their_own(scale):
+    for group in groups_of(one for module in MODULES for one in module.EXPERIMENTS):
+        configs = group.plan(scale)
+        assert len({config.seed for config in configs.values()}) == len(configs) > 0
+        if scale == "small":
+            assert len(configs) >= 3
+
+
+def short(config, **training):
+    fields = {"steps": 12, "cooldown_steps": 0, "eval_every": 6, "checkpoint_every": 6}
+    return replace(config, training=replace(config.training, **fields | training))
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    return train(short(noise.noisy("smoke")["seed=0"]), tmp_path_factory.mktemp("runs") / "noisy")
+
+
+@pytest.fixture(scope="module")
+def joint(tmp_path_factory):
+    config = short(induction.joint("smoke")["seed=0"], steps=60, checkpoint_every=4)
+    return train(config, tmp_path_factory.mktemp("runs") / "joint")
+
+
+def test_margins_add_up_to_the_logits(noisy):
+    task, model = noisy.task, noisy.model()
+    batch = bigrams.unseen(noisy)
+    wanted = batch.targets[..., task.hops.index("in-context")]
+    asked = wanted != IGNORE_INDEX
+    logits = predictions(model, batch)
+    told = logits[..., task.noise_token] - logits.gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
+    mlp, attention = measures.margins(model, task, batch)
+    block = model.layers[-1]
+    # What is left of the logits when the last layer adds nothing, at the norm's scale of before.
+    first, last = model.streams(batch.inputs, lambda _, pattern: pattern)
+    scale = last.var(-1, correction=0, keepdim=True).add(1e-5).sqrt()
+    centred = (first - first.mean(-1, keepdim=True)) / scale
+    towards = model.unembed.weight[task.noise_token] - model.unembed.weight[wanted.clamp(min=0)]
+    rest = (centred * towards).sum(-1)[asked].mean().item()
+    assert mlp + attention + rest == pytest.approx(told[asked].mean().item(), abs=1e-4)
+    assert block.mlp is not None
+    block.mlp.down.weight.zero_()
+    none, _ = measures.margins(model, task, batch)
+    assert none == pytest.approx(0, abs=1e-6)
+
+
+def test_a_fraction_of_nothing_is_a_model_without_its_last_mlp(noisy):
+    found = measures.by_fraction(noisy)
+    model, batch = noisy.model(), bigrams.unseen(noisy)
+    intact = measures.said(model, noisy.task, batch)
+    assert torch.equal(found[1.0].outputs, intact.outputs)
+    assert torch.equal(found[1.0].noises, intact.noises)
+    mlp = model.layers[-1].mlp
+    assert mlp is not None
+    mlp.up.weight.zero_()
+    mlp.down.weight.zero_()
+    without = measures.said(model, noisy.task, batch)
+    assert torch.equal(found[0.0].outputs, without.outputs)
+    assert torch.equal(found[0.0].asked, intact.asked)
+    for said in found.values():
+        assert 0 <= said.output + said.noise <= 1
+
+
+def test_the_interval_of_a_gain_is_that_of_its_sequences():
+    asked = torch.full((400,), 2.0).double()
+    half = torch.arange(400).remainder(2).double()
+    intact = measures.Said(half, asked - half, asked)
+    better = measures.Said(half + 1, asked - half - 1, asked)
+    assert measures.gain_interval(better, intact) == pytest.approx((0.5, 0.5))
+    low, high = measures.gain_interval(measures.Said(asked, 0 * asked, asked), intact)
+    assert low < 0.75 < high
+    # 0.5 - half/2 by sequence: a standard deviation of 0.25, 1.96 of it over sqrt(400) each way.
+    assert high - low == pytest.approx(2 * 1.96 * 0.25 / 20, rel=0.15)
+
+
+def test_noise_is_measured_of_every_run(noisy):
+    measured = measures.noisy_recall({"seed=0": noisy})
+    fractions = measures.by_fraction(noisy)
+    gain = fractions[0.1].output - fractions[1.0].output
+    assert measured["noisy_gain_0.1"] == {"seed=0": gain}
+    one = "fraction=0.1,seed=0"
+    assert measured["noisy_gain_low"][one] <= gain <= measured["noisy_gain_high"][one]
+    steps, mlp, attention = measures.histories(noisy)
+    assert steps == [0, 6, 12]
+    assert len(mlp) == len(attention) == 3
+
+
+@pytest.mark.parametrize(
+    ("mlp", "attention", "expected"),
+    [
+        ([0.0, 3.0, 4.0], [0.0, 0.0, -4.0], 1.0),
+        ([0.0, 0.0, 4.0], [0.0, -3.0, -4.0], 0.0),  # attention is first
+        ([0.0, 2.0, -3.0], [0.0, 0.0, -4.0], 0.0),  # the MLP does not keep the noise
+        ([0.0, 3.0, 4.0], [0.0, 1.0, 2.0], 0.0),  # attention never learns the output
+        ([0.0, 0.0, 0.0], [0.0, 0.0, -4.0], 0.0),
+    ],
+)
+def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
+    noisy, monkeypatch, mlp, attention, expected
+):
+    monkeypatch.setattr(measures, "histories", lambda _: ([0, 10, 20], mlp, attention))
+    measured = measures.noisy_recall({"seed=0": noisy})
+    assert measured["noisy_mlp_first"] == {"seed=0": expected}
+
+
+def test_gains_and_what_is_said_of_the_noise_are_against_the_intact_model(noisy, monkeypatch):
+    asked = torch.full((4,), 2.0).double()
+
+    def by_fraction(_):
+        return {
+            1.0: measures.Said(0.5 * asked, 0.5 * asked, asked),
+            0.2: measures.Said(0.6 * asked, 0.4 * asked, asked),
+            0.1: measures.Said(0.4 * asked, 0.6 * asked, asked),
+            0.0: measures.Said(0.9 * asked, 0.1 * asked, asked),
+        }
+
+    monkeypatch.setattr(measures, "by_fraction", by_fraction)
+    measured = measures.noisy_recall({"seed=0": noisy})
+    assert measured["noisy_says_noise"] == {"seed=0": pytest.approx(0.4)}
+    assert measured["noisy_gain_0"] == {"seed=0": pytest.approx(0.4)}
+    assert measured["noisy_gain_0.1"] == {"seed=0": pytest.approx(-0.1)}
+    assert measured["noisy_gain_low"]["fraction=0.1,seed=0"] == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(
+    ("learnt", "expected"),
+    [
+        ((10, 20, 30), 1.0),
+        ((20, 10, 30), 0.0),
+        ((10, 20, None), 0.0),  # one is never learnt
+    ],
+)
+def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, expected):
+    steps = [0, 10, 20, 30]
+    curves = {
+        name: [float(at is not None and step >= at) for step in steps]
+        for name, at in zip(probes.PROBES, learnt, strict=True)
+    }
+    monkeypatch.setattr(bigrams, "histories", lambda _: (steps, curves))
+    monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
+    groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
+    runs = {"induction-joint": {"seed=0": joint}, **{group: {} for group in groups}}
+    assert bigrams.induction(runs)["induction_order"] == {"seed=0": expected}
+
+
+def test_joint_training_gains_what_it_loses_less(joint, monkeypatch):
+    losses = {"joint": 0.2, "stages": 0.9}
+    monkeypatch.setattr(bigrams, "final_in_context_loss", lambda run: losses[run])
+    monkeypatch.setattr(bigrams, "histories", lambda _: ([0], {n: [0.0] for n in probes.PROBES}))
+    monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
+    runs = {group: {} for group in ("induction-one-layer", "induction-two-layers")}
+    runs |= {"induction-joint": {"seed=0": "joint"}, "induction-stages": {"seed=0": "stages"}}
+    gain = bigrams.induction(runs)["induction_joint_gain"]["seed=0"]
+    assert gain == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("paths", "faithful", "expected"),
+    [
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], True, True),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.LATEST)], True, True),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], False, False),
+        ([Path.of(1, 0, bigrams.PREVIOUS_TOKEN), Path.of(1, 0, bigrams.ALL)], True, False),
+        ([Path.of(0, 0, bigrams.PREVIOUS_TOKEN)], True, False),
+    ],
+)
+def test_an_induction_head_is_one_of_a_circuit_that_explains(
+    monkeypatch, paths, faithful, expected
+):
+    found = SimpleNamespace(circuit=SimpleNamespace(paths=paths), faithful=faithful)
+    monkeypatch.setattr(bigrams, "saved_discovery", lambda _: found)
+    assert bigrams.has_induction_head(None) is expected
+
+
+def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
+    groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
+    others = {group: {} for group in groups}
+    measured = bigrams.induction({"induction-joint": {"seed=0": joint}, **others})
+    assert measured["induction_order"] == {"seed=0": 1.0}
+    assert measured["induction_recall_W_OV.1"]["seed=0"] == 1.0
+    dates = [measured[f"induction_date_{name}"]["seed=0"] for name in probes.PROBES]
+    assert dates == sorted(dates)
+    assert measured["induction_two_layers"] == measured["induction_joint_gain"] == {}
+
+
+def test_accuracy_counts_in_context_outputs_alone(joint, monkeypatch):
+    batch = bigrams.unseen(joint)
+    column = joint.task.hops.index("in-context")
+    wanted = batch.targets[..., column].clamp(min=0)
+    vocabulary = joint.task.d_target
+    wrong_first = wanted.clone()
+    wrong_first[: len(wanted) // 2] = (wrong_first[: len(wanted) // 2] + 1) % vocabulary
+    logits = torch.nn.functional.one_hot(wrong_first, vocabulary).float()
+    monkeypatch.setattr(reading, "predictions", lambda *_: logits)
+    asked = (batch.targets[..., column] != IGNORE_INDEX).sum(1).double()
+    expected = asked[len(wanted) // 2 :].sum() / asked.sum()
+    assert bigrams.in_context_accuracy(joint) == pytest.approx(expected.item())
+
+
+def test_three_steps_change_one_weight_each(tmp_path):
+    config = three_steps.three_steps("smoke")["seed=0"]
+    run = train(replace(config, training=replace(config.training, batch_size=64)), tmp_path / "run")
+    models = [run.model(step) for step in range(4)]
+    d = config.model.d_model
+    for step, (layer, weight) in enumerate([(1, "out"), (1, "key"), (0, "key")], start=1):
+        for other in range(4):
+            attention = models[other].layers[layer].attn
+            value = attention.out.weight if weight == "out" else attention.qkv.weight[d : 2 * d]
+            assert bool(value.any()) == (other >= step)
+    measured = bigrams.three_steps({"seed=0": run})
+    assert all(0 <= values["seed=0"] <= 1 for values in measured.values())

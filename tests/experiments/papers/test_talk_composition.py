@@ -1,0 +1,149 @@
+"""What is measured of k-fold composition, and what is asked in which run."""
+
+import pytest
+import torch
+
+from headway.changes import changed
+from headway.tasks import IGNORE_INDEX
+from headway.training import train
+from headway.training.curriculum import Implicit, Scheduled
+from headway.training.data import Stream, held_out
+from headway_experiments import reading
+from headway_experiments.talk import composition
+
+SHORT = {"training.steps": 4, "training.cooldown_steps": 1}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("composition")
+    fields = SHORT | {"training.warmup_steps": 0, "training.eval_every": 2}
+    rising = {"training.curriculum": Scheduled("rising", every=2)}
+    return {
+        name: train(changed(c, fields | (rising if "easy" in name else {})), folder / name)
+        for name, c in composition.curricula("smoke").items()
+    }
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_all_ways_of_asking_have_one_budget_and_one_model(scale):
+    size = composition.SIZES[scale]
+    configs = composition.curricula(scale)
+    ways = len(size.symbols) * (len(size.alone) + 1) + 1
+    assert len(configs) == ways * size.seeds
+    assert size.alone[-1] == size.together[-1]
+    first = next(iter(configs.values()))
+    for name, config in configs.items():
+        symbols, way, seed = name.split(",")
+        assert symbols == f"N={config.task.n_symbols}"
+        assert seed == f"seed={config.seed}"
+        assert config.training.steps == size.steps
+        assert config.training.batch_size == first.training.batch_size
+        assert config.model == first.model
+        assert config.task.hidden == config.seed
+        together = way in ("mixture", "easy-to-hard")
+        assert config.task.asked == (size.together if together else (int(way.removeprefix("k=")),))
+        every = size.steps // (2 * len(size.together))
+        rising = Scheduled("rising", every=every)
+        assert config.training.curriculum == (rising if way == "easy-to-hard" else Implicit())
+
+
+def test_from_easy_to_hard_all_are_asked_in_the_second_half():
+    config = composition.curricula("small")["N=5,easy-to-hard,seed=0"]
+    assert config.training.curriculum.full_from(config.task) <= config.training.steps / 2
+
+
+def test_accuracy_is_of_the_most_hops(runs):
+    run = runs["N=3,mixture,seed=0"]
+    batch = held_out(run.task, composition.SEQUENCES, 0, run.device, "accuracy")
+    said = run.model()(batch.inputs)[..., -run.config.task.n_symbols :].argmax(-1)
+    right = (said == batch.targets[:, :, -1]).float().mean().item()
+    assert composition.last_accuracy(run) == pytest.approx(right)
+
+
+def test_accuracies_are_those_of_the_hardest_problem_by_way(runs):
+    found = composition.measured(runs)
+    for way, measure in (("k=2", "hard_only"), ("mixture",) * 2, ("easy-to-hard", "easy_to_hard")):
+        name = f"N=3,{way},seed=0"
+        expected = {name: composition.last_accuracy(runs[name])}
+        assert found[f"composition_{measure}"] == expected
+
+
+def test_the_hardest_problem_is_that_of_the_mixtures(runs):
+    rest = {name: run for name, run in runs.items() if name != "N=3,mixture,seed=0"}
+    found = composition.measured(rest)
+    assert set(found["composition_hard_only"]) == {"N=2,k=2,seed=0"}
+    assert found["composition_easy_to_hard"] == {}
+
+
+def test_what_is_never_learnt_counts_as_the_steps_that_were_made(runs, monkeypatch):
+    for module in (composition, reading):
+        monkeypatch.setattr(module, "hop_steps", lambda metrics, names: dict.fromkeys(names))
+    found = composition.measured(runs)
+    assert found["composition_steps"] == {}
+    assert found["composition_in_order"] == dict.fromkeys(
+        ["N=2,mixture,seed=0", "N=3,mixture,seed=0"], 0.0
+    )
+    assert found["composition_growth"] == {"N=2,seed=0": 1.0, "N=3,seed=0": 1.0}
+    dated = {"hop 1": 0.5, "hop 2": None}
+    for module in (composition, reading):
+        monkeypatch.setattr(
+            module, "hop_steps", lambda metrics, names: {name: dated[name] for name in names}
+        )
+    found = composition.measured(runs)
+    assert found["composition_growth"]["N=3,seed=0"] == 4 / 0.5
+    assert found["composition_times_linear"]["N=3,seed=0"] == 4 / (2 * 0.5)
+
+
+def test_orders_and_growth_are_those_of_the_steps(runs, monkeypatch):
+    steps = {("hop 1",): [10.0], ("hop 2",): [40.0], ("hop 1", "hop 2"): [10.0, 30.0]}
+
+    def dated(metrics, names):
+        return dict(zip(names, steps[tuple(names)], strict=True))
+
+    for module in (composition, reading):
+        monkeypatch.setattr(module, "hop_steps", dated)
+    found = composition.measured(runs)
+    three = {name: value for name, value in found["composition_steps"].items() if "N=3" in name}
+    assert three == {
+        "k=1,alone,N=3,seed=0": 10.0,
+        "k=2,alone,N=3,seed=0": 40.0,
+        "k=1,mixture,N=3,seed=0": 10.0,
+        "k=2,mixture,N=3,seed=0": 30.0,
+        "k=1,easy-to-hard,N=3,seed=0": 10.0,
+        "k=2,easy-to-hard,N=3,seed=0": 30.0,
+    }
+    assert set(found["composition_in_order"].values()) == {1.0}
+    assert found["composition_growth"]["N=3,seed=0"] == pytest.approx(4.0)
+    assert found["composition_times_linear"]["N=3,seed=0"] == pytest.approx(1.5)
+    steps["hop 1", "hop 2"] = [20.0, 10.0]
+    assert set(composition.measured(runs)["composition_in_order"].values()) == {0.0}
+
+
+def test_runs_may_be_missing(runs):
+    alone = {name: runs[name] for name in ("N=2,k=1,seed=0", "N=3,k=2,seed=0")}
+    assert composition.measured(alone)["composition_growth"] == {}
+    assert composition.drawn(alone) == {}
+
+
+def test_figures_have_the_hardest_problem_and_every_kind(runs):
+    drawn = composition.drawn(runs)
+    (_, curves), (_, waiting) = drawn["khop-curriculum"], drawn["khop-waiting"]
+    titles = {axes.get_title(loc="left") for axes in curves.axes} - {""}
+    assert titles == {"k = 2 alone", "mixture", "easy-to-hard"}
+    legend = [text.get_text() for text in waiting.axes[0].get_legend().get_texts()]
+    assert legend == [
+        *(f"N = {n}, {way}" for n in (2, 3) for way in ("each k alone", "all at once")),
+        "never learnt",
+    ]
+
+
+def test_hops_that_rise_count_one_after_the_other(runs):
+    run = runs["N=3,easy-to-hard,seed=0"]
+    stream = Stream(run.config)
+    whole = run.task.assemble(stream.draws(1))
+    first, second = stream.batch(1), stream.batch(3)
+    assert torch.equal(first.inputs, whole.inputs)
+    assert torch.equal(first.targets[:, :, 0], whole.targets[:, :, 0])
+    assert (first.targets[:, :, 1] == IGNORE_INDEX).all()
+    assert torch.equal(second.targets, run.task.assemble(stream.draws(3)).targets)

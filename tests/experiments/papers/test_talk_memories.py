@@ -1,0 +1,180 @@
+"""Measures of associative memories, on numbers and weights that are written by hand."""
+
+import math
+
+import pytest
+import torch
+
+from headway.changes import changed
+from headway.training import Run, train
+from headway_experiments.talk import memories
+from headway_experiments.talk.measures import capacity
+from headway_experiments.talk.measures import memories as measures
+from headway_experiments.talk.measures.capacity import Kept
+
+
+@pytest.mark.parametrize("parameters", [20.0, 400.0, 9000.0])
+def test_items_take_as_many_nats_as_asked(parameters):
+    n = capacity.items_for(parameters)
+    assert capacity.information(n - 1) < parameters < capacity.information(n + 1)
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "expected"),
+    [
+        ({10: 1.0, 20: 0.98, 40: 0.5}, 10 * 2**0.5),  # 0.99 is half way
+        ({10: 1.0, 20: 0.9, 40: 0.99, 80: 0.0}, 40.0),  # behind the largest that holds
+        ({10: 0.9, 20: 0.5}, None),
+        ({10: 1.0, 20: 1.0}, None),
+    ],
+)
+def test_the_capacity_is_where_accuracy_falls(accuracies, expected):
+    found = capacity.capacity(accuracies)
+    assert found is None if expected is None else found == pytest.approx(expected)
+
+
+def test_slopes_count_bounds_as_what_is_kept():
+    shapes = {"d=8": 64, "d=16": 256, "d=32": 1024}
+    sizes = {f"{shape},seed={s}": (n, 0) for shape, n in shapes.items() for s in (0, 1, 2)}
+    found = {f"{shape},seed={s}": n ** (1 + 0.1 * s) for shape, n in shapes.items() for s in (0, 1)}
+    found |= {"d=8,seed=2": 64.0, "d=16,seed=2": 200.0}
+    slopes = Kept(found, {"d=32,seed=2": 64.0**0.5 * 1024**0.5}, sizes).slopes()
+    assert slopes["seed=0"] == pytest.approx(1.0)
+    assert slopes["seed=1"] == pytest.approx(1.1)
+    assert slopes["seed=2"] < 0.6  # it lies on the side on which the series ended
+    assert Kept({"d=8,seed=0": 3.0}, {}, sizes).slopes() == {}
+
+
+def planted(tmp_path, name, config, known):
+    """A run whose weights recall the first `known` items by their residual, and no others."""
+    run = Run.create(tmp_path / name, config)
+    state = run.new_model("cpu").state_dict()
+    n, d = state["embed.weight"].shape
+    state["embed.weight"] = torch.eye(n, d)
+    state["unembed.weight"] = torch.eye(n, d)
+    state["unembed.weight"][known:] *= -1
+    run.save_checkpoint(0, state)
+    return run
+
+
+def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
+    plan = memories.linear("small")
+    base = next(config for config in plan.values() if config.model.d_model == 12)
+    runs = {}
+    for n, known in ((8, 8), (10, 5)):
+        fields = {"task.n_items": n, "training.batch_size": n, "training.eval_examples": n}
+        config = changed(base, fields)
+        name = f"items={n}"
+        runs[name] = planted(tmp_path, name, config, known)
+    assert measures.known_share(runs["items=8"]) == 1.0
+    assert measures.known_share(runs["items=10"]) == pytest.approx(0.5)
+
+    def kept(runs):
+        return capacity.capacities(runs, measures.shape, measures.size, measures.every_item)
+
+    sizes = {"d=12,seed=0": (144, 0)}
+    assert kept(runs) == Kept({"d=12,seed=0": pytest.approx(8 * (10 / 8) ** 0.02)}, {}, sizes)
+    assert kept({"a": runs["items=8"]}) == Kept({}, {"d=12,seed=0": 8.0}, sizes)
+    assert kept({"b": runs["items=10"]}) == Kept({}, {"d=12,seed=0": 10.0}, sizes)
+    groups = {"memories-linear": runs, "memories-mlp": {}, "memories-longer": runs}
+    same = measures.associative(groups)
+    assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
+    groups["memories-longer"] = {"a": runs["items=8"]}  # more may be kept than was tried
+    bound = capacity.information(8) / same["linear_information"]["d=12,seed=0"]
+    assert measures.associative(groups)["memories_longer"] == {"d=12,seed=0": pytest.approx(bound)}
+    assert same["linear_range"] == {"largest / smallest": 1.0}
+    assert same["mlp_range"] == {}
+
+
+def test_shapes_have_as_many_parameters_as_are_trained(tmp_path):
+    for plan, name in ((memories.linear, "linear"), (memories.with_mlp, "MLP")):
+        first, config = next(iter(plan("small").items()))
+        assert first.startswith(name)
+        run = Run.create(tmp_path / name, config)
+        names = ("attn.out.weight",) if name == "linear" else ("up.weight", "down.weight")
+        weights = run.new_model("cpu").named_parameters()
+        assert sum(measures.size(run)) == sum(w.numel() for n, w in weights if n.endswith(names))
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_series_go_from_less_to_more_than_there_is_room_for(scale):
+    for plan in (memories.linear, memories.with_mlp):
+        runs = plan(scale)
+        sizes, shares = set(), {}
+        for config in runs.values():
+            size = (
+                config.model.d_model**2
+                if config.model.attn_only
+                else 2 * config.model.d_mlp * config.model.d_model
+            )
+            sizes.add(size)
+            share = capacity.information(config.task.n_items) / size
+            shares.setdefault((config.model.d_model, size), []).append(share)
+            assert config.training.batch_size == config.task.n_items
+        if scale != "smoke":
+            for tried in shares.values():
+                assert min(tried) < 0.5
+                assert max(tried) > 1.6
+            assert max(sizes) / min(sizes) >= 30
+            assert len({config.seed for config in runs.values()}) >= 3
+
+
+def test_a_trained_step_is_the_one_that_is_written_down(tmp_path):
+    config = next(c for c in memories.one_step("smoke").values() if c.model.d_model == 64)
+    run = train(config, tmp_path / "run")
+    assert run.config.training.steps == 1
+    assert measures._as_written(run) < 1e-5
+    assert measures.known_share(run) == 1.0
+    start = planted(tmp_path, "start", config, 0)
+    assert measures._as_written(start) > 0.1
+
+
+def test_the_lemma_is_exact():
+    found = measures.exact_logits((0, 5))
+    assert len(found) == 6
+    assert max(found.values()) < 1e-6
+
+
+def test_errors_fall_by_the_powers_that_they_have(monkeypatch):
+    def errors(seeds):
+        schemes = {"first": 0.5, "frequency": 0.25, "all": 0.0, "samples": 1 / 3}
+        return {
+            (name, 1.5, 0): {x: 0.7 * x**-power for x in (8, 16, 64)}
+            for name, power in schemes.items()
+        }
+
+    monkeypatch.setattr(measures, "zipf_errors", errors)
+    found = measures.zipf_exponents((0,))
+    assert found["zipf_first"] == {"a=1.5,seed=0": pytest.approx(1)}
+    assert found["zipf_frequency"] == {"a=1.5,seed=0": pytest.approx(1.5)}
+    assert found["zipf_all"] == {"a=1.5,seed=0": pytest.approx(0, abs=1e-9)}
+    assert found["zipf_samples"] == {"a=1.5,seed=0": pytest.approx(1)}
+    assert found["zipf_frequency_to_first"] == {"a=1.5,seed=0": pytest.approx(0.5)}
+
+
+def test_what_is_not_trained_is_drawn_by_the_seeds_of_the_runs(tmp_path, monkeypatch):
+    for name, value in {"WIDTHS": (8, 32), "SAMPLES": (10, 100), "N_ITEMS": 200}.items():
+        monkeypatch.setattr(measures, name, value)
+    config = next(iter(memories.one_step("smoke").values()))
+    for seed in (10_000, 10_001):
+        run = planted(tmp_path, f"{seed}", changed(config, {"seed": seed}), 1)
+        found = measures.gradient({"memories-one-step": {f"seed={seed}": run}})
+        assert all(found.values() for name in found if name != "gradient_accuracy_wide")
+        assert all(key.endswith(f"seed={seed}") for named in found.values() for key in named)
+
+
+def test_errors_are_means_over_vectors(monkeypatch):
+    for name, value in {"WIDTHS": (8, 32), "SAMPLES": (10, 100), "N_ITEMS": 200}.items():
+        monkeypatch.setattr(measures, name, value)
+    seeds = (0, 1, 2)
+    measures.zipf_errors.cache_clear()
+    found = measures.zipf_errors(seeds)
+    measures.zipf_errors.cache_clear()
+    assert len(found) == 4 * len(measures.EXPONENTS) * len(seeds)
+    for (name, *_), curve in found.items():
+        assert all(0 < error < 1 for error in curve.values())
+        if name == "samples":
+            assert curve[10] > curve[100]
+    assert math.isclose(
+        sum(found["first", 1.5, s][32] < found["all", 1.5, s][32] for s in seeds), 3
+    )

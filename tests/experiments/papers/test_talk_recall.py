@@ -1,0 +1,196 @@
+"""Measures of factual recall, on weights and losses that are written by hand."""
+
+import math
+
+import pytest
+import torch
+
+from headway.changes import changed
+from headway.training import Run, train
+from headway_experiments.talk import MECHANISMS, recall
+from headway_experiments.talk.measures import capacity
+from headway_experiments.talk.measures import recall as measures
+from headway_experiments.talk.measures.capacity import Kept
+from headway_experiments.talk.measures.recall import Losses, Stage
+
+
+def test_the_losses_are_the_relations_and_the_subjects(tmp_path):
+    """A model that says the same of everything: its losses follow from what it says."""
+    config = changed(next(iter(recall.dynamics("smoke").values())), {"training.steps": 1})
+    run = Run.create(tmp_path / "run", config)
+    state = {name: torch.zeros_like(w) for name, w in run.new_model("cpu").state_dict().items()}
+    task = run.task
+    state["unembed.bias"][task.answers()[0, 0]] = 2.0
+    run.save_checkpoint(0, state)
+    batch = measures.every_fact(run)
+    assert len(batch.inputs) == 16 * 4
+    assert batch.targets.flatten().tolist() == task.facts().flatten().tolist()
+    (losses,) = measures.course(run)
+    others = task.d_target - 1
+    total = others + math.exp(2)
+    first = task.facts() == task.answers()[0, 0]
+    relation = [math.log(total / (7 + math.exp(2)))] * 16 + [math.log(total / 8)] * 48
+    whole = torch.where(first, math.log(total) - 2, math.log(total))
+    assert losses.relation == pytest.approx(sum(relation) / 64, rel=1e-5)
+    assert losses.total == pytest.approx(whole.mean().item(), rel=1e-5)
+    assert measures.indifference(run, 0) == pytest.approx(0, abs=1e-6)
+
+
+def test_what_depends_on_the_subject_is_told(tmp_path):
+    run = train(recall.dynamics("smoke")["seed=0"], tmp_path / "run")
+    steps = run.checkpoint_steps()
+    assert measures.indifference(run, steps[0]) < 1e-3
+    losses = measures.course(run)
+    assert losses[0].total == pytest.approx(math.log(run.task.d_target), rel=0.02)
+    assert losses[-1].total < losses[0].total
+    assert losses[-1].relation < 0.1
+    late = measures.indifference(run, steps[-1])
+    assert late > 0.1  # by then it has begun to say what depends on the subject
+    measured = measures.dynamics({"recall-dynamics": {"seed=0": run}})
+    assert {
+        claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims
+    } <= measured.keys()
+    drawn = recall.EXPERIMENTS[1].draw({"recall-dynamics": {"seed=0": run}})
+    assert list(drawn) == ["factual-recall-dynamics"]
+
+
+LEVEL = math.log(8)
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        (
+            [(0, 2.0, 2.1), (10, 0.05, 2.0), (20, 0.0, 1.9), (30, 0.0, 0.1), (40, 0.0, 2.0)],
+            Stage(10, 20, pytest.approx(1.975)),
+        ),
+        ([(0, 2.0, 2.1), (10, 0.5, 2.0), (20, 0.0, 1.0)], None),  # the relation is not known
+        ([(0, 2.0, 2.1), (10, 0.0, 0.84 * LEVEL), (20, 0.0, 0.0)], None),  # more is known
+        ([(0, 2.0, 2.1), (10, 0.0, 0.86 * LEVEL)], Stage(10, 10, pytest.approx(0.86 * LEVEL))),
+        ([(0, 0.09, 1.16 * LEVEL - 0.09)], None),
+    ],
+)
+def test_the_stage_in_between_is_found_or_not(losses, expected):
+    assert measures.stage([Losses(*each) for each in losses], 8) == expected
+
+
+def test_rates_are_those_that_a_frontier_was_made_of():
+    made = {
+        f"{a} {m}": [(a, m, 0.05 * a + 0.2 * m)]
+        for a, m in ((1000.0, 0.0), (500.0, 400.0), (2000.0, 100.0))
+    }
+    assert measures.rates(made) == pytest.approx((0.05, 0.2))
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(monkeypatch, bent):
+    def law(a, m):
+        return 0.1 * math.hypot(a, m) if bent else 0.05 * a + 0.2 * m
+
+    sizes = {
+        "recall-attention": {"H=2": (1000, 0), "H=4": (2000, 0)},
+        "recall-mlp": {"H=1 m": (600, 600), "H=2 m": (1200, 1200)},
+        "recall-traded": {"H=1 M": (200, 1800), "H=3 m": (1800, 200)},
+    }
+
+    def kept(group):
+        named = {f"{s},seed={k}": size for s, size in sizes[group].items() for k in (0, 1)}
+        return Kept({name: law(*size) for name, size in named.items()}, {}, named)
+
+    monkeypatch.setattr(measures, "kept", kept)
+    ratios, rates = measures.foretold({name: name for name in sizes})
+    assert len(ratios) == 4
+    if bent:
+        assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("H=1 M"))
+    else:
+        assert list(ratios.values()) == pytest.approx([1.0] * 4)
+        assert rates["attention,seed=1"] == pytest.approx(0.05)
+        assert rates["MLP,seed=0"] == pytest.approx(0.2)
+
+
+def test_a_traded_shape_whose_capacity_is_not_bracketed_is_left_out(monkeypatch):
+    sizes = {
+        "recall-attention": {"H=2,seed=0": (1000, 0)},
+        "recall-mlp": {"H=1 m,seed=0": (500, 500)},
+        "recall-traded": {"H=1 M,seed=0": (200, 800), "H=0 M,seed=0": (100, 900)},
+    }
+    known = {"H=2,seed=0": 50.0, "H=1 m,seed=0": 125.0, "H=0 M,seed=0": 185.0}
+
+    def kept(group):
+        found = {name: known[name] for name in sizes[group] if name in known}
+        return Kept(found, {n: 400.0 for n in sizes[group] if n not in known}, sizes[group])
+
+    monkeypatch.setattr(measures, "kept", kept)
+    ratios, _ = measures.foretold({name: name for name in sizes})
+    assert ratios == {"H=0 M,seed=0": pytest.approx(1)}
+
+
+def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
+    sizes = {"H=2,seed=0": (1000, 0)}
+    monkeypatch.setattr(measures, "kept", lambda _: Kept({"H=2,seed=0": 10.0}, {}, sizes))
+    groups = ("recall-attention", "recall-mlp", "recall-traded")
+    assert measures.foretold({name: name for name in groups}) == ({}, {})
+
+
+def test_a_loss_is_halved_between_checkpoints():
+    assert measures.halved([0, 10, 20], [2.0, 1.5, 0.5]) == pytest.approx(15)
+    assert measures.halved([0, 10], [2.0, 1.5]) is None
+
+
+@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
+def test_series_grow_in_parameters_and_in_facts(scale):
+    for kind in recall.SHAPES:
+        runs = recall.series(kind, scale)
+        shares = set()
+        for config in runs.values():
+            task, model = config.task, config.model
+            assert task.n_subjects == task.n_relations
+            assert bool(model.mlp_width) == ("W_in" in config.training.trained)
+            size = capacity.attention_parameters(model) + capacity.mlp_parameters(model)
+            shares.add(task.n_subjects**2 / size)
+        assert max(shares) / min(shares) > 2
+        if scale != "smoke":
+            assert len({config.seed for config in runs.values()}) >= 3
+
+
+def test_parameters_are_those_that_are_trained(tmp_path):
+    config = next(iter(recall.series("mlp", "smoke").values()))
+    run = Run.create(tmp_path / "run", config)
+    inside = [w for n, w in run.new_model("cpu").named_parameters() if n.startswith("blocks.")]
+    expected = sum(w.numel() for w in inside if w.ndim == 2)
+    model = config.model
+    assert capacity.attention_parameters(model) + capacity.mlp_parameters(model) == expected
+
+
+def planted(tmp_path, name, config, share):
+    """A run that knows the facts of one answer by its bias: the share of them is what it knows."""
+    run = Run.create(tmp_path / name, config)
+    state = {k: torch.zeros_like(w) for k, w in run.new_model("cpu").state_dict().items()}
+    state["unembed.bias"][run.task.facts()[0, 0]] = 1.0
+    run.save_checkpoint(0, state)
+    assert capacity.accuracy(run, measures.every_fact(run)) == pytest.approx(share)
+    return run
+
+
+def test_capacities_are_measured_and_drawn(tmp_path):
+    base = next(iter(recall.series("mlp", "smoke").values()))
+    runs = {}
+    for heads in (1, 2, 3):
+        for n, answers in ((1, 1), (2, 1)):
+            fields = {
+                "task.n_subjects": n,
+                "task.n_relations": n,
+                "task.n_answers": answers,
+                "model.n_heads": heads,
+            }
+            name = f"{heads} {n}"
+            runs[name] = planted(tmp_path, name, changed(base, fields), 1 / n)
+    kept = measures.kept(runs)
+    assert kept.missing == {}
+    assert list(kept.found.values()) == pytest.approx([4**0.02] * 3)
+    assert len(kept.sizes) == 3
+    groups = {group.name: runs for group in recall.EXPERIMENTS[0].groups}
+    measured = measures.capacity(groups)
+    assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
+    assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()
+    assert "factual-recall" in recall.EXPERIMENTS[0].draw(groups)

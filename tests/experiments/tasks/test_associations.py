@@ -1,0 +1,111 @@
+import math
+import random
+from collections import Counter
+
+import pytest
+import torch
+
+from headway.errors import HeadwayError
+from headway_experiments.tasks import Associations
+
+
+def sample(task, count, seed=0):
+    return task.sample(count, torch.Generator().manual_seed(seed))
+
+
+def items_of(batch):
+    return batch.inputs[:, 0].tolist()
+
+
+def test_an_item_stands_alone_and_its_class_is_asked_for():
+    task = Associations(n_items=9, n_classes=3)
+    batch = sample(task, 200)
+    assert batch.inputs.shape == (200, 1)
+    assert batch.targets.shape == (200, 1, 1)
+    classes = task.classes().tolist()
+    assert [classes[item] for item in items_of(batch)] == batch.targets.flatten().tolist()
+    assert set(classes) == {0, 1, 2}
+    assert (task.length, task.n_read, task.vocabulary, task.d_target) == (1, 1, 9, 3)
+    assert task.relations(batch) == {}
+    assert (task.kind, task.label, task.hops) == ("associations", "N=9", ("class",))
+
+
+def test_without_classes_every_item_is_its_own():
+    batch = sample(Associations(n_items=7), 50)
+    assert items_of(batch) == batch.targets.flatten().tolist()
+
+
+def test_the_map_is_that_of_the_task_and_not_of_a_seed():
+    once, again = (Associations(n_items=40, n_classes=5).classes().tolist() for _ in range(2))
+    assert once == again
+    assert len(set(once)) == 5
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_all_items_come_once_before_any_comes_again(rounds):
+    n = 11
+    batch = sample(Associations(n_items=n, sampling="all"), rounds * n + 4)
+    items = items_of(batch)
+    parts = [items[i * n : (i + 1) * n] for i in range(rounds)]
+    assert all(sorted(part) == list(range(n)) for part in parts)
+    assert len(set(items[rounds * n :])) == 4
+    other = sample(Associations(n_items=n, sampling="all"), rounds * n + 4, seed=1)
+    assert items_of(other) != items
+
+
+def reference(n, exponent, count, seed):
+    """One item after another, by going through the frequencies."""
+    draw = random.Random(seed)
+    weights = [(z + 1) ** -exponent for z in range(n)]
+    found = []
+    for _ in range(count):
+        left = draw.random() * sum(weights)
+        item = 0
+        while left >= weights[item]:
+            left -= weights[item]
+            item += 1
+        found.append(item)
+    return found
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0])
+def test_frequencies_are_those_of_the_reference_sampler(exponent):
+    n, count = 6, 20_000
+    task = Associations(n_items=n, exponent=exponent)
+    batch, frequencies = sample(task, count), task.frequencies()
+    ours, theirs = Counter(items_of(batch)), Counter(reference(n, exponent, count, 0))
+    for item in range(n):
+        p = frequencies[item].item()
+        spread = math.sqrt(p * (1 - p) / count)
+        assert abs(ours[item] / count - p) < 5 * spread
+        assert abs(theirs[item] / count - p) < 5 * spread
+    assert frequencies[0] / frequencies[3] == pytest.approx(4**exponent)
+
+
+def test_references_are_entropies():
+    uniform = Associations(n_items=8).references()
+    expected = {"uniform": math.log(8), "frequencies of classes": math.log(8)}
+    assert uniform == pytest.approx(expected)
+    task = Associations(n_items=4, exponent=1.0)
+    p = [12 / 25, 6 / 25, 4 / 25, 3 / 25]
+    entropy = -sum(x * math.log(x) for x in p)
+    assert task.references()["frequencies of classes"] == pytest.approx(entropy)
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"n_items": 1}, "task.n_items = 1 is not allowed"),
+        ({"n_items": 4, "n_classes": 5}, "task.n_classes = 5 is not allowed"),
+        ({"n_classes": 1}, "task.n_classes = 1 is not allowed"),
+        ({"exponent": -1.0}, "task.exponent = -1.0 is not allowed"),
+        ({"exponent": math.inf}, "task.exponent = inf is not allowed"),
+        ({"exponent": 1.0, "sampling": "all"}, "task.sampling = 'all' is not allowed"),
+        ({"n_items": True}, "task.n_items = True is not allowed"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(fields, complaint):
+    with pytest.raises(HeadwayError) as caught:
+        Associations(**fields)
+    assert str(caught.value).startswith(complaint)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,261 @@
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.errors import HeadwayError
+from headway.tasks import IGNORE_INDEX, NO_KEY
+from headway_experiments.tasks import Bigrams
+
+quick = settings(max_examples=25, deadline=None)
+seeds = st.integers(0, 2**31)
+tasks = st.builds(
+    Bigrams,
+    length=st.integers(4, 30),
+    n_tokens=st.integers(4, 12),
+    n_triggers=st.integers(1, 3),
+    triggers=st.sampled_from(["frequent", "drawn"]),
+    outputs=st.sampled_from(["uniform", "unigrams"]),
+    noise=st.sampled_from([0.0, 0.3]),
+    asked_at=st.sampled_from(["all", "in-context"]),
+    concentration=st.sampled_from([None, 3.0]),
+)
+
+
+def sample(task, count=4, seed=0):
+    draws = task.draw(count, torch.Generator().manual_seed(seed))
+    return draws, task.assemble(draws)
+
+
+def expected_columns(tokens, output_of, noise_token, asked):
+    """By the definition, position by position: the column in which each next token is asked."""
+    followed = set()
+    for token, following in pairwise(tokens):
+        if following == noise_token:
+            yield "noise" if asked == "all" or token in followed else ""
+        elif token in followed:
+            yield "in-context"
+        else:
+            yield "global"
+        if output_of.get(token) == following:
+            followed.add(token)
+
+
+def reference_sequence(task, generator):
+    """One sequence, token by token, as the docstrings say."""
+    chain = task.chain
+
+    def pick(weights):
+        return int(torch.multinomial(weights, 1, generator=generator))
+
+    everywhere = range(len(chain.unigrams))
+    if task.triggers == "frequent":
+        triggers = sorted(everywhere, key=lambda i: -chain.unigrams[i])[: task.n_triggers]
+    else:
+        triggers = []
+        while len(triggers) < task.n_triggers:
+            token = pick(chain.unigrams)
+            if token not in triggers:
+                triggers.append(token)
+    output_of = {}
+    for trigger in triggers:
+        while output_of.get(trigger, trigger) in triggers:
+            uniform = torch.ones_like(chain.unigrams)
+            output_of[trigger] = pick(uniform if task.outputs == "uniform" else chain.unigrams)
+    tokens = [pick(chain.unigrams)]
+    while len(tokens) < task.length + 1:
+        token = tokens[-1]
+        if token in output_of:
+            noisy = torch.rand((), generator=generator) < task.noise
+            tokens.append(len(everywhere) if noisy else output_of[token])
+        elif token == len(everywhere):
+            tokens.append(pick(chain.unigrams))
+        else:
+            tokens.append(pick(chain.bigrams[token]))
+    return tokens
+
+
+@given(task=tasks, seed=seeds)
+@quick
+def test_every_token_is_asked_for_in_its_column(task, seed):
+    (triggers, outputs, drawn), batch = sample(task, seed=seed)
+    for row, tokens in enumerate(drawn.tolist()):
+        output_of = dict(zip(triggers[row].tolist(), outputs[row].tolist(), strict=True))
+        assert not set(output_of) & set(output_of.values())
+        for token, following in pairwise(tokens):
+            if token in output_of:
+                assert following in (output_of[token], task.noise_token)
+        columns = list(expected_columns(tokens, output_of, task.noise_token, task.asked_at))
+        for place, column in enumerate(columns):
+            targets = dict(zip(task.hops, batch.targets[row, place].tolist(), strict=True))
+            for name, target in targets.items():
+                assert target == (tokens[place + 1] if name == column else IGNORE_INDEX)
+        assert batch.inputs[row].tolist() == tokens[:-1]
+    assert task.n_read == batch.targets.shape[1] == task.length
+    assert batch.roles.shape == (4, 0, 0)
+    assert set(task.judged) <= set(task.hops)
+    assert task.kind == "bigrams"
+
+
+@given(task=tasks, seed=seeds)
+@quick
+def test_relations_point_at_what_followed_the_same_trigger(task, seed):
+    (triggers, *_), batch = sample(task, seed=seed)
+    paths = task.relations(batch)
+    uses = {name: edges.use for name, edges in paths.items()}
+    assert uses == {**dict.fromkeys(paths, "path"), "own token": "stay"}
+    for row, tokens in enumerate(batch.inputs.tolist()):
+        known = set(triggers[row].tolist()) if task.triggers == "frequent" else set(tokens)
+        expected = {
+            query: [j + 1 for j in range(query) if tokens[j] == token]
+            for query, token in enumerate(tokens)
+            if token in known and token in tokens[:query]
+        }
+        for name, last in (("induction (all)", 0), ("induction (latest)", -1)):
+            relation = paths[name]
+            found = {
+                query: [key for key in keys if key != NO_KEY]
+                for query, keys in zip(
+                    relation.queries[row].tolist(), relation.keys[row].tolist(), strict=True
+                )
+                if query != NO_KEY
+            }
+            assert found == {query: keys[last:] for query, keys in expected.items()}
+    own, previous = paths["own token"], paths["previous token"]
+    assert torch.equal(own.keys[..., 0], own.queries)
+    assert own.queries[0].tolist() == list(range(task.length))
+    assert torch.equal(previous.keys[..., 0], previous.queries - 1)
+
+
+@pytest.mark.parametrize("triggers", ["frequent", "drawn"])
+@pytest.mark.parametrize(("outputs", "noise"), [("uniform", 0.0), ("unigrams", 0.4)])
+def test_sequences_are_distributed_as_the_slow_sampler_s(triggers, outputs, noise):
+    task = Bigrams(
+        length=6,
+        n_tokens=4,
+        n_triggers=2,
+        triggers=triggers,
+        outputs=outputs,
+        noise=noise,
+        concentration=3.0,
+    )
+    count = 4000
+    (*_, fast), _ = sample(task, count)
+    generator = torch.Generator().manual_seed(1)
+    slow = torch.tensor([reference_sequence(task, generator) for _ in range(count)])
+    pairs = [(0, 1), (1, 2), (0, 5), (4, 6)]
+    for i, j in pairs:
+        cells = [
+            torch.bincount(tokens[:, i] * 5 + tokens[:, j], minlength=25).double()
+            for tokens in (fast, slow)
+        ]
+        known = cells[0] + cells[1] > 0
+        difference = (cells[0] - cells[1])[known] ** 2 / (cells[0] + cells[1])[known]
+        freedom = torch.tensor((int(known.sum()) - 1) / 2).double()
+        assert torch.special.gammaincc(freedom, difference.sum() / 2) > 1e-4
+    twice = [Counter(map(tuple, tokens[:, :3].tolist())) for tokens in (fast, slow)]
+    assert max(abs(twice[0][key] - twice[1][key]) for key in twice[0]) < 6 * math.sqrt(count / 4)
+
+
+def test_the_global_bigrams_are_the_corpus_s(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat and the dog ate the hat. " * 20, encoding="utf-8")
+    task = Bigrams(corpus=str(text), length=50, n_triggers=1, triggers="frequent")
+    (triggers, _, drawn), _ = sample(task, 3000)
+    assert task.chain.characters[triggers[0, 0]] == " "
+    assert task.vocabulary == len(set(text.read_text()))
+    counts = torch.zeros(task.vocabulary, task.vocabulary)
+    for a, b in zip(drawn[:, :-1].T, drawn[:, 1:].T, strict=True):
+        counts.index_put_((a, b), torch.ones(()), accumulate=True)
+    rows = [row for row in range(task.vocabulary) if row != triggers[0, 0]]
+    shares = counts / counts.sum(1, keepdim=True)
+    error = (task.chain.bigrams * (1 - task.chain.bigrams) / counts.sum(1, keepdim=True)).sqrt()
+    assert ((shares - task.chain.bigrams).abs() <= 5 * error + 1e-9)[rows].all()
+
+
+def test_the_same_generator_gives_the_same_draws():
+    once, again, other = (sample(Bigrams(noise=0.2), seed=s)[0] for s in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
+    assert not torch.equal(once[2], other[2])
+
+
+def test_noise_comes_as_often_as_told():
+    task = Bigrams(noise=0.3, n_triggers=1)
+    (triggers, _, drawn), batch = sample(task, 2000)
+    after = drawn[:, 1:][drawn[:, :-1] == triggers]
+    share = (after == task.noise_token).double().mean()
+    assert abs(share - 0.3) < 5 * math.sqrt(0.21 / len(after))
+    assert task.hops == ("in-context", "global", "noise")
+    assert (batch.targets != IGNORE_INDEX).sum(-1).eq(1).all()
+
+
+def test_reference_losses_are_the_corpus_s_entropies():
+    losses = Bigrams(n_tokens=16, exponent=0.0, concentration=None).references()
+    assert losses == pytest.approx(dict.fromkeys(losses, math.log(16)))
+    plain = Bigrams().references()
+    assert plain["bigrams"] < plain["unigrams"] < plain["all tokens alike"]
+    by_hop = Bigrams(noise=0.3).reference_losses()
+    assert set(by_hop["all tokens alike"]) == {"in-context", "global", "noise"}
+    assert set(by_hop["unigrams"]) == set(by_hop["bigrams"]) == {"global"}
+    assert set(Bigrams(asked_at="in-context").reference_losses()) == {"all tokens alike"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({"length": 3}, "task.length = 3"),
+        ({"n_tokens": 1}, "task.n_tokens = 1"),
+        ({"n_triggers": 65}, "from 1 to 64"),
+        ({"n_triggers": 0}, "task.n_triggers = 0"),
+        ({"noise": 1.0}, "task.noise = 1.0"),
+        ({"concentration": 0.0}, "task.concentration = 0.0"),
+        ({"exponent": -1.0}, "task.exponent = -1.0"),
+        (
+            {"exponent": 1000.0},
+            "task.exponent = 1000.0 is not allowed",
+        ),
+        ({"corpus": ""}, "task.corpus"),
+    ],
+)
+def test_bad_configs_are_refused_by_name(fields, allowed):
+    with pytest.raises(HeadwayError) as refusal:
+        Bigrams(**fields)
+    assert allowed in str(refusal.value)
+
+
+def test_more_triggers_than_a_text_has_characters_are_refused(tmp_path):
+    (tmp_path / "ab.txt").write_text("abba")
+    with pytest.raises(HeadwayError, match=r"task.n_triggers = 2 .* at most 1"):
+        Bigrams(corpus=str(tmp_path / "ab.txt"), n_triggers=2).vocabulary  # noqa: B018
+
+
+@pytest.mark.parametrize("triggers", ["frequent", "drawn"])
+def test_a_pair_is_one_trigger_twice(triggers):
+    task = Bigrams(
+        length=8, n_tokens=9, n_triggers=3, layout="pair", asked_at="in-context", triggers=triggers
+    )
+    (all_triggers, _, tokens), batch = sample(task, count=400)
+    first = []
+    for triggers_here, row, asked in zip(
+        all_triggers.tolist(), tokens.tolist(), batch.targets[..., 0].tolist(), strict=True
+    ):
+        places = [i for i, token in enumerate(row) if token in triggers_here]
+        assert len(places) == 2
+        assert places[1] == 7
+        assert row[places[0]] == row[7]
+        assert row[places[0] + 1] == row[8]
+        assert asked == [IGNORE_INDEX] * 7 + [row[8]]
+        first.append(places[0])
+    assert set(first) == set(range(6))
+    shares = Counter(row[7] for row in tokens.tolist())
+    assert min(shares.values()) > 0
+
+
+def test_a_pair_is_asked_at_its_end_without_noise():
+    for fields in ({"asked_at": "all"}, {"asked_at": "in-context", "noise": 0.5}):
+        with pytest.raises(HeadwayError, match=r"task\.layout = 'pair' is not allowed"):
+            Bigrams(layout="pair", **fields)

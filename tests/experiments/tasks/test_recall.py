@@ -1,0 +1,118 @@
+import math
+import random
+from collections import Counter
+
+import pytest
+import torch
+
+from headway.errors import HeadwayError
+from headway_experiments.tasks import Recall
+
+TINY = Recall(n_subjects=2, n_relations=2, n_answers=3, n_noise=2, length=4)
+
+
+def sample(task, count, seed=0):
+    return task.sample(count, torch.Generator().manual_seed(seed))
+
+
+def reference(task, draw):
+    """One sequence, place by place: its tokens and its answer."""
+    subject, relation = draw.randrange(task.n_subjects), draw.randrange(task.n_relations)
+    places = list(range(task.length - 1))
+    draw.shuffle(places)
+    tokens = [task.first_noise + draw.randrange(task.n_noise) for _ in range(task.length)]
+    tokens[places[0]] = subject
+    tokens[places[1]] = task.n_subjects + relation
+    tokens[-1] = task.eos
+    return (*tokens, task.facts()[subject, relation].item())
+
+
+def test_sequences_come_as_often_as_from_the_reference_sampler():
+    count = 24_000
+    batch = sample(TINY, count)
+    rows = torch.cat([batch.inputs, batch.targets[:, 0]], dim=1).tolist()
+    draw = random.Random(0)
+    ours, theirs = Counter(map(tuple, rows)), Counter(reference(TINY, draw) for _ in range(count))
+    assert set(ours) == set(theirs)
+    cells = 2 * 2 * 6 * 2  # subjects, relations, pairs of places, noise
+    assert len(ours) == cells
+    expected = count / cells
+    for counts in (ours, theirs):
+        statistic = sum((n - expected) ** 2 / expected for n in counts.values())
+        assert statistic < cells - 1 + 5 * math.sqrt(2 * (cells - 1))
+
+
+def test_sequences_are_made_as_told():
+    task = Recall(n_subjects=5, n_relations=3, n_answers=4, n_noise=6, length=9)
+    batch = sample(task, 300)
+    assert task.vocabulary == task.d_target == 5 + 3 + 6 + 1 + 12
+    assert batch.inputs.shape == (300, 9)
+    tokens = batch.inputs
+    assert (tokens[:, -1] == task.eos).all()
+    targets = batch.targets.flatten().tolist()
+    for row, roles, target in zip(tokens.tolist(), batch.roles.tolist(), targets, strict=True):
+        (last,), (at_subject,), (at_relation,) = roles
+        assert last == 8
+        subject, relation = row[at_subject], row[at_relation] - 5
+        assert 0 <= subject < 5
+        assert 0 <= relation < 3
+        assert target == task.facts()[subject, relation]
+        rest = [token for i, token in enumerate(row) if i not in (last, at_subject, at_relation)]
+        assert all(task.first_noise <= token < task.eos for token in rest)
+    assert {row[-1] for row in batch.roles[:, 0].tolist()} == {8}
+
+
+def test_answers_are_those_of_their_relation_alone():
+    task = Recall(n_subjects=200, n_relations=3, n_answers=4)
+    facts, answers = task.facts(), task.answers()
+    for relation in range(3):
+        assert set(facts[:, relation].tolist()) == set(answers[relation].tolist())
+    assert len(set(answers.flatten().tolist())) == 12
+    assert answers.max() < task.vocabulary
+    assert torch.equal(facts, Recall(n_subjects=200, n_relations=3, n_answers=4).facts())
+
+
+def test_attention_can_go_to_the_subject_and_to_the_relation():
+    task = Recall()
+    batch = sample(task, 20)
+    relations = task.relations(batch)
+    tokens = batch.inputs
+    for name, low, high in (("EOS←subject", 0, 16), ("EOS←relation", 16, 20)):
+        relation = relations[name]
+        assert relation.use == "path"
+        assert (relation.queries == task.length - 1).all()
+        found = tokens.gather(1, relation.keys[..., 0])
+        assert ((found >= low) & (found < high)).all()
+
+
+def test_three_positions_need_no_noise():
+    task = Recall(n_noise=0, length=3)
+    batch = sample(task, 100)
+    assert task.vocabulary == 16 + 4 + 1 + 32
+    assert (batch.inputs[:, :2] < 20).all()
+
+
+def test_references_are_logarithms_of_what_is_left():
+    losses = Recall().references()
+    assert losses["any answer"] == pytest.approx(math.log(32))
+    assert losses["any answer of the relation"] == pytest.approx(math.log(8))
+    assert losses["uniform"] == pytest.approx(math.log(16 + 4 + 8 + 1 + 32))
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"n_subjects": 0}, "task.n_subjects = 0 is not allowed"),
+        ({"n_relations": 0}, "task.n_relations = 0 is not allowed"),
+        ({"n_answers": 0}, "task.n_answers = 0 is not allowed"),
+        ({"n_noise": 0}, "task.n_noise = 0 is not allowed"),
+        ({"length": 2}, "task.length = 2 is not allowed"),
+        ({"n_noise": -1, "length": 3}, "task.n_noise = -1 is not allowed"),
+        ({"n_subjects": True}, "task.n_subjects = True is not allowed"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(fields, complaint):
+    with pytest.raises(HeadwayError) as caught:
+        Recall(**fields)
+    assert str(caught.value).startswith(complaint)
+    assert "\n" not in str(caught.value)
