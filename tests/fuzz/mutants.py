@@ -211,8 +211,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "positions may stand anywhere in a pattern",
             "models/trial.py",
-            "if not may_be_blind and not differs.any():",
-            "return True\n        if not may_be_blind and not differs.any():",
+            "return bool(differs.any()) and self._is_alone(",
+            "return True or self._is_alone(",
         ),
     ),
     OWN_TASK: (
