@@ -211,8 +211,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "positions may stand anywhere in a pattern",
             "models/trial.py",
-            "return bool(differs.any()) and self._is_alone(",
-            "return True or self._is_alone(",
+            "bool(differs.any())\n",
+            "True or False\n",
         ),
     ),
     OWN_TASK: (
