@@ -30,7 +30,6 @@ PASSED_OVER = {
     "dependence.json": {"formed"},
     "emergence.json": {"ablation", "birth"},
     "environment.json": {"git", "torch", "platform", "device", "cores", "started"},
-    "hypotheses.json": {"passed"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""
 FREE = {

@@ -81,7 +81,7 @@ def taken_apart(folder: Path) -> Run:
 def with_every_file(run: Run) -> Run:
     """A run that was taken apart, with the other files that a run may have."""
     from fuzz.crashes import Here
-    from headway.circuits import certify, every_circuit, hypotheses
+    from headway.circuits import certify, every_circuit
     from headway.sweeps import depend
 
     every_circuit(run, sequences=8, most=200)
@@ -92,5 +92,4 @@ def with_every_file(run: Run) -> Run:
     run.remove("circuit_given.json")  # which no page is made of
     depend(run, engine=Here())
     certify(run, agreement=0.5)
-    hypotheses(run)
     return run
