@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 import typing
 from importlib import metadata
 from pathlib import Path
@@ -44,6 +45,9 @@ def register(cls: type["Task"]) -> None:
             f"{cls.__name__}.kind = {cls.kind!r} is not allowed: it must be another name than that"
             f" of {known.__module__}.{known.__name__}"
         )
+    if not re.fullmatch(r"[\w-]{1,64}", str(cls.kind)):  # it is in names of folders
+        where, allowed = f"{cls.__name__}.kind", "at most 64 letters, digits, _ and -"
+        require(False, where, cls.kind, allowed)
     KINDS[cls.kind] = cls
     _registered.add(cls)
 
@@ -111,6 +115,8 @@ def _import_from_package(kind: str) -> None:
         HeadwayError: if that fails.
     """
     for point in metadata.entry_points(group=GROUP, name=kind):
+        if not _is_installed(point):
+            continue
         try:
             point.load()
         except Exception as error:  # whatever a package may raise
@@ -118,6 +124,12 @@ def _import_from_package(kind: str) -> None:
             raise HeadwayError(
                 f"task.kind = {kind!r}: the entry point {point.value} fails: {told}"
             ) from None
+
+
+def _is_installed(point: metadata.EntryPoint) -> bool:
+    """Tell a package that was installed from what lies in a folder that Python looks into, too."""
+    where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
+    return where is not None and where.name in ("site-packages", "dist-packages")
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
