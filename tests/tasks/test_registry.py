@@ -262,7 +262,7 @@ def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     for entry in ("", str(tmp_path)):
         monkeypatch.syspath_prepend(entry)
-        with pytest.raises(HeadwayError, match="task.kind = 'evil' is not allowed"):
+        with pytest.raises(HeadwayError, match=r"task\.kind = 'evil' is not allowed"):
             find("evil")
     assert not (tmp_path / "executed").exists()
 
