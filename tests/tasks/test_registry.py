@@ -11,7 +11,16 @@ import torch
 
 from headway import trusted, userfile
 from headway.errors import HeadwayError
-from headway.tasks import KINDS, Batch, Retrieval, Task, task_from_json, task_in, task_to_json
+from headway.tasks import (
+    KINDS,
+    Batch,
+    Retrieval,
+    Task,
+    registry,
+    task_from_json,
+    task_in,
+    task_to_json,
+)
 from headway.tasks.registry import change_of, find, keep
 
 NUMBERS = count()
@@ -168,6 +177,7 @@ def test_installed_packages_offer_tasks(monkeypatch, name):
         return [Point()]
 
     monkeypatch.setattr(metadata, "entry_points", points)
+    monkeypatch.setattr(registry, "_is_installed", lambda point: True)
     assert find(name.lower()).__name__ == name
     assert asked == [{"group": "headway.tasks", "name": name.lower()}]
     with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
@@ -241,3 +251,24 @@ def test_what_a_page_says_of_a_task_is_the_start_of_its_docstring(tmp_path, name
     )
     task = task_in(str(written(tmp_path / "mine.py", name, fields=said)))()
     assert task.reading == "Three vectors; asks for the last."
+
+
+def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monkeypatch):
+    info = tmp_path / "evil-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[headway.tasks]\nevil = evil:Evil\n")
+    (tmp_path / "evil.py").write_text("open('executed', 'w').close()\nEvil = None\n")
+    monkeypatch.chdir(tmp_path)
+    for entry in ("", str(tmp_path)):
+        monkeypatch.syspath_prepend(entry)
+        with pytest.raises(HeadwayError, match=r"task\.kind = 'evil' is not allowed"):
+            find("evil")
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("kind", ["../../x", "a\nb", "a\0b", "k" * 300, ""])
+def test_a_kind_that_names_no_folder_is_refused(kind, kinds):
+    body = {"kind": kind, "draw": Retrieval.draw, "assemble": Retrieval.assemble}
+    with pytest.raises(HeadwayError, match=r"Odd\.kind"):
+        dataclass(frozen=True)(type("Odd", (Task,), body))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 import typing
 from functools import cache
 from importlib import metadata
@@ -45,6 +46,9 @@ def register(cls: type["Task"]) -> None:
             f"{cls.__name__}.kind = {cls.kind!r} is not allowed: it must be another name than that"
             f" of {known.__module__}.{known.__name__}"
         )
+    if not re.fullmatch(r"[\w-]{1,64}", str(cls.kind)):  # it is in names of folders
+        where, allowed = f"{cls.__name__}.kind", "at most 64 letters, digits, _ and -"
+        require(False, where, cls.kind, allowed)
     KINDS[cls.kind] = cls
     _registered.add(cls)
 
@@ -112,6 +116,8 @@ def _import_from_package(kind: str) -> None:
         HeadwayError: if that fails.
     """
     for point in metadata.entry_points(group=GROUP, name=kind):
+        if not _is_installed(point):
+            continue
         try:
             cls = point.load()
         except Exception as error:  # whatever a package may raise
@@ -127,6 +133,12 @@ def offered() -> list[str]:
     """The kinds of all tasks that can be named: those known so far, and those of packages."""
     packages = [point.name for point in metadata.entry_points(group=GROUP)]
     return list(dict.fromkeys([*KINDS, *packages]))
+
+
+def _is_installed(point: metadata.EntryPoint) -> bool:
+    """Tell a package that was installed from what lies in a folder that Python looks into, too."""
+    where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
+    return where is not None and where.name in ("site-packages", "dist-packages")
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:

@@ -1,6 +1,7 @@
 """A task is tried as training and the search for circuits will use it."""
 
 import inspect
+import json
 import math
 import typing
 from collections.abc import Iterable
@@ -124,6 +125,10 @@ def _kept(task: Task) -> Doubts:
     alike = replace(task) == task and hash(replace(task)) == hash(task)
     must(alike, cls.__name__, "two of the same fields must be equal")
     data = called(cls, cls.__name__, task_to_json, task)
+    try:
+        json.dumps(data, allow_nan=False)
+    except ValueError as error:
+        raise WrongError(cls.__name__, f"a file cannot hold its fields: {error}") from None
     what = f"it must be the same when it is read from its JSON, {data}"
     again = called(cls, cls.__name__, task_from_json, data) if cls.kind in KINDS else task
     must(task_to_json(again) == data, cls.__name__, what)
