@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import headway
+import headway_experiments.tasks as experiments
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "notation.md"
@@ -30,6 +31,7 @@ def has(owner, name):
 def found(name: str) -> bool:
     first, *rest = name.split(".")
     owner = import_module(f"headway.{first}") if first.islower() and rest else headway
+    owner = experiments if hasattr(experiments, first) else owner
     for part in rest if first.islower() and rest else [first, *rest]:
         if not has(owner, part):
             return False
