@@ -48,7 +48,7 @@ LAST = -1
 
 
 class Place(NamedTuple):
-    """Where the positions of a module stand among the queries and keys of a pattern.
+    """Places of the positions of a module among the queries and keys of a pattern.
 
     Attributes:
         query: the query of position 0, or `LAST`.
@@ -161,7 +161,7 @@ class Interception(TorchFunctionMode):
         self.places, self.reads = places, reads
         self.shapes: list[tuple[int, int, int]] = []
         self.failed: Exception | None = None
-        """What the tap raised, if it did."""
+        """An error that the tap raised."""
         self.dtypes: set[torch.dtype] = set()
         self.scores = WeakTensorKeyDictionary()
         """`Scores` that tensors belong to, up to the product with the values."""
@@ -312,7 +312,7 @@ class Interception(TorchFunctionMode):
     def _met(
         self, func: Callable[..., Any], args: Any, kwargs: Any, pattern: Tensor, values: Tensor
     ) -> Tensor:
-        """What is read where a pattern meets values."""
+        """The values that are read where a pattern meets them."""
         assert self.reads is not None
 
         def product(one: Tensor, other: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ BITS, DRAWN = 5, 3
 
 @dataclass(frozen=True)
 class Shape:
-    """What a tap sees of a module.
+    """The attention of a module as a tap sees it.
 
     Attributes:
         n_layers: attention calls in a pass.
@@ -155,7 +155,7 @@ class _Trial:
         self.exchanges = _exchanges(self.length).to(one.device)
         self.alone = torch.eye(self.length, dtype=torch.bool, device=one.device)
         self.is_blind = True
-        """Whether no output was seen that depends on the inputs."""
+        """True until an output was seen that depends on the inputs."""
         # Weights that are zero before training would hide what they are going to let through.
         generator = torch.Generator().manual_seed(0)
         self.weights = {
@@ -167,7 +167,7 @@ class _Trial:
     def placed(
         self, shapes: list[tuple[int, int, int]]
     ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-        """Where positions stand in the patterns, and what else mixes positions."""
+        """The places of positions in the patterns, and the operations that mix them otherwise."""
         every = list(_arrangements(shapes, self.length))
         is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         true: list[tuple[Place, ...]] = []
@@ -309,7 +309,7 @@ class _Call:
 
     @property
     def mixes(self) -> bool:
-        """Whether positions meet in it that do not meet in a pattern that the tap sees."""
+        """True if positions meet in it that do not meet in a pattern that the tap sees."""
         return self.is_mixed and (self.scores is None or self.scores.layer is None)
 
 
@@ -457,7 +457,7 @@ def _exchanges(length: int) -> Bool[Tensor, "set position"]:
 
 
 def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[tuple[Place, ...]]:
-    """Where positions may stand in the patterns of all layers; alike in layers of one shape."""
+    """Possible places of positions in all layers; alike in layers of one shape."""
     kinds = sorted({shape[1:] for shape in shapes})
     options = [
         [
@@ -473,7 +473,7 @@ def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[t
 
 
 def _starts(count: int, length: int) -> list[int]:
-    """Where positions may begin among so many queries or keys, the likeliest first."""
+    """Possible starts of positions among so many queries or keys, the likeliest first."""
     if count < length:
         return [LAST, 0]
     between = range(1, count - length) if count - length <= 4 else ()
