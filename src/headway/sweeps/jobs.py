@@ -24,7 +24,6 @@ class Job:
         config: what decides it.
         retry: whether it is tried again if it has failed.
         command: the program and its arguments, as the run's environment will name them.
-        track: the tracker that its evaluations are forwarded to, if any.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Job:
     config: RunConfig
     retry: bool = False
     command: tuple[str, ...] = ()
-    track: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The job as plain JSON data, with the file that whoever is told of it may execute."""
@@ -44,7 +42,6 @@ class Job:
             "trusted": config["task"].get("defined"),
             "retry": self.retry,
             "command": list(self.command),
-            "track": self.track,
         }
 
     @classmethod
@@ -59,8 +56,7 @@ class Job:
         config, command = from_dict(data["config"]), tuple(data["command"])
         if change := change_of(data["config"]["task"], config.task):
             raise HeadwayError(change)
-        place, track = Path(data["folder"]), data["track"]
-        return cls(data["name"], place, config, data["retry"], command, track)
+        return cls(data["name"], Path(data["folder"]), config, data["retry"], command)
 
 
 Stack = tuple[Job, ...]

@@ -22,7 +22,6 @@ from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, read_json, remove_drafts, write_json
 from headway.training.stacked import shape_of
-from headway.training.trackers import require_tracker
 from headway.words import said
 
 OLD = 3600.0
@@ -39,7 +38,6 @@ def sweep(
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
     stack: int = 1,
-    track: str | None = None,
 ) -> Board:
     """Carries out what is not done yet of a plan, in a folder with a run folder per config.
 
@@ -54,7 +52,6 @@ def sweep(
         watch: called with every event, to show progress.
         stack: the most runs that are trained at once in one stack, of those that can be
             (see `require_one_shape`).
-        track: the tracker that evaluations are forwarded to: `trackio`, `mlflow` or `wandb`.
 
     Returns:
         How every run of the plan has ended.
@@ -64,8 +61,6 @@ def sweep(
             or the engine cannot start. Runs that fail do not stop the others.
     """
     require(stack >= 1, "stack", stack, "a whole number of at least 1")
-    if track is not None:
-        require_tracker(track)
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     for config in plan.runs.values():
@@ -86,12 +81,11 @@ def sweep(
             begin(place, plan)
             for task in {type(config.task): config.task for config in plan.runs.values()}.values():
                 keep(task)
-            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack, track)
+            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack)
     except KeyboardInterrupt as stop:
         again = shlex.quote(str(place)) + engine.options
         again += f" --stack {stack}" if stack > 1 else ""
         again += " --retry-failed" if retry_failed else ""
-        again += f" --track {track}" if track else ""
         stop.add_note(f"continue with: headway sweep {again}")
         raise
 
@@ -103,12 +97,11 @@ def _carry_out(
     retry_failed: bool,
     watch: SweepWatch | None,
     stack: int,
-    track: str | None,
 ) -> Board:
     command = (Path(sys.argv[0]).name, *sys.argv[1:])
     board, jobs = Board(plan.runs), list[Job]()
     for name, config in plan.runs.items():
-        job = Job(name, folder / name, config, retry_failed, command, track)
+        job = Job(name, folder / name, config, retry_failed, command)
         end = settled(job)
         if end is None:
             jobs.append(job)

@@ -12,7 +12,6 @@ import torch
 from headway.errors import HeadwayError
 from headway.sweeps.jobs import Event, Job, Stack, ended, failed, halves, opened, settled
 from headway.training import Run, RunBusyError, resume_stacked
-from headway.training.tracking import tracking
 from headway.userfile import described
 
 EVERY = 0.25
@@ -76,11 +75,8 @@ def carry_out(stack: Stack, tell: Tell) -> None:
 
     message = None
     try:
-        with (
-            named(stack[0].command),
-            tracking(stack[0].track, _progress(tell), _note) as watch,
-        ):
-            resume_stacked(list(going), watch, end)
+        with named(stack[0].command):
+            resume_stacked(list(going), _progress(tell), end)
     except StopTrainingError:
         raise
     except RunBusyError:
@@ -124,10 +120,6 @@ def _progress(tell: Tell) -> Callable[[Run, int, int, dict[str, Any] | None], No
             tell(Event("progressed", name, step, end, losses.get(name)))
 
     return watch
-
-
-def _note(line: str) -> None:
-    print(f"headway: {line}", file=sys.stderr, flush=True)
 
 
 def reason(error: Exception) -> str:

@@ -6,7 +6,6 @@ checkpoints/step_0000400.safetensors              the weights, as training went 
 state.safetensors   weights and optimisers, from which a killed run resumes
 circuit.json  circuits.json  emergence.json  dependence.json  certificate.json
 hypotheses.json                                   found out later
-tracking.json                                     which run of a tracker it is, if any
 figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
