@@ -7,7 +7,7 @@ from typing import Literal
 
 from headway.sweeps.jobs import Event
 from headway.training import RunConfig
-from headway.training.memory import n_weights
+from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 STATES: dict[str, State] = {

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import wait
 from typing import Self
 
@@ -10,7 +10,6 @@ from headway.errors import HeadwayError, require
 from headway.sweeps.crew import Worker, stop_all
 from headway.sweeps.engine import TRIES, cores, lost
 from headway.sweeps.jobs import Event, Stack, failed, is_busy, settled
-from headway.training.memory import available, estimate, resident
 
 TICK = 0.2
 """The most seconds until the next event, which is None if nothing happened."""
@@ -21,19 +20,17 @@ LATER = 1.0
 class LocalEngine:
     """Stacks side by side on this machine, each in a process that stays for the next one.
 
-    As many as there are cores for their threads; and one only starts if what it will need fits
-    into memory beside what the others may still take, unless it is alone. The processes are kept
+    As many as there are cores for their threads. The processes are kept
     until the engine is left as often as it was entered, so `with engine:` around several sweeps
     starts them once.
 
     Args:
         workers: how many stacks side by side; by default as many as the cores suffice for.
-        memory: bytes that can still be had on a device, None if unknown.
     """
 
-    def __init__(self, workers: int | None = None, memory: Callable[[str], int | None] = available):
+    def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-        self.workers, self.memory, self.cores = workers, memory, cores()
+        self.workers, self.cores = workers, cores()
         self._crew: list[Worker] = []
         self._not_before: dict[str, float] = {}
         self._losses: Counter[str] = Counter()
@@ -82,8 +79,6 @@ class LocalEngine:
                 return
             if any(time.monotonic() < self._not_before.get(job.name, 0.0) for job in stack):
                 continue
-            if not self._fits(stack):
-                continue
             waiting.remove(stack)
             ends = [settled(job) for job in stack]
             yield from (end for end in ends if end is not None)
@@ -109,25 +104,6 @@ class LocalEngine:
             return len(busy) < self.workers
         taken = sum(worker.stack[0].config.threads for worker in busy)
         return not busy or taken + stack[0].config.threads <= self.cores
-
-    def _fits(self, stack: Stack) -> bool:
-        """Whether there is memory for a stack beside what the others may still take."""
-        device = stack[0].config.device
-        beside = [worker for worker in self._busy() if worker.stack[0].config.device == device]
-        free = self.memory(device) if beside else None
-        if free is None:
-            return True
-        held = resident if device == "cpu" else lambda _: 0
-        idle = self._idle()
-        to_come = self._need(stack) - (held(idle[0].id) if idle else 0)
-        for worker in beside:
-            to_come += max(0, self._need(worker.stack) - held(worker.id))
-        return to_come <= free
-
-    def _need(self, stack: Stack) -> int:
-        """What a stack will take; twice that for every time that it was lost, maybe for memory."""
-        need = estimate([job.config for job in stack])
-        return need << max(self._losses[job.name] for job in stack)
 
     def _listen(self, waiting: list[Stack]) -> Iterator[Event | None]:
         """Waits a little for the workers' answers."""
