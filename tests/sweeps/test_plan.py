@@ -1,5 +1,6 @@
 """Plans: the grammar of grids, names, files, and one clear line for whatever is wrong."""
 
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
@@ -143,7 +144,9 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
     text = (moved / "plan.json").read_text().replace("same.py", "other.py")
     (moved / "plan.json").write_text(text)
     (tmp_path / "other.py").write_text("raise AssertionError('executed')")
-    with pytest.raises(HeadwayError, match=r"moved: task\.defined\.file = .*is not executed"):
+    with pytest.raises(
+        HeadwayError, match=r"moved/plan\.json: task\.defined\.file = .*is not executed"
+    ):
         load_plan(moved)
 
 
@@ -283,5 +286,13 @@ class Nothing:
     def __exit__(self, *error):
         return None
 
-    def events(self, jobs):
-        return iter(())
+    def places(self, stack):
+        return 1
+
+    def submit(self, stack):
+        nothing = Future()
+        nothing.set_result([])
+        return nothing
+
+    def stop(self):
+        return None

@@ -2,7 +2,6 @@
 
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from filelock import FileLock
 
 from headway.errors import HeadwayError, require
 from headway.sweeps.board import Board
-from headway.sweeps.engine import Engine
+from headway.sweeps.engine import Engine, events
 from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
@@ -81,7 +80,10 @@ def sweep(
             begin(place, plan)
             for task in {type(config.task): config.task for config in plan.runs.values()}.values():
                 keep(task)
-            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack)
+            try:
+                return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack)
+            finally:
+                engine.stop()
     except KeyboardInterrupt as stop:
         again = shlex.quote(str(place)) + engine.options
         again += f" --stack {stack}" if stack > 1 else ""
@@ -98,10 +100,9 @@ def _carry_out(
     watch: SweepWatch | None,
     stack: int,
 ) -> Board:
-    command = (Path(sys.argv[0]).name, *sys.argv[1:])
     board, jobs = Board(plan.runs), list[Job]()
     for name, config in plan.runs.items():
-        job = Job(name, folder / name, config, retry_failed, command)
+        job = Job(name, folder / name, config, retry_failed)
         end = settled(job)
         if end is None:
             jobs.append(job)
@@ -109,7 +110,7 @@ def _carry_out(
             board.found(end)
     if watch is not None:
         watch(board, None)
-    for event in engine.events(stacked(jobs, stack)):
+    for event in events(engine, stacked(jobs, stack)):
         if event is not None and event.kind == board.runs[event.name].state == "elsewhere":
             event = None  # it still is
         if event is not None:

@@ -108,7 +108,6 @@ def sweep(
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     gpus_per_run: float | None = None,
-    bring_home: Flag = False,
     stack: int = 1,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
@@ -123,7 +122,6 @@ def sweep(
         engine: processes on this machine, or tasks of a Ray cluster.
         address: of the cluster, host:port; by default one of this machine alone.
         gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
-        bring_home: nodes return a run's files instead of writing to a folder that they share.
         stack: the most runs of one shape that are trained together; pays on a GPU.
     """
     from headway import sweeps, terminal
@@ -134,7 +132,7 @@ def sweep(
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)
-    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
+    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run)
     with terminal.following() as watch:
         board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
     terminal.print_sweep(board, place)
