@@ -113,7 +113,7 @@ class RayEngine:
         if error is None:
             future.set_result(done.result())
         elif isinstance(error, known.RayTaskError):
-            cause = error.cause or error
+            cause = getattr(error, "cause", None) or error
             told = f"the cluster cannot run headway: {described(cause)}"
             future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else told))
         else:
