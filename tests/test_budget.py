@@ -22,9 +22,9 @@ CAPS = {
     "src/headway/arena": 1677,
     "src/headway/papers": 6272,
     "src/headway/truncation": 1166,
-    "src/headway_experiments": 7,
-    "benchmarks": 2230,
-    "tests": 35000,
+    "src/headway_experiments": 20,
+    "benchmarks": 2098,
+    "tests": 33911,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 
