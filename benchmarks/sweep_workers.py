@@ -32,24 +32,13 @@ def planned(runs: int, steps: int) -> Plan:
     return grid(replace(base, training=training), {"seed": range(runs)})
 
 
-def timed(plan: Plan, engine: Engine) -> tuple[float, float, list[float]]:
-    """Seconds of a whole sweep, of it from the first run's start, and of starting later runs."""
-    began: dict[str, float] = {}
-    starts, free = list[float](), list[float]()
+def timed(plan: Plan, engine: Engine) -> tuple[float, float]:
+    """Seconds of a whole sweep, and of it from the first run's start."""
     first: list[float] = []
 
     def watch(_: Board, event: Event | None) -> None:
-        now = time.perf_counter()
-        if event is None:
-            return
-        if event.kind == "started":
-            first.append(now)
-        elif event.kind == "progressed" and event.name not in began:
-            began[event.name] = now
-            if free:
-                starts.append(now - free.pop(0))
-        elif event.kind == "done":
-            free.append(now)
+        if event is not None and event.kind == "started":
+            first.append(time.perf_counter())
 
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +46,7 @@ def timed(plan: Plan, engine: Engine) -> tuple[float, float, list[float]]:
         ended = time.perf_counter()
     if board.count("done") != len(plan.runs):
         raise SystemExit("a run failed: there is nothing to compare")
-    return ended - begun, ended - first[0], starts
+    return ended - begun, ended - first[0]
 
 
 def main() -> None:
@@ -82,12 +71,10 @@ def main() -> None:
     engines = {ENGINES[name]: make for name, make in every.items() if name in options.engines}
 
     whole: dict[str, list[float]] = {name: [] for name in engines}
-    starts: dict[str, list[float]] = {name: [] for name in engines}
     for number in range(1, options.rounds + 1):
         for name, make in engines.items():
-            seconds, from_first, begun_after = timed(plan, make())
+            seconds, from_first = timed(plan, make())
             whole[name].append(seconds)
-            starts[name] += begun_after
             print(f"round {number}  {name:14} {seconds:7.1f} s", end="")
             print(f"  ({from_first:.1f} s from the first run's start)", flush=True)
     if cluster is not None:
@@ -98,10 +85,6 @@ def main() -> None:
     for one, other in (("two workers", "one worker"), ("two Ray nodes", "two workers")):
         if one in middle and other in middle:
             print(f"{one} / {other}: {middle[one] / middle[other]:.3f}")
-    for name, seconds in starts.items():
-        if seconds and "Ray" not in name:
-            print(f"starting a run, {name}: median {statistics.median(seconds):.2f} s,", end="")
-            print(f" at most {max(seconds):.2f} s (n={len(seconds)})")
 
 
 if __name__ == "__main__":

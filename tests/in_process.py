@@ -1,7 +1,8 @@
 """What else takes a process of its own, in this one: sweeps, and a process that is new."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Self
 
@@ -27,12 +28,18 @@ class InThisProcess:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
-        """Carries out all jobs; what happened is told after each."""
-        for stack in stacks:
-            told = list[Event]()
-            carry_out(stack, told.append)
-            yield from told
+    def places(self, stack: Stack) -> int:
+        """One at a time."""
+        return 1
+
+    def submit(self, stack: Stack) -> Future[list[Event]]:
+        """Carries out a stack."""
+        done = Future[list[Event]]()
+        done.set_result(carry_out([job.to_json() for job in stack]))
+        return done
+
+    def stop(self) -> None:
+        """Has nothing to end."""
 
 
 @contextmanager

@@ -154,12 +154,6 @@ def test_prompts(bench):
     assert "all, in equal parts" in bench("prompts", "--count", 2, "--rounds", 1)
 
 
-def test_refusal(bench, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    said = bench("refusal", "--lines", "train fast depth=1000000000")
-    assert "train fast depth=1000000000  (2)" in said
-
-
 def test_report_page(bench, monkeypatch):
     script = importlib.import_module("report_page")
     monkeypatch.setattr(script, "CHECKPOINTS", 2)

@@ -192,7 +192,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "--stack", "0"], "stack = 0 is not allowed: it must be a whole number of at"),
         (["sweep", "--stack", "some"], "sweep: "),
         (["sweep", "--engine", "slurm"], "sweep: "),
-        (["sweep", "--bring-home"], "--bring-home is an option of --engine ray"),
+        (["sweep", "--address", "h:1"], "--address is an option of --engine ray"),
         (
             ["sweep", "--engine", "ray", "--gpus-per-run", "inf"],
             "gpus_per_run = inf is not allowed: it must be from 0 to 1, or a whole number",

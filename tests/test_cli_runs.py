@@ -53,7 +53,7 @@ def test_no_permission_is_one_line(tmp_path):
     assert shown.stderr == "headway: cannot make a: Permission denied\n"
 
 
-def test_a_real_full_disk_is_one_line(tmp_path, monkeypatch, capsys):
+def test_a_real_full_disk_is_one_line(tmp_path, capsys):
     disk = tmp_path / "disk"
     disk.mkdir()
     size = "size=64k"
@@ -61,11 +61,6 @@ def test_a_real_full_disk_is_one_line(tmp_path, monkeypatch, capsys):
         pytest.skip("mounting a small disk is not permitted here")
     try:
         words = [*TINY[:3], *TINY[4:], "model.d_model=64", "--folder", str(disk / "a")]
-        with pytest.raises(SystemExit):
-            cli.main(["train", "fast", *words])
-        assert "checkpoints would take about" in capsys.readouterr().err
-        assert not list(disk.iterdir())
-        monkeypatch.setenv("HEADWAY_LIMITS", "off")
         with pytest.raises(SystemExit) as stop:
             cli.main(["train", "fast", *words])
         assert stop.value.code == 2

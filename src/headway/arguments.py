@@ -208,11 +208,11 @@ def config_asked_for(words: Sequence[str]) -> "RunConfig":
     """
     from headway.bases import base_of
     from headway.changes import changes_in, configured, told
-    from headway.training.memory import require_memory
+    from headway.training.size import require_size
 
     base = base_of(next(iter(sources_in(words)), "fast"))
     config, carried = configured(base, changes_in(base, list(filter(FIELD.match, words))))
-    require_memory(config)
+    require_size(config)
     for line in told(carried):
         note(line)
     return config

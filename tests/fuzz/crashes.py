@@ -1,7 +1,8 @@
 """Crash points: a process that dies before, within or after any call on a file."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,18 @@ class Here:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
-        """Carries out one stack after the other."""
-        for stack in stacks:
-            told: list[Event] = []
-            carry_out(stack, told.append)
-            yield from told
+    def places(self, stack: Stack) -> int:
+        """One at a time."""
+        return 1
+
+    def submit(self, stack: Stack) -> Future[list[Event]]:
+        """Carries out a stack."""
+        done = Future[list[Event]]()
+        done.set_result(carry_out([job.to_json() for job in stack]))
+        return done
+
+    def stop(self) -> None:
+        """Has nothing to end."""
 
 
 def files_in(folder: Path) -> Files:

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -12,13 +13,16 @@ import pytest
 import torch
 from watched import is_alive, put, stamps, until, workers_of
 
+from conftest import NUMBERS
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, sweep, table, work
-from headway.sweeps.crew import Worker
+from headway.sweeps import LocalEngine, Plan, sweep, table
 from headway.sweeps.engine import TRIES
-from headway.sweeps.jobs import Event, Job, settled
-from headway.sweeps.work import carry_out
+from headway.sweeps.jobs import Job, settled
+from headway.sweeps.local import Worker
+from headway.sweeps.work import trained
+from headway.tasks import task_in
 from headway.training import Run, train
+from headway.training.stacked import loop as stacked_loop
 
 KILLS = 10
 
@@ -44,13 +48,14 @@ def seen(events: list, kind: str) -> list[str]:
 def test_every_run_is_trained_once_and_an_engine_keeps_its_process(
     plan, tmp_path, monkeypatch, engine
 ):
-    given, give = list[int](), Worker.give
+    given, give = list[int](), Worker.submit
 
     def noted(worker, stack):
-        given.append(worker.id)
-        give(worker, stack)
+        future = give(worker, stack)
+        given.extend(workers_of(os.getpid()))
+        return future
 
-    monkeypatch.setattr(Worker, "give", noted)
+    monkeypatch.setattr(Worker, "submit", noted)
     runs, events, own = plan(3), [], LocalEngine(1)
     with own:
         board = sweep(runs, tmp_path / "s", own, watch=lambda _, event: events.append(event))
@@ -104,45 +109,38 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     assert changed - {"huge"} == {"wild"}
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (ValueError("so\nand so"), "ValueError: so"),
-        (MemoryError(), "out of memory: MemoryError"),
-        (RuntimeError("not enough memory: you tried"), "out of memory: RuntimeError: not enough"),
-        (torch.OutOfMemoryError("CUDA out of memory."), "out of memory: OutOfMemoryError: CUDA"),
-        (HeadwayError("the disk is full"), "the disk is full"),
-        (AssertionError(), "AssertionError"),
-    ],
-)
-def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, message):
-    job = Job("r0", tmp_path / "r0", plan(1).runs["r0"])
-    resume, told = work.resume_stacked, list[Event]()
+def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch):
+    config, fit = plan(1).runs["r0"], stacked_loop.fit
+    for number, (error, message) in enumerate(
+        (
+            (ValueError("so\nand so"), "ValueError: so"),
+            (MemoryError(), "MemoryError"),
+            (HeadwayError("the disk is full"), "the disk is full"),
+            (AssertionError(), "AssertionError"),
+        )
+    ):
+        job = Job("r0", tmp_path / str(number), config)
 
-    def broken(folders, watch, ended):
-        def watch_and_break(run, step, end, metrics):
-            watch(run, step, end, metrics)
-            if step == 10:
-                raise error
+        def broken(run, watch, error=error):
+            fit(run, lambda *now: raised(error) if now[1] == 10 else None)
 
-        return resume(folders, watch_and_break, ended)
+        monkeypatch.setattr(stacked_loop, "fit", broken)
+        (end,) = trained((replace(job, retry=True),))
+        assert end.kind == "failed"
+        assert (end.message or "").startswith(message)
+        assert "\n" not in (end.message or "")
+        outcome = Run.open(job.folder).outcome() or {}
+        assert outcome["message"] == end.message
+        assert outcome["step"] == 10
+        assert settled(job).message == end.message
+        assert settled(replace(job, retry=True)) is None
+        assert [(e.kind, e.message) for e in trained((job,))] == [("failed", end.message)]
+        monkeypatch.undo()
+        assert [end.kind for end in trained((replace(job, retry=True),))] == ["done"]
 
-    monkeypatch.setattr(work, "resume_stacked", broken)
-    carry_out((job,), told.append)
-    end = told[-1]
-    assert end.kind == "failed"
-    assert (end.message or "").startswith(message)
-    outcome = Run.open(job.folder).outcome() or {}
-    assert outcome["message"] == end.message
-    assert outcome["step"] == 10
-    assert settled(job) == end
-    assert settled(replace(job, retry=True)) is None
-    monkeypatch.undo()
-    told.clear()
-    carry_out((job,), told.append)
-    assert told == [end]
-    carry_out((replace(job, retry=True),), told.append)
-    assert told[-1] == Event("done", "r0")
+
+def raised(error: Exception) -> None:
+    raise error
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
@@ -188,7 +186,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     def watch(_, event):
         events.append(event)
         if event is not None and event.kind == "progressed" and not killed and event.step > 1:
-            killed.append(engine._crew[0].id)
+            killed.append(workers_of(os.getpid())[-1])
             os.kill(killed[0], signal.SIGKILL)
 
     sweep(runs, folder, engine, watch=watch)
@@ -197,29 +195,61 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path,
     assert same_weights(Run.open(folder / "r0"), train(runs.runs["r0"], tmp_path / "alone"))
 
 
-def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path, monkeypatch):
-    spoilt = 'import os, sys; sys.stdout.write(\'{"kind": "ready"}\\n\'); sys.stdout.flush()\n'
-    fake = tmp_path / "worker.py"
-    fake.write_text(spoilt + "sys.stdin.readline(); os.kill(os.getpid(), 11)")
-    monkeypatch.setattr("headway.sweeps.worker.__file__", str(fake))
-    events = []
-    board = sweep(
-        plan(1), tmp_path / "s", LocalEngine(1), watch=lambda _, event: events.append(event)
-    )
-    assert len(seen(events, "lost")) == TRIES - 1
-    assert seen(events, "failed") == ["r0"]
-    message = f"its process was ended by SIGSEGV, {TRIES} times"
-    assert board.runs["r0"].message == message
+KILLING = """
+import os, signal
+from dataclasses import dataclass
+import torch, headway
+
+@dataclass(frozen=True)
+class Killing{number}(headway.Task):
+    depth: int = 1
+    vocabulary = 5
+    def draw(self, count, generator):
+        if count == 7:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return (torch.randint(5, (count, 3), generator=generator),)
+    def assemble(self, draws):
+        return headway.Batch(draws[0], draws[0][:, -1:, None])
+"""
+
+
+def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path):
+    (tmp_path / "killing.py").write_text(KILLING.format(number=next(NUMBERS)))
+    good = plan(1, batch_size=7).runs["r0"]
+    kill = replace(good, task=task_in(str(tmp_path / "killing.py"))())
+    runs, events = Plan("p", {"bad": kill, "good": good}), []
+    board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=lambda _, e: events.append(e))
+    assert seen(events, "lost") == ["bad"] * (TRIES - 1)
+    assert seen(events, "failed") == ["bad"]
+    assert seen(events, "done") == ["good"]
+    message = board.runs["bad"].message
+    assert message.startswith("its process ended from outside or crashed")
+    assert message.endswith(f", {TRIES} times")
     assert table(tmp_path / "s")[0]["message"] == message
 
 
-def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatch):
-    fake = tmp_path / "worker.py"
-    fake.write_text("raise ImportError('nothing works')")
-    monkeypatch.setattr("headway.sweeps.worker.__file__", str(fake))
-    complaint = "no worker process can start: it ended with code 1: ImportError: nothing works"
-    with pytest.raises(HeadwayError, match=complaint):
-        sweep(plan(1), tmp_path / "s", LocalEngine(1))
+def test_a_script_that_sweeps_without_a_guard_is_not_run_again(plan, tmp_path):
+    put(tmp_path / "s", plan(1))
+    script = tmp_path / "script.py"
+    script.write_text("print('once')\nimport headway.sweeps\nheadway.sweeps.sweep('s')\n")
+    words = [sys.executable, str(script)]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("once\n", "")
+    assert done(tmp_path / "s") == ["r0"]
+
+
+def test_what_is_cut_short_ends_and_the_engine_is_of_use(plan, tmp_path, engine):
+    class StopError(Exception):
+        pass
+
+    def stop(_, event):
+        if event is not None and event.kind == "progressed":
+            raise StopError
+
+    with pytest.raises(StopError):
+        sweep(plan(1, steps=100_000), tmp_path / "s", engine, watch=stop)
+    assert Run.open(tmp_path / "s" / "r0").status == "stopped"
+    assert sweep(plan(1), tmp_path / "t", engine).count("done") == 1
 
 
 def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping):
@@ -235,7 +265,6 @@ def test_ctrl_c_stops_the_workers_and_says_how_to_go_on(plan, tmp_path, sweeping
     assert "Traceback" not in out
     assert not any(map(is_alive, workers))
     assert Run.open(folder / "r0").status == "stopped"
-    assert not list(folder.rglob(".*draft*"))
 
 
 @pytest.mark.slow

@@ -5,13 +5,13 @@ import signal
 from dataclasses import replace
 
 import pytest
-from watched import put, stamps, until
+from watched import put, stamps, until, workers_of
 
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, grid, sweep, table, work
-from headway.sweeps.crew import Worker
-from headway.sweeps.jobs import Event, Job, halves, stacked
-from headway.sweeps.work import carry_out
+from headway.sweeps.jobs import Job, stacked
+from headway.sweeps.local import Worker
+from headway.sweeps.work import trained
 from headway.training import Mixture, Run, train
 
 
@@ -39,13 +39,14 @@ def assert_as_alone(folder, plan, tmp_path, tolerance=2e-5) -> None:
 @pytest.fixture
 def given(monkeypatch):
     """The names of the runs of every stack that a worker of this process is given."""
-    stacks, give = [], Worker.give
+    stacks, give = [], Worker.submit
 
     def noted(worker, stack):
+        future = give(worker, stack)
         stacks.extend(names([stack]))
-        give(worker, stack)
+        return future
 
-    monkeypatch.setattr(Worker, "give", noted)
+    monkeypatch.setattr(Worker, "submit", noted)
     return stacks
 
 
@@ -67,9 +68,6 @@ def test_runs_of_one_shape_are_put_together_in_the_order_of_the_plan(plan, with_
         *(["a0", "a1", "a2"], ["b0", "b1"], ["alone"], ["too"], ["a3"], ["wide"])
     ]
     assert names(stacked(jobs, 1)) == [[name] for name in configs]
-    assert names(halves(tuple(jobs[:3]))) == [["a0", "b0"], ["a1"]]
-    assert names(halves(tuple(jobs[:1]))) == [["a0"]]
-    assert halves(()) == []
     for most in (0, -3):
         with pytest.raises(HeadwayError, match=f"stack = {most} is not allowed"):
             sweep(plan(1), tmp_path / "s", stack=most)
@@ -87,7 +85,6 @@ def test_a_stacked_sweep_is_that_of_single_runs_and_done_ones_are_skipped(
     assert board.count("done") == 4
     assert seen(events, "started") == ["r0", "r1", "r2", "r3"]
     assert seen(events, "done") == ["r1", "r0", "r2", "r3"]
-    assert {event.name for event in events if event and event.kind == "progressed"} == {*runs.runs}
     assert [run.step for run in board.runs.values()] == [12, 7, 12, 12]
     computed = [Run.open(tmp_path / "s" / name).read("environment.json") for name in runs.runs]
     assert [sessions[0]["replicas"] for sessions in computed if sessions] == [3, 3, 3, 1]
@@ -126,21 +123,19 @@ def test_a_run_that_diverges_or_is_damaged_fails_alone(
     assert [row["status"] for row in table(folder)] == ["done", "failed", "done", "done"]
 
 
-def test_what_is_too_large_at_once_goes_on_in_halves(plan, tmp_path, monkeypatch):
-    sizes, resume, told = [], work.resume_stacked, list[Event]()
+def test_what_is_too_large_at_once_goes_on_one_by_one(plan, tmp_path, monkeypatch):
+    sizes, resume = [], work.resume_stacked
 
-    def small(folders, watch, ended):
+    def small(folders):
         sizes.append(len(folders))
         if len(folders) > 2:
             raise MemoryError
-        return resume(folders, watch, ended)
+        return resume(folders)
 
     monkeypatch.setattr(work, "resume_stacked", small)
-    jobs = tuple(Job(name, tmp_path / name, config) for name, config in plan(5).runs.items())
-    carry_out(jobs, told.append)
-    assert sizes == [5, 3, 2, 1, 2]
-    assert sorted(seen(told, "done")) == [f"r{i}" for i in range(5)]
-    assert not seen(told, "failed")
+    jobs = tuple(Job(name, tmp_path / name, config) for name, config in plan(3).runs.items())
+    assert [(end.kind, end.name) for end in trained(jobs)] == [("done", f"r{i}") for i in range(3)]
+    assert sizes == [3, 1, 1, 1]
 
 
 def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(
@@ -158,7 +153,7 @@ def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(
 
     board = sweep(folder, engine=engine, watch=watch, stack=3)
     assert seen(events, "elsewhere") == ["r1"]
-    assert given == [["r0", "r2"], ["r1"]]
+    assert given == [["r0", "r1", "r2"], ["r1"]]
     assert board.count("done") == 3
 
 
@@ -173,13 +168,13 @@ def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(
     def watch(_, event):
         events.append(event)
         if not killed and (folder / "r2" / "state.safetensors").exists():
-            killed.append(engine._crew[0].id)
+            killed.append(workers_of(os.getpid())[-1])
             os.kill(killed[0], signal.SIGKILL)
 
     sweep(runs, folder, engine, watch=watch, stack=3)
     assert killed
     assert seen(events, "lost") == ["r0", "r1", "r2"]
-    assert given == [["r0", "r1", "r2"], ["r0", "r1"], ["r2"]]
+    assert given == [["r0", "r1", "r2"], *([name] for name in ("r0", "r1", "r2"))]
     assert sorted(seen(events, "done")) == ["r0", "r1", "r2"]
     sessions = [len(Run.open(folder / name).sessions()) for name in runs.runs]
     assert sessions == [1, 1, 2]  # two had not been saved yet and begin again

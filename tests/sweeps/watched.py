@@ -24,9 +24,10 @@ def put(folder: Path, plan: Plan) -> Path:
 
 
 def workers_of(process: int) -> list[int]:
-    """The processes that a process has started."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(child) for child in children.split()]
+    """The processes in which a process lets runs be trained."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return [int(child) for child, command in commands.items() if b"spawn_main" in command]
 
 
 def is_alive(process: int) -> bool:

@@ -20,7 +20,6 @@ def make_engine(
     workers: int | None,
     address: str | None,
     gpus_per_run: float | None,
-    bring_home: bool,
 ) -> Engine:
     """The engine that the command line asks for.
 
@@ -28,11 +27,10 @@ def make_engine(
         HeadwayError: if it has no such option, or a value is not allowed.
     """
     if kind == "ray":
-        return RayEngine(address, workers, gpus_per_run, bring_home)
+        return RayEngine(address, workers, gpus_per_run)
     for option, given in (
         ("address", address is not None),
         ("gpus-per-run", gpus_per_run is not None),
-        ("bring-home", bring_home),
     ):
         if given:
             raise HeadwayError(f"--{option} is an option of --engine ray")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from headway.sweeps.jobs import Event
 from headway.training import RunConfig
-from headway.training.memory import n_weights
+from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 STATES: dict[str, State] = {
@@ -68,11 +68,13 @@ class Board:
     def note(self, event: Event) -> None:
         """Takes note of an event."""
         run = self.runs[event.name]
+        if event.kind == "done" and run.state == "running" and run.first is None:
+            run.first = 0
         run.state = STATES[event.kind]
-        if event.kind in ("started", "progressed"):
-            if event.kind == "progressed" and (run.first is None or event.step < run.step):
-                run.first = max(0, event.step - 1)
-            run.step, run.end = event.step, event.end
+        if event.kind == "progressed" and (run.first is None or event.step < run.step):
+            run.first = max(0, event.step - 1)
+        if event.kind in ("started", "progressed", "done"):
+            run.step, run.end = event.step or run.step, event.end or run.end
             run.loss = event.loss if event.loss is not None else run.loss
         if event.kind == "failed":
             run.message = event.message

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headway.errors import HeadwayError
+from headway.reading import parsed
 from headway.tasks.registry import change_of
 from headway.training import Run, RunConfig, from_dict, to_dict
-from headway.training.files import is_there
+from headway.training.files import is_there, whole_lines
+from headway.training.records import Evaluation
 from headway.training.stacked import shape_of
 from headway.userfile import Source, lend
 
@@ -23,16 +25,12 @@ class Job:
         folder: of the run.
         config: what decides it.
         retry: whether it is tried again if it has failed.
-        command: the program and its arguments, as the run's environment will name them.
-        track: the tracker that its evaluations are forwarded to, if any.
     """
 
     name: str
     folder: Path
     config: RunConfig
     retry: bool = False
-    command: tuple[str, ...] = ()
-    track: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The job as plain JSON data, with the file that whoever is told of it may execute."""
@@ -43,8 +41,6 @@ class Job:
             "config": config,
             "trusted": config["task"].get("defined"),
             "retry": self.retry,
-            "command": list(self.command),
-            "track": self.track,
         }
 
     @classmethod
@@ -56,11 +52,10 @@ class Job:
         """
         if data["trusted"] is not None:
             lend(Source(**data["trusted"]))
-        config, command = from_dict(data["config"]), tuple(data["command"])
+        config = from_dict(data["config"])
         if change := change_of(data["config"]["task"], config.task):
             raise HeadwayError(change)
-        place, track = Path(data["folder"]), data["track"]
-        return cls(data["name"], place, config, data["retry"], command, track)
+        return cls(data["name"], Path(data["folder"]), config, data["retry"])
 
 
 Stack = tuple[Job, ...]
@@ -107,12 +102,6 @@ def stacked(jobs: Sequence[Job], most: int) -> list[Stack]:
     return [tuple(stack) for stack in stacks]
 
 
-def halves(stack: Stack) -> list[Stack]:
-    """The parts that a stack goes on in if it could not go on as one."""
-    middle = (len(stack) + 1) // 2
-    return [half for half in (stack[:middle], stack[middle:]) if half]
-
-
 def ended(job: Job) -> Event | None:
     """How the job's run has ended, as its folder says; None if it has not.
 
@@ -122,7 +111,8 @@ def ended(job: Job) -> Event | None:
     outcome = Run(job.folder, job.config).outcome()
     if outcome is None:
         return None
-    return Event(outcome["status"], job.name, message=outcome.get("message"))
+    step, loss = outcome["step"] or 0, outcome["val_loss"]
+    return Event(outcome["status"], job.name, step, step, loss, outcome["message"])
 
 
 def settled(job: Job) -> Event | None:
@@ -135,9 +125,18 @@ def settled(job: Job) -> Event | None:
     return None if end is not None and end.kind == "failed" and job.retry else end
 
 
-def is_busy(job: Job) -> bool:
-    """Whether another process is writing to the job's run."""
-    return is_there(job.folder) and Run(job.folder, job.config).status == "running"
+def standing(job: Job) -> Event | None:
+    """Where a run is by its folder: `progressed` or `done`; None before its first evaluation."""
+    path = job.folder / "metrics.jsonl"
+    try:
+        if (end := ended(job)) is not None:
+            return end if end.kind == "done" else None
+        if not (lines := whole_lines(path)):
+            return None
+        line = Evaluation(**parsed(lines[-1], str(path)))
+    except (HeadwayError, TypeError):
+        return None  # the process that carries it out tells what is wrong
+    return Event("progressed", job.name, line.step, job.config.training.steps, line.val_loss)
 
 
 def opened(job: Job) -> Run:
@@ -160,6 +159,7 @@ def failed(job: Job, message: str) -> Event:
     event = Event("failed", job.name, message=message)
     with contextlib.suppress(HeadwayError):  # the event tells of the failure all the same
         run = opened(job)
-        if ended(job) != event:
+        end = ended(job)
+        if end is None or (end.kind, end.message) != ("failed", message):
             run.fail(message)
     return event

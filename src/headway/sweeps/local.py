@@ -1,43 +1,38 @@
 """The engine that needs nothing else: worker processes on this machine."""
 
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import wait
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection, wait
+from types import ModuleType
 from typing import Self
 
-from headway.errors import HeadwayError, require
-from headway.sweeps.crew import Worker, stop_all
-from headway.sweeps.engine import TRIES, cores, lost
-from headway.sweeps.jobs import Event, Stack, failed, is_busy, settled
-from headway.training.memory import available, estimate, resident
-
-TICK = 0.2
-"""The most seconds until the next event, which is None if nothing happened."""
-LATER = 1.0
-"""Seconds until a run that another process writes to is looked at again."""
+from headway.errors import require
+from headway.sweeps.engine import cores
+from headway.sweeps.jobs import Event, Stack
+from headway.sweeps.work import carry_out
 
 
 class LocalEngine:
     """Stacks side by side on this machine, each in a process that stays for the next one.
 
-    As many as there are cores for their threads; and one only starts if what it will need fits
-    into memory beside what the others may still take, unless it is alone. The processes are kept
-    until the engine is left as often as it was entered, so `with engine:` around several sweeps
-    starts them once.
+    The processes are kept until the engine is left as often as it was entered, so `with engine:`
+    around several sweeps starts them once.
 
     Args:
-        workers: how many stacks side by side; by default as many as the cores suffice for.
-        memory: bytes that can still be had on a device, None if unknown.
+        workers: how many stacks side by side; by default as many as there are cores for.
     """
 
-    def __init__(self, workers: int | None = None, memory: Callable[[str], int | None] = available):
+    def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-        self.workers, self.memory, self.cores = workers, memory, cores()
-        self._crew: list[Worker] = []
-        self._not_before: dict[str, float] = {}
-        self._losses: Counter[str] = Counter()
-        self._stillborn = self._entered = 0
+        self.workers = workers
+        self._workers: list[Worker] = []
+        self._entered = 0
 
     def __enter__(self) -> Self:
         self._entered += 1
@@ -46,131 +41,104 @@ class LocalEngine:
     def __exit__(self, *error: object) -> None:
         self._entered -= 1
         if not self._entered:
-            crew, self._crew = self._crew, []
-            stop_all(crew)
+            self._close(self._workers)
 
     @property
     def options(self) -> str:
         """What the command line must say to use this engine again."""
         return "" if self.workers is None else f" --workers {self.workers}"
 
-    def events(self, stacks: Sequence[Stack]) -> Iterator[Event | None]:
-        """Carries out all jobs, and tells of every event (see `Engine`).
+    def places(self, stack: Stack) -> int:
+        """How many such stacks may be computed side by side."""
+        return self.workers or max(1, cores() // stack[0].config.threads)
+
+    def submit(self, stack: Stack) -> Future[list[Event]]:
+        """Lets a process carry out a stack (see `Engine`)."""
+        for worker in [worker for worker in self._workers if not worker.is_busy]:
+            try:
+                return worker.submit(stack)
+            except BrokenExecutor:
+                self._close([worker])
+        self._workers.append(Worker())
+        return self._workers[-1].submit(stack)
+
+    def stop(self) -> None:
+        """Ends what is being computed, at whatever step it is."""
+        self._close([worker for worker in self._workers if worker.is_busy])
+
+    def _close(self, workers: "list[Worker]") -> None:
+        self._workers = [worker for worker in self._workers if worker not in workers]
+        for worker in workers:
+            worker.end()
+        for worker in workers:
+            worker.wait()
+
+
+class Worker:
+    """A process of its own, so that only its own runs are lost with it.
+
+    It ends when this end of a pipe is closed, by hand or as this process ends.
+    """
+
+    def __init__(self):
+        self._theirs, self._ours = Pipe(duplex=False)
+        spawn = get_context("spawn")
+        self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
+        self._future: Future[list[Event]] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is carrying out a stack."""
+        return self._future is not None and not self._future.done()
+
+    def submit(self, stack: Stack) -> Future[list[Event]]:
+        """Gives it a stack.
 
         Raises:
-            HeadwayError: if no worker can start.
+            BrokenExecutor: if it has ended.
         """
-        waiting, cut_short = list(stacks), self._busy()
-        self._crew = self._idle()
-        stop_all(cut_short)
-        self._not_before.clear()
-        self._losses.clear()
-        while waiting or self._busy():
-            yield from self._hand_out(waiting)
-            yield from self._listen(waiting)
+        with _aside():
+            done = self._pool.submit(carry_out, [job.to_json() for job in stack])
+        self._future = Future()
+        done.add_done_callback(self._pass_on)
+        return self._future
 
-    def _busy(self) -> list[Worker]:
-        return [worker for worker in self._crew if worker.stack]
-
-    def _idle(self) -> list[Worker]:
-        return [worker for worker in self._crew if not worker.stack]
-
-    def _hand_out(self, waiting: list[Stack]) -> Iterator[Event]:
-        """Gives out what there is room for, but for the runs that others have done or are doing."""
-        for stack in list(waiting):
-            if not self._has_core(stack):
-                return
-            if any(time.monotonic() < self._not_before.get(job.name, 0.0) for job in stack):
-                continue
-            if not self._fits(stack):
-                continue
-            waiting.remove(stack)
-            ends = [settled(job) for job in stack]
-            yield from (end for end in ends if end is not None)
-            left = [job for job, end in zip(stack, ends, strict=True) if end is None]
-            busy = tuple(job for job in left if is_busy(job))
-            yield from self._put_off(busy, waiting)
-            if free := tuple(job for job in left if job not in busy):
-                if not self._idle():
-                    self._crew.append(Worker())
-                self._idle()[0].give(free)
-
-    def _put_off(self, busy: Stack, waiting: list[Stack]) -> Iterator[Event]:
-        """Leaves runs to the process that is writing to them, and looks again later."""
-        if busy:
-            waiting.append(busy)
-        for job in busy:
-            self._not_before[job.name] = time.monotonic() + LATER
-            yield Event("elsewhere", job.name)
-
-    def _has_core(self, stack: Stack) -> bool:
-        busy = self._busy()
-        if self.workers is not None:
-            return len(busy) < self.workers
-        taken = sum(worker.stack[0].config.threads for worker in busy)
-        return not busy or taken + stack[0].config.threads <= self.cores
-
-    def _fits(self, stack: Stack) -> bool:
-        """Whether there is memory for a stack beside what the others may still take."""
-        device = stack[0].config.device
-        beside = [worker for worker in self._busy() if worker.stack[0].config.device == device]
-        free = self.memory(device) if beside else None
-        if free is None:
-            return True
-        held = resident if device == "cpu" else lambda _: 0
-        idle = self._idle()
-        to_come = self._need(stack) - (held(idle[0].id) if idle else 0)
-        for worker in beside:
-            to_come += max(0, self._need(worker.stack) - held(worker.id))
-        return to_come <= free
-
-    def _need(self, stack: Stack) -> int:
-        """What a stack will take; twice that for every time that it was lost, maybe for memory."""
-        need = estimate([job.config for job in stack])
-        return need << max(self._losses[job.name] for job in stack)
-
-    def _listen(self, waiting: list[Stack]) -> Iterator[Event | None]:
-        """Waits a little for the workers' answers."""
-        if not self._crew:
-            time.sleep(TICK)
-        by_file = {worker.fileno(): worker for worker in self._crew}
-        for worker in [by_file[file] for file in wait(by_file, TICK) if isinstance(file, int)]:
-            answers = worker.answers()
-            if answers is None:
-                yield from self._bury(worker, waiting)
-            for answer in answers or []:
-                yield from self._understand(worker, answer, waiting)
-        yield None
-
-    def _understand(self, worker: Worker, answer: dict, waiting: list[Stack]) -> Iterator[Event]:
-        """What an answer means."""
-        if answer["kind"] == "ready":
-            worker.is_ready, self._stillborn = True, 0
+    def _pass_on(self, done: Future[list[Event]]) -> None:
+        assert self._future is not None
+        if not isinstance(done.exception(), BrokenExecutor):
+            self._future.set_result(done.result())
             return
-        event = Event(**answer)
-        if event.kind == "elsewhere":
-            yield from self._put_off(worker.take(event.name), waiting)
-            return
-        taken = worker.take(event.name) if event.kind in ("done", "failed") else ()
-        if event.kind == "failed":
-            for job in taken:
-                failed(job, event.message or "")
-        yield event
+        message = "its process ended from outside or crashed (was there enough memory?)"
+        self._future.set_exception(BrokenExecutor(message))
 
-    def _bury(self, worker: Worker, waiting: list[Stack]) -> Iterator[Event]:
-        """Does what is to be done when a worker has ended by itself: its runs go to others.
+    def end(self) -> None:
+        """Tells it to end at once."""
+        self._ours.close()
 
-        Raises:
-            HeadwayError: if no worker can start.
-        """
-        self._crew.remove(worker)
-        stack, how = worker.stack, worker.end()
-        if not worker.is_ready:
-            self._stillborn += 1
-            if self._stillborn >= TRIES:
-                raise HeadwayError(f"no worker process can start: it {how}")
-            waiting[:0] = [stack] if stack else []
-            return
-        events, again = lost(stack, f"its process was {how}", self._losses)
-        waiting[:0] = again
-        yield from events
+    def wait(self) -> None:
+        """Waits until it has ended."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """Within it, processes are started that leave interrupts to this one, and do not run its
+    script again."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _begin(end: Connection) -> None:
+    """Lets a new process print to standard error alone, and end with the one that started it."""
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with, args=(end,), daemon=True).start()
+
+
+def _end_with(end: Connection) -> None:
+    wait([end])
+    os._exit(1)

@@ -2,7 +2,6 @@
 
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from filelock import FileLock
 
 from headway.errors import HeadwayError, require
 from headway.sweeps.board import Board
-from headway.sweeps.engine import Engine
+from headway.sweeps.engine import Engine, events
 from headway.sweeps.jobs import Event, Job, settled, stacked
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
@@ -22,7 +21,6 @@ from headway.training import Run, RunConfig
 from headway.training.config import flat
 from headway.training.files import clear_io_errors, is_there, read_json, remove_drafts, write_json
 from headway.training.stacked import shape_of
-from headway.training.trackers import require_tracker
 from headway.words import said
 
 OLD = 3600.0
@@ -39,7 +37,6 @@ def sweep(
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
     stack: int = 1,
-    track: str | None = None,
 ) -> Board:
     """Carries out what is not done yet of a plan, in a folder with a run folder per config.
 
@@ -54,7 +51,6 @@ def sweep(
         watch: called with every event, to show progress.
         stack: the most runs that are trained at once in one stack, of those that can be
             (see `require_one_shape`).
-        track: the tracker that evaluations are forwarded to: `trackio`, `mlflow` or `wandb`.
 
     Returns:
         How every run of the plan has ended.
@@ -64,8 +60,6 @@ def sweep(
             or the engine cannot start. Runs that fail do not stop the others.
     """
     require(stack >= 1, "stack", stack, "a whole number of at least 1")
-    if track is not None:
-        require_tracker(track)
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     for config in plan.runs.values():
@@ -86,12 +80,14 @@ def sweep(
             begin(place, plan)
             for task in {type(config.task): config.task for config in plan.runs.values()}.values():
                 keep(task)
-            return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack, track)
+            try:
+                return _carry_out(place.absolute(), plan, engine, retry_failed, watch, stack)
+            finally:
+                engine.stop()
     except KeyboardInterrupt as stop:
         again = shlex.quote(str(place)) + engine.options
         again += f" --stack {stack}" if stack > 1 else ""
         again += " --retry-failed" if retry_failed else ""
-        again += f" --track {track}" if track else ""
         stop.add_note(f"continue with: headway sweep {again}")
         raise
 
@@ -103,12 +99,10 @@ def _carry_out(
     retry_failed: bool,
     watch: SweepWatch | None,
     stack: int,
-    track: str | None,
 ) -> Board:
-    command = (Path(sys.argv[0]).name, *sys.argv[1:])
     board, jobs = Board(plan.runs), list[Job]()
     for name, config in plan.runs.items():
-        job = Job(name, folder / name, config, retry_failed, command, track)
+        job = Job(name, folder / name, config, retry_failed)
         end = settled(job)
         if end is None:
             jobs.append(job)
@@ -116,7 +110,7 @@ def _carry_out(
             board.found(end)
     if watch is not None:
         watch(board, None)
-    for event in engine.events(stacked(jobs, stack)):
+    for event in events(engine, stacked(jobs, stack)):
         if event is not None and event.kind == board.runs[event.name].state == "elsewhere":
             event = None  # it still is
         if event is not None:

@@ -8,8 +8,8 @@ from torch import Tensor
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
-from headway.training.memory import FLOAT, require_bytes
 from headway.training.seeds import generator_for
+from headway.training.size import FLOAT, require_bytes
 
 
 def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "held-out") -> Batch:
@@ -19,7 +19,7 @@ def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "hel
     another.
 
     Raises:
-        HeadwayError: if they do not fit into memory, or the task is a user's and cannot be used.
+        HeadwayError: if they cannot fit into memory, or the task is a user's and cannot be used.
     """
     require_sound(task)
     numbers = task.length * task.d_input + task.n_read * task.d_target

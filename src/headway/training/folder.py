@@ -4,9 +4,8 @@ config.json         what decides the run          environment.json   where it wa
 metrics.jsonl       one line an evaluation        outcome.json       how it ended
 checkpoints/step_0000400.safetensors              the weights, as training went on
 state.safetensors   weights and optimisers, from which a killed run resumes
-circuit.json  circuits.json  emergence.json  dependence.json
-certificate.json                                  found out later
-tracking.json                                     which run of a tracker it is, if any
+circuit.json  circuits.json  emergence.json  dependence.json  certificate.json
+                                                  found out later
 figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """

@@ -13,9 +13,9 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.environment import describe_environment
 from headway.training.finding import free_folder
-from headway.training.memory import require_memory
 from headway.training.precision import casting, resolved, rounding
 from headway.training.run import Run, require_device
+from headway.training.size import require_size
 from headway.training.state import DivergedError
 from headway.training.trainer import (
     begin,
@@ -52,7 +52,7 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     require(isinstance(config, RunConfig), "config", config, "a RunConfig, such as fast(depth=3)")
     require_device(config.device)
     place = Path(folder) if folder is not None else free_folder(config)
-    require_memory(config, place)
+    require_size(config)
     run = Run.create(place, config)
     fit(run, watch)
     return run

@@ -33,9 +33,9 @@ from headway.training.files import (
     write_json,
 )
 from headway.training.folder import RunFolder
-from headway.training.memory import FLOAT, n_weights, require_bytes, require_memory
 from headway.training.modules import Module, told
 from headway.training.seeds import seed_of
+from headway.training.size import FLOAT, n_weights, require_bytes, require_size
 from headway.training.text import of_run
 from headway.training.unchanged import drawing_nothing
 from headway.training.weights import load_weights, plain
@@ -151,7 +151,7 @@ class Run(RunFolder):
                 has changed and `changed_task` does not say that this does not matter.
         """
         require_device(self.config.device)
-        require_memory(self.config)
+        require_size(self.config)
         if self.changed and not changed_task:
             raise HeadwayError(
                 f"{self.folder}: {self.changed}: put the file back as it was, or resume with"
@@ -201,7 +201,8 @@ class Run(RunFolder):
             raise HeadwayError(
                 f"{self.folder}: its model is a module of your own, trained elsewhere"
             )
-        require_bytes(FLOAT * n_weights(shape, task), "the model (model.*)", device or self.device)
+        place = device or self.device
+        require_bytes(FLOAT * n_weights(shape, task), "the model (model.*)", place)
         return Transformer(
             shape,
             d_input=task.d_input,
@@ -210,7 +211,7 @@ class Run(RunFolder):
             n_read=task.n_read,
             vocabulary=task.vocabulary,
             seed=self.config.seed if attempt == 0 else seed_of(self.config.seed, attempt),
-        ).to(device or self.device)
+        ).to(place)
 
     def transformer(self, step: int | None = None) -> Transformer:
         """The `Transformer` at a checkpoint, by default the last; for evaluation only.

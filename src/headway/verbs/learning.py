@@ -36,7 +36,6 @@ def train(
     folder: Path | None = None,
     resume: Path | None = None,
     changed_task: Flag = False,
-    track: Literal["trackio", "mlflow", "wandb"] | None = None,
 ) -> None:
     """Train a model on a task: headway train fast depth=4 model.n_heads=2 training.steps=300
 
@@ -50,26 +49,23 @@ def train(
         folder: of the run; by default a free one in runs/.
         resume: the folder of a run that was stopped, to continue from its last saved state.
         changed_task: continue although the file of the run's task has changed.
-        track: a tracker that gets every evaluation, too; --resume goes on with the one it had.
     """
     if resume is not None and (words or folder):
         given = " ".join([*words, *(["--folder"] if folder else [])])
         raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
     from headway import terminal
-    from headway.training.tracking import tracker_of, tracking
 
     if resume is None:
         config = config_asked_for(words)
         from headway.training import train
 
-        with terminal.watching() as shown, tracking(track, shown, note) as watch:
+        with terminal.watching() as watch:
             run = train(config, folder, watch)
     else:
-        going = opened(resume, changed_task)
-        known = track or tracker_of(going, note)
+        opened(resume, changed_task)
         from headway import training
 
-        with terminal.watching() as shown, tracking(known, shown, note) as watch:
+        with terminal.watching() as watch:
             run = training.resume(resume, watch, changed_task)
     terminal.say(str(run))
 
@@ -112,9 +108,7 @@ def sweep(
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     gpus_per_run: float | None = None,
-    bring_home: Flag = False,
     stack: int = 1,
-    track: Literal["trackio", "mlflow", "wandb"] | None = None,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
 
@@ -128,9 +122,7 @@ def sweep(
         engine: processes on this machine, or tasks of a Ray cluster.
         address: of the cluster, host:port; by default one of this machine alone.
         gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
-        bring_home: nodes return a run's files instead of writing to a folder that they share.
         stack: the most runs of one shape that are trained together; pays on a GPU.
-        track: a tracker that gets every run's evaluations, too.
     """
     from headway import sweeps, terminal
     from headway.changes import told
@@ -140,9 +132,9 @@ def sweep(
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)
-    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run, bring_home)
+    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run)
     with terminal.following() as watch:
-        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack, track)
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
     terminal.print_sweep(board, place)
     if board.count("failed"):
         sys.exit(1)

@@ -18,9 +18,9 @@ from headway.training.config import RunConfig
 from headway.training.data import Stream
 from headway.training.environment import describe_environment
 from headway.training.loop import Watch, fit
-from headway.training.memory import estimate, require_bytes, require_memory
 from headway.training.precision import resolved
 from headway.training.run import Run, require_device
+from headway.training.size import require_size
 from headway.training.stacked.models import Stack
 from headway.training.stacked.shape import require_one_shape
 from headway.training.state import DivergedError, State
@@ -54,9 +54,7 @@ def train_stacked(
     require_one_shape(configs)
     for config in configs[:1]:
         require_device(config.device)
-        require_memory(config)
-        what = f"{len(configs)} runs at once (training.batch_size, training.train_examples)"
-        require_bytes(estimate(configs), what, config.device)
+        require_size(config, len(configs))
     runs: list[Run] = []
     try:
         for config, folder in zip(configs, folders, strict=True):
