@@ -84,7 +84,7 @@ def test_a_stacked_sweep_is_that_of_single_runs_and_done_ones_are_skipped(
     assert given == [["r0", "r1", "r2"], ["r3"]]
     assert board.count("done") == 4
     assert seen(events, "started") == ["r0", "r1", "r2", "r3"]
-    assert seen(events, "done") == ["r1", "r0", "r2", "r3"]
+    assert sorted(seen(events, "done")) == ["r0", "r1", "r2", "r3"]
     assert [run.step for run in board.runs.values()] == [12, 7, 12, 12]
     computed = [Run.open(tmp_path / "s" / name).read("environment.json") for name in runs.runs]
     assert [sessions[0]["replicas"] for sessions in computed if sessions] == [3, 3, 3, 1]
