@@ -22,6 +22,14 @@ class Uniform:
 
 
 @dataclass(frozen=True)
+class Mean:
+    """The head attends as it does on average over sequences, whatever stands in this one."""
+
+    def __str__(self):
+        return "mean"
+
+
+@dataclass(frozen=True)
 class Identity:
     """Every position attends to itself: the head moves nothing between positions."""
 
@@ -61,7 +69,7 @@ class KnockOut:
         return "without " + "  ".join(sorted(self.relations))
 
 
-Mechanism = Uniform | Identity | Paths | KnockOut
+Mechanism = Uniform | Mean | Identity | Paths | KnockOut
 
 
 @dataclass(frozen=True)
@@ -185,9 +193,11 @@ def _mechanism(entry: Any) -> Mechanism:
     match entry:
         case "uniform":
             return Uniform()
+        case "mean":
+            return Mean()
         case "identity":
             return Identity()
     raise HeadwayError(
-        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, identity or a list of"
+        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, identity or a list of"
         " relations"
     )

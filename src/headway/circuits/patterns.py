@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headway.circuits.mechanism import Head, Identity, KnockOut, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import Head, Identity, KnockOut, Mean, Mechanism, Paths, Uniform
 from headway.errors import require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.tasks import Batch, Edges
@@ -111,6 +111,8 @@ class Patterns:
         if isinstance(mechanism, Identity):
             own = torch.eye(*self._shape[1:], dtype=self.dtype, device=self.visible.device)
             return own.expand(self._shape)
+        if isinstance(mechanism, Mean):
+            return self.means[head].expand(self._shape)
         visible = self.visible[head[0]].to(self.dtype)
         uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):

@@ -4,11 +4,11 @@ from headway.tasks.base import Batch, Task
 from headway.tasks.checking import Finding, check_task
 from headway.tasks.codes import sinusoid
 from headway.tasks.conditional import Conditional
-from headway.tasks.general import general_relations
+from headway.relations.general import general_relations
 from headway.tasks.hops import Hops
 from headway.tasks.labelled import Labelled
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
-from headway.tasks.relations import NO_KEY, Edges, previous_token
+from headway.relations.edges import NO_KEY, Edges, previous_token
 from headway.tasks.retrieval import Retrieval
 from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 

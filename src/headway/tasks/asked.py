@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headway.tasks.base import Batch, Task
-from headway.tasks.relations import Edges
+from headway.relations.edges import Edges
 from headway.theory import Flow
 
 

@@ -12,9 +12,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headway.fields import check
-from headway.tasks.general import general_relations
+from headway.relations import (
+    Composed,
+    Edges,
+    Related,
+    between_roles,
+    general_relations,
+    own_position,
+    previous_token,
+)
 from headway.tasks.registry import register
-from headway.tasks.relations import Edges, between_roles, own_position, previous_token
 from headway.tasks.targets import Targets, Tokens, Vectors
 from headway.theory.flow import Flow
 
@@ -99,12 +106,21 @@ class Task(ABC):
         previous = {"previous token": previous_token(batch.inputs, "measured")}
         return between_roles(batch.roles, self.roles) | previous
 
-    def edges(self, batch: Batch) -> dict[str, Edges]:
-        """All relations; `own position` is added if no other lets a position keep what it has."""
+    def edges(self, batch: Batch) -> Related:
+        """All relations; `own position` is added if no other lets a position keep what it has.
+
+        Composed relations (`headway.relations`) are made when they are asked for by name.
+        """
         edges = self.relations(batch)
         if edges and not any(one.use == "stay" for one in edges.values()):
             edges = {**edges, "own position": own_position(batch.inputs)}
-        return edges
+        tokens = self.vocabulary is not None
+        return Related(edges, Composed(batch.inputs, tokens, self.looks_ahead))
+
+    @property
+    def is_read_blind(self) -> bool:
+        """Whether nobody says what heads may look at: neither roles nor relations of its own."""
+        return not self.roles and type(self).relations is Task.relations
 
     @property
     def hops(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from headway.errors import require
 from headway.fields import AtLeastOne, AtLeastTwo
 from headway.tasks.base import Batch, Task
 from headway.tasks.codes import Base, Even, at_queries, coded, sinusoid
-from headway.tasks.relations import Edges
+from headway.relations.edges import Edges
 from headway.theory import Flow, Order, conditional_flow
 
 

@@ -49,6 +49,14 @@ class Targets(ABC):
         """The predicted numbers, without what has no effect on answers (a mean of logits)."""
 
     @abstractmethod
+    def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
+        """How far other predictions are from these, the mean over all that is asked."""
+
+    def _mean_asked(self, each: Float[Tensor, "sequence query hop"], targets: Tensor) -> Tensor:
+        asked = self.asked(targets)
+        return torch.where(asked, each, 0.0).sum() / asked.sum().clamp(min=1)
+
+    @abstractmethod
     def choices(self, targets: Tensor) -> int:
         """How many answers a query chooses among, at most."""
 
@@ -141,6 +149,11 @@ class Vectors(Targets):
     ) -> Float[Tensor, "sequence query hop number"]:
         return predicted.float().unflatten(-1, targets.shape[-2:])
 
+    def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
+        """The mean squared difference."""
+        one, two = (self.numbers(outputs, targets) for outputs in (predicted, other))
+        return self._mean_asked((one - two).square().mean(-1), targets)
+
     def choices(self, targets: Tensor) -> int:
         return int(self.asked(targets).sum(1).max())
 
@@ -194,6 +207,13 @@ class Tokens(Targets):
         """Logits less their mean, as probabilities do not depend on that."""
         logits = self._by_hop(predicted, targets).float()
         return logits - logits.mean(-1, keepdim=True)
+
+    def divergence(self, predicted: Tensor, other: Tensor, targets: Tensor) -> Tensor:
+        """The Kullback-Leibler divergence of the other's probabilities from these, in nats."""
+        one, two = (
+            self._by_hop(outputs, targets).float().log_softmax(-1) for outputs in (predicted, other)
+        )
+        return self._mean_asked((one.exp() * (one - two)).sum(-1), targets)
 
     def choices(self, targets: Tensor) -> int:
         return self.vocabulary

@@ -12,7 +12,7 @@ from torch import Tensor
 from headway.errors import require
 from headway.fields import AtLeastTwo, NotBelowZero
 from headway.tasks.base import Batch, Task
-from headway.tasks.relations import Edges
+from headway.relations.edges import Edges
 from headway.tasks.targets import Tokens
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from headway.fields import Depth, NotNegative
 from headway.tasks.base import Batch
 from headway.tasks.hops import SeveralHops
-from headway.tasks.relations import Edges
+from headway.relations.edges import Edges
 
 
 @dataclass(frozen=True)

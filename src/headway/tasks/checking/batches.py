@@ -14,7 +14,7 @@ from headway.tasks.checking.findings import (
     must_be_below,
     value_of,
 )
-from headway.tasks.relations import NO_KEY, Edges
+from headway.relations.edges import NO_KEY, Edges
 from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 
 

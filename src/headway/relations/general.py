@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headway.tasks.relations import Edges, own_position, previous_token
+from headway.relations.edges import Edges, own_position, previous_token
 
 FARTHEST = 4
 """The largest offset that is a relation of its own."""

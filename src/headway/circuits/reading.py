@@ -1,0 +1,266 @@
+"""Reading heads of which nobody says what they may look at: by what their replacement does.
+
+Every head gets the simplest mechanism that moves the model's answers little: its mean over
+sequences, a relation composed of few words (`headway.relations`), or one with an `else`. The answers
+are compared with the model's own, at what is asked, with all that is chosen in place and, where
+there are layers above, also with those attending freely: what a head does for the heads above shows
+only while they look for themselves.
+
+A head is idle if neither its mean pattern nor zeros in its place move the answers. One that the mean
+does for, but zeros do not, attends by place alone, and is read like any other.
+
+Likeness of patterns is a poor judge by itself, as most rows do not matter. It decides among the
+relations whose effects are alike.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.circuits.ablation import heads_of
+from headway.circuits.mechanism import Circuit, Head, Mean, Paths
+from headway.circuits.patterns import what_is_seen
+from headway.circuits.search import longest
+from headway.models import Tappable, attention_patterns
+from headway.relations import Composed
+from headway.relations.composed import ELSE
+from headway.tasks import Batch, Task
+
+SHARE = 0.02
+"""A mechanism may move the answers by this share of what ablating every head does, more than the best
+one does, if it is simpler."""
+
+FEW = 24
+"""Sequences on which all relations are tried; those that move answers least are tried on all."""
+
+KEPT = 10
+"""Relations that are tried on all sequences, of those with an `else` and of those without."""
+
+BEFORE_ELSE = 3
+"""Relations to which every `else` is tried."""
+
+PRICE = 0.1
+"""An `else` must be so much liker the head's attention than a relation without one that serves, too."""
+
+ROUNDS = 2
+
+IDLE, ZERO = "idle", "zero"
+
+Chosen = Mapping[Head, str]
+"""A relation, `IDLE` or `ZERO`, by head; the others attend as they do."""
+
+Effect = Callable[["Answers", Chosen], float]
+
+
+class Answers:
+    """Answers of a model on some sequences, with mechanisms in the place of heads.
+
+    Attributes:
+        passes: forward passes so far.
+    """
+
+    def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor):
+        self.model, self.task, self.batch, self.means = model, task, batch, means
+        tokens = task.vocabulary is not None
+        self.relations = Composed(batch.inputs, tokens, task.looks_ahead)
+        self.passes = 0
+        self._rows: dict[str, Float[Tensor, "sequence query key"]] = {}
+        self._own = self._outputs({})
+
+    def moved(self, chosen: Chosen) -> float:
+        """How far mechanisms move the answers from the model's own (`Targets.divergence`)."""
+        outputs = self._outputs(chosen)
+        found = self.task.targets.divergence(self._own, outputs, self.batch.targets).item()
+        return found if math.isfinite(found) else math.inf
+
+    def _outputs(self, chosen: Chosen) -> Tensor:
+        self.passes += 1
+
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            heads = {head: what for (at, head), what in chosen.items() if at == layer}
+            if heads:
+                pattern = pattern.clone()
+                for head, what in heads.items():
+                    pattern[:, head] = self.pattern(what, (layer, head))
+            return pattern
+
+        return self.model(self.batch.inputs, tap)[:, -self.batch.targets.shape[1] :]
+
+    def pattern(self, what: str, head: Head) -> Float[Tensor, "sequence query key"]:
+        """What stands in the place of a head."""
+        mean = self.means[head].expand(len(self.batch.inputs), -1, -1)
+        if what == ZERO:
+            return torch.zeros_like(mean)
+        if what == IDLE:
+            return mean
+        found = mean
+        for part in reversed(what.split(ELSE)):
+            rows = self.rows(part)
+            found = torch.where(rows.any(2, keepdim=True), rows, found)
+        return found
+
+    def rows(self, part: str) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a relation without an `else`: even over its keys, zero without any."""
+        if part not in self._rows:
+            mask = self.relations.part(part).to(self.means.dtype)
+            even = mask / mask.sum(2, keepdim=True).clamp(min=1)
+            self._rows[part] = F.pad(even, (0, self.means.shape[-1] - even.shape[-1]))
+        return self._rows[part]
+
+
+@torch.no_grad()
+def read(model: Tappable, task: Task, batch: Batch) -> tuple[Circuit, int]:
+    """A mechanism for every head of a model, and how many forward passes it took.
+
+    Args:
+        model: of any kind that has a tap.
+        task: that it was trained on.
+        batch: sequences to read it on.
+    """
+    reader = Reader(model, task, batch)
+    chosen = reader.read()
+    mechanisms = {
+        head: Mean() if what == IDLE else Paths(frozenset({what})) for head, what in chosen.items()
+    }
+    return Circuit(mechanisms), reader.passes
+
+
+class Reader:
+    """A search for the relation that every head follows, by effect."""
+
+    def __init__(self, model: Tappable, task: Task, batch: Batch):
+        own = attention_patterns(model, batch.inputs)
+        self.heads, self.own = heads_of(model), own
+        self.all = Answers(model, task, batch, own.mean(0))
+        self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0))
+        seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
+        relations = self.all.relations
+        self.names = [n for n in relations.vocabulary() if bool((seen | ~relations.part(n)).all())]
+        ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
+        self.slack = SHARE * max(ends.values())
+        self.weights = self._weights()
+
+    @property
+    def passes(self) -> int:
+        """Forward passes so far, of all sequences."""
+        share = len(self.few.batch.inputs) / len(self.all.batch.inputs)
+        return round(self.all.passes + share * self.few.passes)
+
+    def read(self) -> dict[Head, str]:
+        """What every head follows, or that it is idle."""
+        idle = self.idle()
+        chosen = dict.fromkeys(idle, IDLE)
+        useful = [head for head in self.heads if head not in chosen]
+        for head in useful:
+            chosen[head] = self.choice(head, chosen, Answers.moved)
+        for _ in range(ROUNDS):
+            before = dict(chosen)
+            for head in useful:
+                chosen[head] = self.choice(head, chosen, _both_ways(head))
+            if chosen == before or len(useful) < 2:
+                break
+        return chosen
+
+    def idle(self) -> list[Head]:
+        """As many heads as can be idle together, those first that alone move answers least."""
+        ways = (IDLE, ZERO)
+        alone = {head: max(self.all.moved({head: x}) for x in ways) for head in self.heads}
+        order = sorted(self.heads, key=lambda head: alone[head])
+
+        def possible(count: int) -> bool:
+            together = (self.all.moved(dict.fromkeys(order[:count], x)) for x in ways)
+            return max(together) <= self.slack
+
+        return order[: longest(len(order), possible)]
+
+    def choice(self, head: Head, chosen: Chosen, effect: Effect) -> str:
+        """The simplest mechanism of a head that moves answers about as little as the best.
+
+        Args:
+            head: to choose for.
+            chosen: by other heads.
+            effect: of a choice, on some sequences.
+        """
+
+        def tried(names: Sequence[str], answers: Answers) -> dict[str, float]:
+            return {name: effect(answers, {**chosen, head: name}) for name in names}
+
+        def best(found: Mapping[str, float], count: int) -> list[str]:
+            return sorted(found, key=lambda name: found[name])[:count]
+
+        def likest(names: Sequence[str], count: int) -> list[str]:
+            return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
+
+        kept = {*best(tried(self.names, self.few), KEPT), *likest(self.names, BEFORE_ELSE)}
+        simple = tried(sorted(kept), self.all)
+        elses = [
+            f"{first}{ELSE}{other}"
+            for first in {*best(simple, BEFORE_ELSE), *likest(self.names, BEFORE_ELSE)}
+            for other in self.names
+            if self._adds(first, other)
+        ]
+        likely = likest(elses, 4 * KEPT)
+        kept = {*best(tried(likely, self.few), KEPT), *likely[:KEPT]}
+        both = tried(sorted(kept), self.all)
+        idle = [effect(self.all, _with({**chosen, head: IDLE}, way)) for way in (IDLE, ZERO)]
+        limit = min([*simple.values(), *both.values(), idle[0]]) + self.slack
+        if max(idle) <= limit:
+            return IDLE
+        serve = [name for name, moved in {**simple, **both}.items() if moved <= limit]
+        if not serve:
+            return IDLE
+        return max(serve, key=lambda n: self.likeness(head, n) - PRICE * (ELSE in n))
+
+    def likeness(self, head: Head, name: str) -> float:
+        """The share of a head's attention that lies where a relation would have it."""
+        common = self.own[:, *head].minimum(self.all.pattern(name, head)).sum(2)
+        weights = self.weights[:, *head]
+        return ((common * weights).sum() / weights.sum()).item()
+
+    def _adds(self, first: str, other: str) -> bool:
+        relations = self.few.relations
+        left = ~relations.part(first).any(2)
+        return first != other and bool((left & relations.part(other).any(2)).any())
+
+    @torch.enable_grad()
+    def _weights(self) -> Float[Tensor, "sequence layer head query"]:
+        """How much every row matters: what the mean in its place would move, to first order."""
+        answers, patterns = self.all, dict[int, Tensor]()
+
+        def tap(layer: int, pattern: Tensor) -> Tensor:
+            pattern = pattern.clone() if pattern.requires_grad else pattern.detach()
+            if pattern.requires_grad:
+                pattern.retain_grad()
+            patterns[layer] = pattern.requires_grad_()
+            return pattern
+
+        batch = answers.batch
+        outputs = answers.model(batch.inputs, tap)[:, -batch.targets.shape[1] :]
+        numbers = answers.task.targets.numbers(outputs, batch.targets)
+        asked = answers.task.targets.asked(batch.targets)
+        numbers[asked].square().sum().backward()
+        rows = [
+            ((answers.means[layer] - pattern) * pattern.grad).sum(-1).abs()
+            for layer, pattern in sorted(patterns.items())
+        ]
+        return torch.stack(rows, 1).detach() + 1e-12
+
+
+def _with(chosen: Chosen, way: str) -> Chosen:
+    """The same with idle heads replaced in some way."""
+    return {head: way if what == IDLE else what for head, what in chosen.items()}
+
+
+def _both_ways(head: Head) -> Effect:
+    """What choices move with every head replaced, and with the layers above this head free."""
+
+    def effect(answers: Answers, chosen: Chosen) -> float:
+        below = {at: what for at, what in chosen.items() if at[0] <= head[0]}
+        whole = answers.moved(chosen)
+        return whole if len(below) == len(chosen) else whole + answers.moved(below)
+
+    return effect

@@ -1,0 +1,218 @@
+"""What a head may look at, composed of few words, and evaluated on any sequences.
+
+A relation is written as it is read: `smallest larger token`, `after latest same token`, `mirror
+position if the same token, else own position`. The words say
+
+where    `own position`, `previous token`, `2 back`, `every 3 back`, `first position`, `mirror
+         position`, `all so far`, `all before`
+which    `same token`, `larger token`, `smaller token`, `other token`, `token 7`, `any token`,
+         `repeated token`, `new token`, `token unlike its mirror`, `token like its mirror`
+of them  `latest …`, `earliest …`, `largest …`, `smallest …`; without such a word all
+moved    `after …`, `before …`: the position next to each of these
+if       `… if the same token`, `… if another token` than the query's
+else     `…, else …`: for the queries that the first relation gives no key
+
+Tokens are larger or smaller by their numbers. Of vectors there are places alone.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headway.errors import HeadwayError
+from headway.relations.edges import Edges
+
+Mask = Bool[Tensor, "batch query key"]
+
+ELSE = ", else "
+FARTHEST = 6
+"""The largest offset and period among the relations that are tried."""
+
+MARKER = 0.95
+"""A token that stands once in at least this share of the sequences is looked for by its number."""
+
+MOVES = {"after ": 1, "before ": -1}
+CONDITIONS = {" if the same token": True, " if another token": False}
+BY_PLACE = ("own position", "previous token", "first position", "all so far", "all before")
+BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
+OF_TOKENS = ("repeated token", "new token", "token unlike its mirror", "token like its mirror")
+
+
+class Related(dict[str, Edges]):
+    """The relations of a batch by name: those of a task, and composed ones as they are asked for.
+
+    Args:
+        given: those of the task.
+        composed: of the same sequences.
+    """
+
+    def __init__(self, given: Mapping[str, Edges], composed: "Composed"):
+        super().__init__(given)
+        self.composed = composed
+
+    def __missing__(self, name: str) -> Edges:
+        self[name] = made = Edges.where(self.composed.mask(name))
+        return made
+
+
+class Composed:
+    """The composed relations of some sequences.
+
+    Args:
+        inputs: [batch, position], tokens by number, or vectors [batch, position, number].
+        of_tokens: whether inputs are tokens.
+        ahead: whether positions may read later ones, too.
+    """
+
+    def __init__(self, inputs: Tensor, of_tokens: bool = True, ahead: bool = False):
+        self.inputs, self.of_tokens, self.ahead = inputs, of_tokens, ahead
+        self.length = inputs.shape[1]
+        self._masks: dict[str, Mask] = {}
+
+    def mask(self, name: str) -> Mask:
+        """The keys of every query in a relation.
+
+        Raises:
+            HeadwayError: if the name is not made of the words that there are.
+        """
+        found, *others = (self.part(part) for part in name.split(ELSE))
+        for other in others:
+            found = torch.where(found.any(2, keepdim=True), found, other)
+        return found
+
+    def part(self, name: str) -> Mask:
+        """The keys of every query in a relation without an `else`; kept for the next time."""
+        if name not in self._masks:
+            self._masks[name] = self._moved(name)
+        return self._masks[name]
+
+    def vocabulary(self) -> list[str]:
+        """The relations to try, without an `else`, the simplest first.
+
+        Of several that lead to the same keys in all these sequences, the first alone.
+        """
+        names = [*BY_PLACE, "mirror position"]
+        names += [f"{n} back" for n in range(2, FARTHEST + 1)]
+        names += [f"every {n} back" for n in range(2, FARTHEST + 1)]
+        if self.of_tokens:
+            sets = [*BY_TOKEN, *(f"token {token}" for token in self.markers)]
+            picks = [f"{which}{one}" for which in ("", "latest ", "earliest ") for one in sets]
+            names += [f"{move}{pick}" for move in ("", *MOVES) for pick in picks]
+            names += [f"smallest {one}" for one in ("larger token", "smaller token", "any token")]
+            names += [f"largest {one}" for one in ("smaller token", "larger token", "any token")]
+            names += [f"{at}{c}" for at in ("mirror position", "previous token") for c in CONDITIONS]
+            names += [f"{which}{one}" for which in ("", "latest ", "earliest ") for one in OF_TOKENS]
+        known: dict[bytes, str] = {}
+        for name in names:
+            if (mask := self.part(name)).any():
+                known.setdefault(mask.cpu().numpy().tobytes(), name)
+        return list(known.values())
+
+    @cached_property
+    def markers(self) -> list[int]:
+        """Tokens that stand once in nearly every sequence, such as a separator."""
+        first = self.inputs[0].unique()
+        times = (self.inputs[..., None] == first).sum(1)
+        return first[(times == 1).double().mean(0) >= MARKER].tolist()
+
+    @cached_property
+    def seen(self) -> Mask:
+        """The keys that a query may see, itself among them."""
+        n = self.length
+        every = torch.ones(n, n, dtype=torch.bool, device=self.inputs.device)
+        return (every if self.ahead else every.tril()).expand(len(self.inputs), n, n)
+
+    @cached_property
+    def _offset(self) -> Int[Tensor, "query key"]:
+        at = torch.arange(self.length, device=self.inputs.device)
+        return at[:, None] - at
+
+    def _moved(self, name: str) -> Mask:
+        for word, by in MOVES.items():
+            if name.startswith(word):
+                found = self._conditional(name.removeprefix(word))
+                return F.pad(found, (by, -by)) & self.seen
+        return self._conditional(name)
+
+    def _conditional(self, name: str) -> Mask:
+        for words, same in CONDITIONS.items():
+            if name.endswith(words):
+                alike = self._tokens(name)[:, :, None] == self._tokens(name)[:, None]
+                return self._picked(name.removesuffix(words)) & (alike == same)
+        return self._picked(name)
+
+    def _picked(self, name: str) -> Mask:
+        which, _, rest = name.partition(" ")
+        if which in ("latest", "earliest"):
+            mask = self._set(rest)
+            count = mask.cumsum(2)
+            return mask & (count == (count[..., -1:] if which == "latest" else 1))
+        if which in ("largest", "smallest"):
+            mask, sign = self._set(rest), 1 if which == "largest" else -1
+            value = (sign * self._tokens(name))[:, None].expand(mask.shape)
+            worst = value.min() - 1
+            return mask & (value == value.where(mask, worst).amax(2, keepdim=True))
+        return self._set(name)
+
+    def _set(self, name: str) -> Mask:
+        if (known := self._simple.get(name)) is not None:
+            return known() & self.seen
+        back, every, token = (
+            re.fullmatch(form, name) for form in (r"(\d{1,6}) back", r"every (\d{1,6}) back", r"token (\d+)")
+        )
+        if back:
+            return self.seen & (self._offset == int(back[1]))
+        if every and int(every[1]):
+            return self.seen & (self._offset % int(every[1]) == 0) & (self._offset != 0)
+        if token:
+            return self.seen & (self._tokens(name) == int(token[1]))[:, None]
+        raise HeadwayError(
+            f"relation = {name!r} is not allowed: it must be one of the task's, or composed as"
+            " smallest larger token, after latest same token, mirror position if the same token"
+        )
+
+    @cached_property
+    def _simple(self) -> dict[str, Callable[[], Tensor]]:
+        """The sets of keys that have one name, before what is hidden is taken away."""
+        apart, ends = self._offset, self._offset.flip(1) == 0
+
+        def tokens(compare: Callable[[Tensor, Tensor], Tensor]) -> Callable[[], Tensor]:
+            def made() -> Tensor:
+                values = self._tokens("tokens")
+                return compare(values[:, :, None], values[:, None]) & (apart != 0)
+
+            return made
+
+        def holding(name: str, wanted: bool) -> Callable[[], Tensor]:
+            def made() -> Tensor:
+                return (self.part(name).any(2) == wanted)[:, None]
+
+            return made
+
+        return {
+            "own position": lambda: apart == 0,
+            "previous token": lambda: apart == 1,
+            "first position": lambda: torch.arange(self.length, device=apart.device) == 0,
+            "mirror position": lambda: ends,
+            "all so far": lambda: self.seen,
+            "all before": lambda: apart != 0,
+            "any token": lambda: self.seen,
+            "same token": tokens(torch.eq),
+            "other token": tokens(torch.ne),
+            "larger token": tokens(torch.lt),
+            "smaller token": tokens(torch.gt),
+            "repeated token": holding("same token", True),
+            "new token": holding("same token", False),
+            "token unlike its mirror": holding("mirror position if another token", True),
+            "token like its mirror": holding("mirror position if the same token", True),
+        }
+
+    def _tokens(self, name: str) -> Int[Tensor, "batch position"]:
+        if not self.of_tokens:
+            raise HeadwayError(f"relation = {name!r} is not allowed: these sequences have no tokens")
+        return self.inputs
