@@ -1,6 +1,7 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
-from headway.circuits.ablation import Bench
+from headway.circuits.ablation import Bench, Replaced
+from headway.circuits.candidates import CANDIDATE_ATTENTION, relation_attention
 from headway.circuits.certificate import Certificate, certify, sequences_for
 from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
@@ -10,7 +11,17 @@ from headway.circuits.discovery import (
     discover,
     saved_discovery,
 )
-from headway.circuits.emergence import PathHistory, Timeline, emergence, saved_timeline
+from headway.circuits.emergence import (
+    BIRTH,
+    PathHistory,
+    Timeline,
+    crossing,
+    emergence,
+    hop_steps,
+    learnt_in_order,
+    saved_timeline,
+)
+from headway.circuits.evidence import necessity, with_path
 from headway.circuits.evidence_records import (
     MLP,
     BackUp,
@@ -21,8 +32,12 @@ from headway.circuits.evidence_records import (
     Necessity,
     Pair,
     Trial,
+    WrittenPath,
 )
-from headway.circuits.given import read_circuit
+from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+from headway.circuits.fresh import stream_of
+from headway.circuits.given import device_of, read_circuit
+from headway.circuits.likeness import ablated
 from headway.circuits.mechanism import (
     Circuit,
     Head,
@@ -32,14 +47,23 @@ from headway.circuits.mechanism import (
     Paths,
     Uniform,
 )
-from headway.circuits.minimal import MinimalCircuits, every_circuit
+from headway.circuits.minimal import MinimalCircuits, candidates_among, every_circuit
 from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
+from headway.circuits.reach import Reach
+from headway.circuits.roles import block_starts, position_labels
+from headway.circuits.routes import trace
 from headway.circuits.saved import saved
+from headway.circuits.search import free_above
+from headway.circuits.study import DRAFT, Sample, Settings, require_fits
+from headway.circuits.subject import Judgement, Subject, judged
 from headway.paths import Path, Relation
 
 __all__ = [
     "ABLATIONS",
+    "BIRTH",
+    "CANDIDATE_ATTENTION",
+    "DRAFT",
     "MLP",
     "THRESHOLD",
     "BackUp",
@@ -50,8 +74,10 @@ __all__ = [
     "Discovery",
     "Effects",
     "Evidence",
+    "Exhaustive",
     "Head",
     "Identity",
+    "Judgement",
     "KnockOut",
     "Likeness",
     "Likenesses",
@@ -64,25 +90,48 @@ __all__ = [
     "PathHistory",
     "Paths",
     "Patterns",
+    "Reach",
     "Relation",
+    "Replaced",
     "Residual",
+    "Sample",
+    "Settings",
     "Site",
+    "Subject",
     "Timeline",
     "Trial",
     "Uniform",
+    "WrittenPath",
+    "ablated",
     "attention_along",
+    "block_starts",
+    "candidates_among",
     "certify",
     "circuit_file",
     "compare",
+    "crossing",
+    "device_of",
     "discover",
     "emergence",
     "every_circuit",
+    "free_above",
+    "hop_steps",
+    "idle_mechanisms",
     "jaccard",
+    "judged",
+    "learnt_in_order",
+    "necessity",
     "patch",
     "patch_all",
+    "position_labels",
     "read_circuit",
+    "relation_attention",
+    "require_fits",
     "saved",
     "saved_discovery",
     "saved_timeline",
     "sequences_for",
+    "stream_of",
+    "trace",
+    "with_path",
 ]

@@ -2,7 +2,7 @@
 4 and appendix A), and local models that are asked by exact probabilities."""
 
 from headway.language.accuracy import Cell, cells
-from headway.language.asking import Asked, answered, ask, summary
+from headway.language.asking import Asked, answered, ask, ask_local, summary
 from headway.language.formulations import (
     FORMULATIONS,
     Chains,
@@ -40,6 +40,7 @@ __all__ = [
     "answered",
     "as_text",
     "ask",
+    "ask_local",
     "best",
     "cells",
     "common_start",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ class Ledger:
             self.require_same()
             if not is_there(self.folder / f"{self.name}.json"):
                 environment = describe_environment(device, torch.get_num_threads())
-                environment["transformers"] = metadata.version("transformers")
+                if find_spec("transformers") is not None:
+                    environment["transformers"] = metadata.version("transformers")
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
             remove_drafts(self.folder)

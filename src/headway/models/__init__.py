@@ -1,5 +1,6 @@
 """The models: a transformer with one tap, learnt or built by hand."""
 
+from headway.models.assembly import ONE, Assembly, Match
 from headway.models.compiled import compiled
 from headway.models.config import TransformerConfig
 from headway.models.known import Known
@@ -9,7 +10,10 @@ from headway.models.tapped import Tapped, tapped
 from headway.models.transformer import Transformer
 
 __all__ = [
+    "ONE",
+    "Assembly",
     "Known",
+    "Match",
     "Tap",
     "Tappable",
     "Tapped",

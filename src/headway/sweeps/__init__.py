@@ -2,16 +2,17 @@
 
 from typing import Literal
 
+from headway.bases import Base
 from headway.errors import HeadwayError
-from headway.sweeps.board import Board
+from headway.sweeps.board import Board, step_cost
 from headway.sweeps.depend import clamped_plan, depend, measure_clamped, stays_of, train_clamped
 from headway.sweeps.engine import Engine
 from headway.sweeps.jobs import Event
 from headway.sweeps.local import LocalEngine
 from headway.sweeps.on_ray import RayEngine
-from headway.sweeps.plan import Plan, grid
+from headway.sweeps.plan import Cell, Plan, cells, grid
 from headway.sweeps.sources import default_folder, load_plan
-from headway.sweeps.sweep import sweep
+from headway.sweeps.sweep import require_same, sweep
 from headway.sweeps.table import require_format, table, write_table
 
 
@@ -38,12 +39,15 @@ def make_engine(
 
 
 __all__ = [
+    "Base",
     "Board",
+    "Cell",
     "Engine",
     "Event",
     "LocalEngine",
     "Plan",
     "RayEngine",
+    "cells",
     "clamped_plan",
     "default_folder",
     "depend",
@@ -52,7 +56,9 @@ __all__ = [
     "make_engine",
     "measure_clamped",
     "require_format",
+    "require_same",
     "stays_of",
+    "step_cost",
     "sweep",
     "table",
     "train_clamped",

@@ -5,10 +5,10 @@ from headway.tasks.checking import Finding, check_task
 from headway.tasks.codes import sinusoid
 from headway.tasks.conditional import Conditional
 from headway.tasks.general import general_relations
-from headway.tasks.hops import Hops
+from headway.tasks.hops import Hops, SeveralHops
 from headway.tasks.labelled import Labelled
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
-from headway.tasks.relations import NO_KEY, Edges, previous_token
+from headway.tasks.relations import NO_KEY, Edges, own_position, previous_token
 from headway.tasks.retrieval import Retrieval
 from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 
@@ -23,12 +23,14 @@ __all__ = [
     "Hops",
     "Labelled",
     "Retrieval",
+    "SeveralHops",
     "Targets",
     "Task",
     "Tokens",
     "Vectors",
     "check_task",
     "general_relations",
+    "own_position",
     "previous_token",
     "sinusoid",
     "task_from_json",

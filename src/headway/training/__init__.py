@@ -12,13 +12,15 @@ from headway.training.curriculum import (
     Scheduled,
 )
 from headway.training.data import Stream, generator_for, held_out
+from headway.training.environment import describe_environment
 from headway.training.finding import find_runs
 from headway.training.folder import RunBusyError
 from headway.training.loop import resume, train
-from headway.training.losses import evaluate
+from headway.training.losses import TapOf, evaluate, predictions
 from headway.training.recipes import RECIPES, fast, own, paper
 from headway.training.recorder import Recorder
 from headway.training.run import Run
+from headway.training.seeds import seed_of
 from headway.training.stacked import resume_stacked, train_stacked
 
 __all__ = [
@@ -36,7 +38,9 @@ __all__ = [
     "RunConfig",
     "Scheduled",
     "Stream",
+    "TapOf",
     "TrainingConfig",
+    "describe_environment",
     "evaluate",
     "fast",
     "find_runs",
@@ -45,8 +49,10 @@ __all__ = [
     "held_out",
     "own",
     "paper",
+    "predictions",
     "resume",
     "resume_stacked",
+    "seed_of",
     "to_dict",
     "train",
     "train_stacked",

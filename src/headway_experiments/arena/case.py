@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+from headway.circuits import Path
 from headway.errors import HeadwayError
 from headway.models import Tappable, compiled
-from headway.paths import Path
 from headway.tasks import Task
 from headway_experiments.arena.planted import planted
 

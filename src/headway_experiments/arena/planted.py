@@ -9,9 +9,9 @@ disturb it, and that a head made uniform or identity cannot do the same.
 import random
 from dataclasses import dataclass, field
 
+from headway.circuits import Path
 from headway.errors import require
-from headway.models.known import Known
-from headway.paths import Path
+from headway.models import Known
 from headway.tasks import Labelled
 from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from headway.models.assembly import ONE, Assembly, Match
-from headway.models.transformer import Transformer
-from headway.paths import Path, Relation
+from headway.circuits import Path, Relation
+from headway.models import ONE, Assembly, Match, Transformer
 from headway.tasks import Labelled
 
 SHARP = 20.0

@@ -39,7 +39,7 @@ def hypotheses(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.training.files import write_json
+    from headway.files import write_json
     from headway_experiments.hypotheses.testing import hypotheses, require_enough
 
     require_enough(level, epsilon, quantile, sequences, random_circuits)

@@ -148,7 +148,7 @@ class Reproduction:
 
     def _tell_costs(self, experiments: "Sequence[Experiment]") -> None:
         from headway import terminal
-        from headway.language.asking import answered
+        from headway.language import answered
         from headway_experiments import groups
         from headway_experiments import reproduce as paper
         from headway_experiments.terminal.reproduce import print_costs
@@ -173,7 +173,7 @@ class Reproduction:
     def _train(self, experiments: "Sequence[Experiment]") -> None:
         """Trains what is not trained, takes it apart, and asks what is not answered."""
         from headway import sweeps, terminal
-        from headway.language.asking import ask_local
+        from headway.language import ask_local
         from headway_experiments import groups
         from headway_experiments import reproduce as paper
 
@@ -229,7 +229,7 @@ def claims(
         document: paper, talk, or a Python file of experiments of your own.
     """
     from headway import terminal
-    from headway.training.files import write_whole
+    from headway.files import write_whole
     from headway_experiments import reproduce as paper
     from headway_experiments import result_files
     from headway_experiments.documents import experiments_of

@@ -116,7 +116,7 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     print_losses(found)
     terminal.say(f"written to {its.folder / FILE}")
     if found.spans and terminal.can_draw():
-        from headway.training.files import clear_io_errors
+        from headway.files import clear_io_errors
 
         figures, title = its.folder / "figures", "Losses with weights cut to low rank"
         with clear_io_errors(figures, "make"):
@@ -125,7 +125,7 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
 
 
 def _losses_figure(found: "Table[Losses]", cuts: "Cuts") -> "Figure":
-    from headway.report.labels import layers_told
+    from headway.figures import layers_told
     from headway_experiments.truncation.figures import draw_losses_cut
 
     tables, rows = {}, {}
@@ -148,8 +148,8 @@ def _of_model(
     threads: int | None,
 ) -> None:
     from headway import terminal
+    from headway.files import write_whole
     from headway.language import LocalModel, compute_on
-    from headway.training.files import write_whole
     from headway_experiments.truncation.effects import document, effects
     from headway_experiments.truncation.models import truncate_model
     from headway_experiments.truncation.printing import print_effects

@@ -27,22 +27,13 @@ def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatc
     ]
     path = tmp_path / FILE
     *whole, last = path.read_text().splitlines()
-    path.write_text("\n".join([*whole, last[:40]]) + "\n")
+    path.write_text("\n".join([*whole, last[:40]]))
     jobs = []
     monkeypatch.setattr(module, "compete", lambda job: jobs.append(job) or [json.loads(last)])
     assert contest(tmp_path, ["compiled"], QUICK, first=2) == rows
     assert [(job.model, job.methods) for job in jobs] == [(rows[-1]["model"], ("random",))]
     assert len(read(tmp_path)) == 4
     assert len(contest(tmp_path, ["compiled"], QUICK[:1], first=1)) == 1
-
-
-def test_a_line_that_a_kill_cut_off_is_written_again_on_its_own(tmp_path):
-    rows = contest(tmp_path, ["compiled"], QUICK, first=2)
-    path = tmp_path / FILE
-    path.write_bytes(path.read_bytes()[:-40])
-    again = contest(tmp_path, ["compiled"], QUICK, first=2)
-    assert [one["method"] for one in again] == [one["method"] for one in rows]
-    assert [json.loads(line) for line in path.read_text().splitlines()] == again
 
 
 def test_a_folder_has_one_writer(tmp_path):
