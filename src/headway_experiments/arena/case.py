@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from headway.errors import HeadwayError
-from headway.models import Tappable, compiled
+from headway.models import Tappable
 from headway.paths import Path
 from headway.tasks import Task
+from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
 
 

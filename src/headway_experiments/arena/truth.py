@@ -10,8 +10,9 @@ from headway.circuits import Circuit, Discovery, discover
 from headway.circuits.evidence_records import WrittenPath
 from headway.errors import require
 from headway.fields import to_json
-from headway.models import Known, compiled
 from headway.paths import Path
+from headway_experiments.arena.assembly import Known
+from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
 
 
