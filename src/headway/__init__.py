@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         Conditional,
         Edges,
         Hops,
-        Labelled,
         Retrieval,
         Task,
         Tokens,
@@ -86,7 +85,7 @@ OFFERED = {
     "headway.tasks": (
         *("IGNORE_INDEX", "NO_KEY", "Batch", "Edges", "Task", "Tokens", "Vectors"),
         *("check_task", "general_relations", "previous_token", "sinusoid"),
-        *("Conditional", "Hops", "Labelled", "Retrieval"),
+        *("Conditional", "Hops", "Retrieval"),
     ),
     "headway.training": (
         *("Recorder", "Run", "RunConfig", "TrainingConfig"),

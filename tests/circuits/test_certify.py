@@ -14,11 +14,10 @@ from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.intervals import clopper_pearson_low
-from headway.models import Known, compiled
 from headway.tasks import Retrieval
 from headway.training import Run, train
 from headway.training.data import held_out
-from headway_experiments.arena import planted
+from headway_experiments.arena import Known, compiled, planted
 from headway_experiments.tasks import Composition
 
 

@@ -26,9 +26,10 @@ from headway.circuits.patterns import tap_of
 from headway.circuits.reach import Reach
 from headway.cli import main
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, compiled
+from headway.models import Transformer, TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import held_out
+from headway_experiments.arena import compiled
 
 NOTHING = Paths(frozenset())
 

@@ -6,7 +6,6 @@ from headway.tasks.codes import sinusoid
 from headway.tasks.conditional import Conditional
 from headway.tasks.general import general_relations
 from headway.tasks.hops import Hops, SeveralHops
-from headway.tasks.labelled import Labelled
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
 from headway.tasks.relations import NO_KEY, Edges, own_position, previous_token
 from headway.tasks.retrieval import Retrieval
@@ -21,7 +20,6 @@ __all__ = [
     "Edges",
     "Finding",
     "Hops",
-    "Labelled",
     "Retrieval",
     "SeveralHops",
     "Targets",

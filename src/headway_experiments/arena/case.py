@@ -6,8 +6,9 @@ from pathlib import Path as FilePath
 
 from headway.circuits import Path
 from headway.errors import HeadwayError
-from headway.models import Tappable, compiled
+from headway.models import Tappable
 from headway.tasks import Task
+from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from headway.circuits import Path
 from headway.errors import require
-from headway.models import Known
-from headway.tasks import Labelled
+from headway_experiments.arena.assembly import Known
+from headway_experiments.arena.labelled import Labelled
 from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
 
 HALVES = ("low", "high")

@@ -9,7 +9,8 @@ from typing import Any
 from headway.circuits import Circuit, Discovery, Path, WrittenPath, discover
 from headway.errors import require
 from headway.fields import to_json
-from headway.models import Known, compiled
+from headway_experiments.arena.assembly import Known
+from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
 
 

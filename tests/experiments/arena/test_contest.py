@@ -8,7 +8,7 @@ from filelock import FileLock
 
 from headway import cli
 from headway.errors import HeadwayError
-from headway.models import compiled
+from headway_experiments.arena import compiled
 from headway_experiments.arena import contest as module
 from headway_experiments.arena.case import COMPILED, Case, LeftOutError, build_compiled
 from headway_experiments.arena.contest import FILE, contest, read

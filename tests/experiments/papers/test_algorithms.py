@@ -8,10 +8,11 @@ import torch
 from doc_tables import begins_by_passing, cells_and_labels, of_all_seeds
 
 from headway.changes import changed
-from headway.models import Transformer, attention_patterns, compiled
+from headway.models import Transformer, attention_patterns
 from headway.theory import closed_form
 from headway.training import train
 from headway_experiments import result_files
+from headway_experiments.arena import compiled
 from headway_experiments.paper import algorithms
 from headway_experiments.paper.cells import CHANGES, LONGER, MIXED, SEEDS, Cell, cells, runs_of
 from headway_experiments.paper.ways import LABELS, Way, alone, jumping, passing, way_of, without

@@ -18,8 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headway.models.config import TransformerConfig
-from headway.models.transformer import MLP, Attention, Transformer
+from headway.circuits import Path
+from headway.models import Transformer, TransformerConfig
 from headway.tasks import Task
 
 ONE = "one"
@@ -28,6 +28,29 @@ Registers = Mapping[str, Float[Tensor, "_ _"]]
 """Linear maps by the register that they read or write."""
 CONSTANT = 4096.0
 BALANCE = 2
+
+
+@dataclass(frozen=True)
+class Known:
+    """A transformer built by hand together with the circuit it has by construction.
+
+    A path counts if the model attends along it. Some serve only the attention of heads above, and
+    are needed as long as those heads attend freely: a circuit in which every head's attention is
+    replaced can do without them (see `headway.circuits.search`).
+
+    Attributes:
+        model: the transformer.
+        task: what it solves.
+        required: the paths that every faithful circuit needs.
+        alternatives: of each group exactly one option, a set of paths, is needed, any one.
+        decoys: paths attended along, strongly, to no effect.
+    """
+
+    model: Transformer
+    task: Task
+    required: frozenset[Path]
+    alternatives: tuple[tuple[frozenset[Path], ...], ...] = ()
+    decoys: frozenset[Path] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -109,11 +132,11 @@ class Assembly:
                     weight.zero_()
             self._write_ends(model, targets)
             for (layer, head), (matches, moves) in self._heads.items():
-                self._write_head(model.layers[layer].attn, head, matches, moves)
+                self._write_head(model, layer, head, matches, moves)
             filled = [0] * n_layers
             for layer, reads, bias, writes in self._units:
                 units = slice(filled[layer], filled[layer] + len(bias))
-                self._write_units(model.layers[layer].mlp, units, reads, bias, writes)
+                self._write_units(model, layer, units, reads, bias, writes)
                 filled[layer] = units.stop
         return model.eval().requires_grad_(False)
 
@@ -154,8 +177,9 @@ class Assembly:
             model.unembed.weight[rows, self._slice(name)] = eye
 
     def _write_head(
-        self, attention: Attention, head: int, matches: Sequence[Match], moves: Moves
+        self, model: Transformer, layer: int, head: int, matches: Sequence[Match], moves: Moves
     ) -> None:
+        attention = model.layers[layer].attn
         n_heads, d_head = attention.n_heads, attention.d_head
         queries, keys, values = attention.qkv.weight.view(3, n_heads, d_head, -1)[:, head]
         first = 0
@@ -178,8 +202,15 @@ class Assembly:
         _balance(out)
 
     def _write_units(
-        self, mlp: MLP | None, units: slice, reads: Registers, bias: Tensor, writes: Registers
+        self,
+        model: Transformer,
+        layer: int,
+        units: slice,
+        reads: Registers,
+        bias: Tensor,
+        writes: Registers,
     ) -> None:
+        mlp = model.layers[layer].mlp
         assert mlp is not None
         for name, weight in reads.items():
             mlp.up.weight[units, self._slice(name)] = weight * self._scale(name)

@@ -3,8 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.models.assembly import BALANCE, CONSTANT, ONE, Assembly, Match
 from headway.tasks import Retrieval
+from headway_experiments.arena.assembly import BALANCE, CONSTANT, ONE, Assembly, Match
 
 TASK = Retrieval(depth=1, n_chains=2, d_token=2)
 seeds = st.integers(0, 2**31)

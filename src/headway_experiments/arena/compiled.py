@@ -38,12 +38,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headway.circuits import Path, Relation
 from headway.errors import require
-from headway.models.assembly import ONE, Assembly, Match
-from headway.models.known import Known
-from headway.paths import Path, Relation
-from headway.tasks import Retrieval
-from headway.tasks.retrieval import code_of
+from headway.tasks import Retrieval, sinusoid
+from headway_experiments.arena.assembly import ONE, Assembly, Known, Match
 
 SHARPNESS = 400.0
 """Nats that half a unit of squared distance costs a key."""
@@ -130,7 +128,7 @@ def _steps(depth: int, construction: str) -> list[Step]:
 
 def _join_pairs(assembly: Assembly, task: Retrieval) -> None:
     """Layer 0: the previous token into R_0, its square, and a mark on all but second tokens."""
-    code = code_of(task, torch.device("cpu"))
+    code = sinusoid(task.places(torch.device("cpu")), task.d_token, task.position_base)
     to_previous = _shift_by_one(code)
     sharpness = CERTAIN / _margin((code @ to_previous @ code.T).tril(), -1)
     assembly.head(

@@ -4,7 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.tasks import Labelled, Retrieval
+from headway.tasks import Retrieval
+from headway_experiments.arena import Labelled
 
 tasks = st.builds(
     Retrieval,

@@ -3,8 +3,9 @@ import torch
 
 from cutting import attention, loss, losses_without, sample
 from headway.errors import HeadwayError
-from headway.models import Transformer, compiled
+from headway.models import Transformer
 from headway.theory import closed_form
+from headway_experiments.arena import compiled
 
 CONSTRUCTIONS = ["doubling", "sequential", "passing"]
 each = pytest.mark.parametrize("construction", CONSTRUCTIONS)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headway.tasks.base import Batch
-from headway.tasks.retrieval import Retrieval
+from headway.tasks import Batch, Retrieval
 
 
 @dataclass(frozen=True)
