@@ -1,17 +1,14 @@
 """The command line as a user meets it: verbs, and one clear line for bad input."""
 
-import ast
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-import headway as package
 from commands import headway
-from headway import cli, notebook
+from headway import cli
 from headway.arguments import config_asked_for, options_and_words
 from headway.changes import annotations, changed
 from headway.training import fast
@@ -90,30 +87,6 @@ def test_nothing_waits_for_torch_that_does_not_need_it(tmp_path):
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n[]\n", shown.stderr
-
-
-def test_everything_offered_is_there_and_known_to_type_checkers():
-    tree = ast.parse(Path(package.__file__).read_text())
-    guarded = next(node for node in tree.body if isinstance(node, ast.If))
-    imported = {
-        (node.module, alias.name)
-        for node in guarded.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert imported == {(room, name) for room, names in package.OFFERED.items() for name in names}
-    for name in package.__all__:
-        assert getattr(package, name) is not None
-        assert name in dir(package)
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        package.nothing  # noqa: B018
-    assert package.tasks.Retrieval is package.Retrieval
-
-
-def test_what_shows_itself_is_named_as_it_is_defined():
-    for name, module in notebook.SHOWN.items():
-        assert getattr(import_module(module), name) is getattr(package, name)
-        assert getattr(package, name).__module__ == module
 
 
 @pytest.mark.parametrize("verb", EVERY)

@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
-    {"errors"},
+    {"errors", "late"},
     {"fields", "intervals", "paths", "reading", "text"},
     {"trusted"},
     {"userfile"},
@@ -28,7 +28,7 @@ ROOMS = [
     {"sweeps", "language", "report"},
     {
         *("terminal", "demo", "arguments", "verbs", "cli", "notebook"),
-        *("output",),
+        *("output", "recipes", "figures", "files"),
         *("__init__", "__main__", "_registry"),
     },
 ]

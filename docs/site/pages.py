@@ -31,6 +31,9 @@ ROOMS = {
     "sweeps": "Sweeps",
     "report": "Pages",
     "language": "Language models",
+    "recipes": "Recipes",
+    "figures": "Figures",
+    "files": "Files",
 }
 
 
@@ -87,18 +90,17 @@ def api(root: Path) -> str:
     for room, title in ROOMS.items():
         parts.append(f"## {title}: `headway.{room}`\n")
         parts += [f"::: headway.{room}.{name}\n" for name in offered(root, room)]
-    rest = [
-        f"::: headway.{name}\n" for name in ("paths.Path", "paths.Relation", "errors.HeadwayError")
-    ]
     shown = "## In notebooks\n\n::: headway.notebook.widget\n"
     own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
-    parts += ["## Paths and errors\n", *rest, "## Experiments\n", *own, shown]
+    parts += ["## Errors\n", "::: headway.errors.HeadwayError\n", "## Experiments\n", *own, shown]
     return "\n".join(parts)
 
 
 def offered(root: Path, room: str) -> list[str]:
     """The names in a room's `__all__`."""
-    tree = ast.parse((root / f"src/headway/{room}/__init__.py").read_text(encoding="utf-8"))
+    folder = root / "src/headway" / room
+    file = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return ast.literal_eval(node.value)

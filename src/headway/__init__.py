@@ -5,21 +5,19 @@ from headway import discover, emergence, fast, train
 run = train(fast(depth=3))
 circuit = discover(run)
 timeline = emergence(run, circuit)
+
+What is here is imported when it is asked for, so that the command line's help does not wait for
+torch. More is offered one level down: `headway.tasks.Hops`, `headway.recipes.fast`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headway.late import late
 from headway.notebook import show_in_notebooks
 
 if TYPE_CHECKING:
     from headway.circuits import (
         Circuit,
-        Discovery,
-        Identity,
-        Paths,
-        Timeline,
-        Uniform,
         certify,
         discover,
         emergence,
@@ -28,34 +26,12 @@ if TYPE_CHECKING:
         patch_all,
     )
     from headway.errors import HeadwayError
-    from headway.models import (
-        Tappable,
-        Transformer,
-        TransformerConfig,
-        accuracy_lens,
-        logit_lens,
-        loss_lens,
-        tapped,
-    )
+    from headway.models import Transformer, TransformerConfig, tapped
     from headway.notebook import widget
-    from headway.paths import Path, Relation
-    from headway.sweeps import depend
-    from headway.tasks import (
-        IGNORE_INDEX,
-        NO_KEY,
-        Batch,
-        Conditional,
-        Edges,
-        Hops,
-        Retrieval,
-        Task,
-        Tokens,
-        Vectors,
-        check_task,
-        general_relations,
-        previous_token,
-        sinusoid,
-    )
+    from headway.report import write_report
+    from headway.sweeps import depend, sweep
+    from headway.tasks import IGNORE_INDEX, Batch, Edges, Task, Tokens, Vectors, check_task
+    from headway.theory import minimum_layers
     from headway.training import (
         Recorder,
         Run,
@@ -63,55 +39,44 @@ if TYPE_CHECKING:
         TrainingConfig,
         fast,
         own,
-        paper,
         resume,
         train,
     )
 
-OFFERED = {
-    "headway.circuits": (
-        *("Circuit", "Discovery", "Identity", "Paths", "Timeline", "Uniform"),
-        *("certify", "discover", "emergence", "every_circuit"),
-        *("patch", "patch_all"),
-    ),
-    "headway.errors": ("HeadwayError",),
-    "headway.models": (
-        *("Tappable", "Transformer", "TransformerConfig", "tapped"),
-        *("accuracy_lens", "logit_lens", "loss_lens"),
-    ),
-    "headway.notebook": ("widget",),
-    "headway.paths": ("Path", "Relation"),
-    "headway.sweeps": ("depend",),
-    "headway.tasks": (
-        *("IGNORE_INDEX", "NO_KEY", "Batch", "Edges", "Task", "Tokens", "Vectors"),
-        *("check_task", "general_relations", "previous_token", "sinusoid"),
-        *("Conditional", "Hops", "Retrieval"),
-    ),
-    "headway.training": (
-        *("Recorder", "Run", "RunConfig", "TrainingConfig"),
-        *("fast", "own", "paper", "resume", "train"),
-    ),
-}
-"""What this package offers, by where it is. A room is entered when something of it is asked for, so
-that importing the package, and the command line's help, do not wait for torch."""
+__all__ = [
+    "IGNORE_INDEX",
+    "Batch",
+    "Circuit",
+    "Edges",
+    "HeadwayError",
+    "Recorder",
+    "Run",
+    "RunConfig",
+    "Task",
+    "Tokens",
+    "TrainingConfig",
+    "Transformer",
+    "TransformerConfig",
+    "Vectors",
+    "certify",
+    "check_task",
+    "depend",
+    "discover",
+    "emergence",
+    "every_circuit",
+    "fast",
+    "minimum_layers",
+    "own",
+    "patch",
+    "patch_all",
+    "resume",
+    "sweep",
+    "tapped",
+    "train",
+    "widget",
+    "write_report",
+]
 
-HOMES = {name: room for room, names in OFFERED.items() for name in names}
-
-__all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> Any:
-    room = HOMES.get(name)
-    if room is None and f"headway.{name}" in HOMES.values():
-        return import_module(f"headway.{name}")
-    if room is None:
-        raise AttributeError(f"module 'headway' has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(room), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *HOMES})
-
+__getattr__, __dir__ = late(__name__)
 
 show_in_notebooks()

@@ -1,8 +1,9 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
+from typing import TYPE_CHECKING
+
 from headway.circuits.ablation import Bench, Replaced
 from headway.circuits.candidates import CANDIDATE_ATTENTION, relation_attention
-from headway.circuits.certificate import Certificate, certify, sequences_for
 from headway.circuits.comparison import Comparison, compare, jaccard
 from headway.circuits.discovery import (
     THRESHOLD,
@@ -34,8 +35,6 @@ from headway.circuits.evidence_records import (
     Trial,
     WrittenPath,
 )
-from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
-from headway.circuits.fresh import stream_of
 from headway.circuits.given import device_of, read_circuit
 from headway.circuits.likeness import ablated
 from headway.circuits.mechanism import (
@@ -47,17 +46,23 @@ from headway.circuits.mechanism import (
     Paths,
     Uniform,
 )
-from headway.circuits.minimal import MinimalCircuits, candidates_among, every_circuit
-from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
-from headway.circuits.reach import Reach
-from headway.circuits.roles import block_starts, position_labels
-from headway.circuits.routes import trace
 from headway.circuits.saved import saved
 from headway.circuits.search import free_above
 from headway.circuits.study import DRAFT, Sample, Settings, require_fits
-from headway.circuits.subject import Judgement, Subject, judged
+from headway.late import late
 from headway.paths import Path, Relation
+
+if TYPE_CHECKING:
+    from headway.circuits.certificate import Certificate, certify, sequences_for
+    from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
+    from headway.circuits.fresh import stream_of
+    from headway.circuits.minimal import MinimalCircuits, candidates_among, every_circuit
+    from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
+    from headway.circuits.reach import Reach
+    from headway.circuits.roles import block_starts, position_labels
+    from headway.circuits.routes import trace
+    from headway.circuits.subject import Judgement, Subject, judged
 
 __all__ = [
     "ABLATIONS",
@@ -135,3 +140,5 @@ __all__ = [
     "trace",
     "with_path",
 ]
+
+__getattr__, __dir__ = late(__name__)

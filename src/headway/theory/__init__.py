@@ -1,12 +1,9 @@
 """How few attention layers could do: information flow, simulated and proved."""
 
-from headway.theory.counting import Count, count_circuits, is_minimal_circuit, solves
+from typing import TYPE_CHECKING
+
+from headway.late import late
 from headway.theory.flow import Along, Flow, Holdings, is_code
-from headway.theory.formulas import (
-    closed_form,
-    fewest_paths,
-    theorem_1_bound,
-)
 from headway.theory.problems import (
     Copies,
     Order,
@@ -18,8 +15,16 @@ from headway.theory.problems import (
     retrieval_flow,
 )
 from headway.theory.simulation import minimum_layers, stretches
-from headway.theory.table import Bound, bounds
-from headway.theory.witnesses import Witness, witness
+
+if TYPE_CHECKING:
+    from headway.theory.counting import Count, count_circuits, is_minimal_circuit, solves
+    from headway.theory.formulas import (
+        closed_form,
+        fewest_paths,
+        theorem_1_bound,
+    )
+    from headway.theory.table import Bound, bounds
+    from headway.theory.witnesses import Witness, witness
 
 __all__ = [
     "Along",
@@ -48,3 +53,5 @@ __all__ = [
     "theorem_1_bound",
     "witness",
 ]
+
+__getattr__, __dir__ = late(__name__)

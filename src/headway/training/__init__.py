@@ -1,5 +1,8 @@
 """Training: one readable loop, exact resume, and the run as a folder."""
 
+from typing import TYPE_CHECKING
+
+from headway.late import late
 from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dict
 from headway.training.curriculum import (
     Curriculum,
@@ -13,15 +16,17 @@ from headway.training.curriculum import (
 )
 from headway.training.data import Stream, generator_for, held_out
 from headway.training.environment import describe_environment
-from headway.training.finding import find_runs
 from headway.training.folder import RunBusyError
 from headway.training.loop import resume, train
 from headway.training.losses import TapOf, evaluate, predictions
 from headway.training.recipes import RECIPES, fast, own, paper
-from headway.training.recorder import Recorder
 from headway.training.run import Run
 from headway.training.seeds import seed_of
-from headway.training.stacked import resume_stacked, train_stacked
+
+if TYPE_CHECKING:
+    from headway.training.finding import find_runs
+    from headway.training.recorder import Recorder
+    from headway.training.stacked import resume_stacked, train_stacked
 
 __all__ = [
     "RECIPES",
@@ -57,3 +62,5 @@ __all__ = [
     "train",
     "train_stacked",
 ]
+
+__getattr__, __dir__ = late(__name__)

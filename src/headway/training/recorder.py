@@ -74,7 +74,7 @@ class Recorder:
     ):
         require(isinstance(folder, str | Path), "folder", folder, "a path")
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
-        require(isinstance(task, Task), "task", task, "a task, such as headway.Hops()")
+        require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
         for name, value, hint in (
             ("seed", seed, fields.hints_of(RunConfig)["seed"]),
             ("sequences", sequences, fields.AtLeastOne),

@@ -40,7 +40,7 @@ class Completion:
         return self.prompt + ("" if apart else " ") + told
 
 
-_PLACES = (
+_PLACES: str = (
     "Madrid/Spain Paris/France Berlin/Germany Rome/Italy Tokyo/Japan Beijing/China "
     "Cairo/Egypt Moscow/Russia Athens/Greece Warsaw/Poland Lisbon/Portugal Stockholm/Sweden "
     "Oslo/Norway Copenhagen/Denmark Vienna/Austria Budapest/Hungary Istanbul/Turkey "
@@ -57,7 +57,7 @@ CAPITALS = {
     if city not in ("Istanbul", "Toronto", "Sydney", "Mumbai")
 } | {"Indonesia": "Jakarta", "Colombia": "Bogota", "Belgium": "Brussels", "Ukraine": "Kiev"}
 
-MADE_UP = (
+MADE_UP: str = (
     "Zorblat Quenlow Harvick Belloran Tramso Ostrelle Vindamar Kelpora Drunholt Maridel "
     "Ferrowin Losgard Tavinel Ulmora Pranstead Wexholm Calindra Bromvale Sethwick Nardolin "
     "Gelmaro Yarrowby Corves Talbrook Illowen Rostovan Hulverton Mendrake Ashquill Pelloway"

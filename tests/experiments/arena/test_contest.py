@@ -52,7 +52,7 @@ def test_scores_that_are_none_are_one_clear_line(line, tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*words, "--out", str(tmp_path)])
     assert stop.value.code == 2
-    assert "scores.jsonl is corrupted or of another version" in capsys.readouterr().err
+    assert str(tmp_path / FILE) in capsys.readouterr().err
     assert (tmp_path / FILE).read_text() == f"{line}\n"
 
 
