@@ -36,7 +36,7 @@ BODY = """
 def written(path, *names, base="Task", fields="    size: int = 2\n", body=BODY):
     """A file with tasks of such names."""
     text = "from dataclasses import dataclass\nimport torch\nfrom headway import *\n"
-    text += "from headway import Batch, Task\nfrom headway.tasks import Retrieval\n"
+    text += "from headway import Batch, Task; from headway.tasks import Retrieval\n"
     for name in names:
         text += f"\n\n@dataclass(frozen=True)\nclass {name}({base}):\n{fields}{body}"
     path.write_text(text.replace("from headway import *\n", ""))

@@ -40,7 +40,7 @@ class Completion:
         return self.prompt + ("" if apart else " ") + told
 
 
-_PLACES: str = (
+_PLACES = (
     "Madrid/Spain Paris/France Berlin/Germany Rome/Italy Tokyo/Japan Beijing/China "
     "Cairo/Egypt Moscow/Russia Athens/Greece Warsaw/Poland Lisbon/Portugal Stockholm/Sweden "
     "Oslo/Norway Copenhagen/Denmark Vienna/Austria Budapest/Hungary Istanbul/Turkey "
@@ -48,7 +48,7 @@ _PLACES: str = (
     "Toronto/Canada Sydney/Australia Mumbai/India Bangkok/Thailand Hanoi/Vietnam "
     "Dublin/Ireland Helsinki/Finland"
 )
-PLACES = dict(both.split("/") for both in _PLACES.split())
+PLACES = {one.partition("/")[0]: one.partition("/")[2] for one in _PLACES.split()}
 """Cities, and the countries that they are in."""
 
 CAPITALS = {
@@ -57,7 +57,7 @@ CAPITALS = {
     if city not in ("Istanbul", "Toronto", "Sydney", "Mumbai")
 } | {"Indonesia": "Jakarta", "Colombia": "Bogota", "Belgium": "Brussels", "Ukraine": "Kiev"}
 
-MADE_UP: str = (
+MADE_UP = (
     "Zorblat Quenlow Harvick Belloran Tramso Ostrelle Vindamar Kelpora Drunholt Maridel "
     "Ferrowin Losgard Tavinel Ulmora Pranstead Wexholm Calindra Bromvale Sethwick Nardolin "
     "Gelmaro Yarrowby Corves Talbrook Illowen Rostovan Hulverton Mendrake Ashquill Pelloway"
