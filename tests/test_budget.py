@@ -10,8 +10,8 @@ SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 CAPS = {
     "src/headway/*": 2440,
     "src/headway/theory": 909,
-    "src/headway/tasks": 2330,
-    "src/headway/models": 2570,
+    "src/headway/tasks": 2280,
+    "src/headway/models": 2140,
     "src/headway/training": 4790,
     "src/headway/circuits": 6260,
     "src/headway/sweeps": 1720,
@@ -19,9 +19,9 @@ CAPS = {
     "src/headway/report": 10400,
     "src/headway/terminal": 1300,
     "src/headway/verbs": 1000,
-    "src/headway_experiments": 16_000,
+    "src/headway_experiments": 14990,
     "benchmarks": 2100,
-    "tests": 34900,
+    "tests": 34780,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -38,20 +39,10 @@ def test_the_names_that_headway_offers():
 def test_everything_offered_is_there(module):
     package = import_module(f"headway.{module}".rstrip("."))
     for name in getattr(package, "__all__", ()):
-        assert getattr(package, name) is not None
+        assert not isinstance(getattr(package, name), ModuleType)
         assert name in dir(package)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         package.nothing  # noqa: B018
-
-
-def test_what_type_checkers_see_is_what_is_offered():
-    for module in ("headway", *(f"headway.{room}" for room in ROOMS)):
-        package = import_module(module)
-        tree = ast.parse(Path(str(package.__file__)).read_text())
-        for block in tree.body:
-            for node in block.body if isinstance(block, ast.If) else ():
-                for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-                    assert alias.name in package.__all__, (module, alias.name)
 
 
 def test_what_shows_itself_is_named_as_it_is_defined():

@@ -6,8 +6,7 @@ run = train(fast(depth=3))
 circuit = discover(run)
 timeline = emergence(run, circuit)
 
-What is here is imported when it is asked for, so that the command line's help does not wait for
-torch. More is offered one level down: `headway.tasks.Hops`, `headway.recipes.fast`.
+More is offered one level down: `headway.tasks.Hops`, `headway.recipes.hops`.
 """
 
 from typing import TYPE_CHECKING
@@ -16,67 +15,38 @@ from headway.late import late
 from headway.notebook import show_in_notebooks
 
 if TYPE_CHECKING:
-    from headway.circuits import (
-        Circuit,
-        certify,
-        discover,
-        emergence,
-        every_circuit,
-        patch,
-        patch_all,
-    )
-    from headway.errors import HeadwayError
-    from headway.models import Transformer, TransformerConfig, tapped
-    from headway.notebook import widget
-    from headway.report import write_report
-    from headway.sweeps import depend, sweep
-    from headway.tasks import IGNORE_INDEX, Batch, Edges, Task, Tokens, Vectors, check_task
-    from headway.theory import minimum_layers
-    from headway.training import (
-        Recorder,
-        Run,
-        RunConfig,
-        TrainingConfig,
-        fast,
-        own,
-        resume,
-        train,
-    )
+    from headway.circuits import Circuit as Circuit
+    from headway.circuits import certify as certify
+    from headway.circuits import discover as discover
+    from headway.circuits import emergence as emergence
+    from headway.circuits import every_circuit as every_circuit
+    from headway.circuits import patch as patch
+    from headway.circuits import patch_all as patch_all
+    from headway.errors import HeadwayError as HeadwayError
+    from headway.models import Transformer as Transformer
+    from headway.models import TransformerConfig as TransformerConfig
+    from headway.models import tapped as tapped
+    from headway.notebook import widget as widget
+    from headway.report import write_report as write_report
+    from headway.sweeps import depend as depend
+    from headway.sweeps import sweep as sweep
+    from headway.tasks import IGNORE_INDEX as IGNORE_INDEX
+    from headway.tasks import Batch as Batch
+    from headway.tasks import Edges as Edges
+    from headway.tasks import Task as Task
+    from headway.tasks import Tokens as Tokens
+    from headway.tasks import Vectors as Vectors
+    from headway.tasks import check_task as check_task
+    from headway.theory import minimum_layers as minimum_layers
+    from headway.training import Recorder as Recorder
+    from headway.training import Run as Run
+    from headway.training import RunConfig as RunConfig
+    from headway.training import TrainingConfig as TrainingConfig
+    from headway.training import fast as fast
+    from headway.training import own as own
+    from headway.training import resume as resume
+    from headway.training import train as train
 
-__all__ = [
-    "IGNORE_INDEX",
-    "Batch",
-    "Circuit",
-    "Edges",
-    "HeadwayError",
-    "Recorder",
-    "Run",
-    "RunConfig",
-    "Task",
-    "Tokens",
-    "TrainingConfig",
-    "Transformer",
-    "TransformerConfig",
-    "Vectors",
-    "certify",
-    "check_task",
-    "depend",
-    "discover",
-    "emergence",
-    "every_circuit",
-    "fast",
-    "minimum_layers",
-    "own",
-    "patch",
-    "patch_all",
-    "resume",
-    "sweep",
-    "tapped",
-    "train",
-    "widget",
-    "write_report",
-]
-
-__getattr__, __dir__ = late(__name__)
+__all__, __getattr__, __dir__ = late(__name__)
 
 show_in_notebooks()

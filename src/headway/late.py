@@ -1,45 +1,38 @@
-"""Names that a package offers and imports when asked for them, so that importing it is quick."""
+"""Names that a package offers, imported when they are asked for, so that importing it is quick."""
 
 import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 
-def late(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make a package's `__getattr__` and `__dir__`.
+def offered(file: Path) -> Iterator[tuple[str, str]]:
+    """Every name that a module imports as itself, `from MODULE import NAME as NAME`, and MODULE."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            same = (alias.name for alias in node.names if alias.asname == alias.name)
+            yield from ((name, str(node.module)) for name in same)
 
-    They know the imports `from MODULE import NAME` below `if TYPE_CHECKING:` in the package's
-    `__init__.py`, where type checkers see them, too. Modules of the package are entered likewise.
 
-    Args:
-        package: its `__name__`.
+def late(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package that imports names as themselves.
+
+    Those below `if TYPE_CHECKING:` are imported when they are asked for, so is a module.
     """
-    tree = ast.parse(Path(str(sys.modules[package].__file__)).read_text("utf-8"))
-    homes = {
-        alias.name: node.module
-        for block in tree.body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    module = sys.modules[package]
+    homes = dict(offered(Path(str(module.__file__))))
 
     def find(name: str) -> Any:
-        home = homes.get(name)
-        if home is not None:
-            found = getattr(import_module(home), name)
+        if name in homes:
+            found = getattr(import_module(homes[name]), name)
         elif not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
             found = import_module(f"{package}.{name}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        setattr(sys.modules[package], name, found)
+        setattr(module, name, found)
         return found
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
-
-    return find, names
+    return list(homes), find, lambda: sorted({*vars(module), *homes})

@@ -1,7 +1,7 @@
 """Recipes: configs that are known to train well, and how to change one."""
 
-from headway.changes import changed, whole_names
-from headway.training.config import flat
-from headway.training.recipes import RECIPES, fast, hops, own, paper
-
-__all__ = ["RECIPES", "changed", "fast", "flat", "hops", "own", "paper", "whole_names"]
+from headway.changes import changed as changed
+from headway.training.config import flat as flat
+from headway.training.recipes import fast as fast
+from headway.training.recipes import hops as hops
+from headway.training.recipes import paper as paper

@@ -3,25 +3,17 @@
 from typing import TYPE_CHECKING
 
 from headway.late import late
-from headway.models.config import TransformerConfig
-from headway.models.tap import Tap, Tappable, attention_patterns
-from headway.models.tapped import Tapped, tapped
-from headway.models.transformer import Transformer
+from headway.models.config import TransformerConfig as TransformerConfig
+from headway.models.tap import Tap as Tap
+from headway.models.tap import Tappable as Tappable
+from headway.models.tap import attention_patterns as attention_patterns
+from headway.models.tapped import Tapped as Tapped
+from headway.models.tapped import tapped as tapped
+from headway.models.transformer import Transformer as Transformer
 
 if TYPE_CHECKING:
-    from headway.models.lens import accuracy_lens, logit_lens, loss_lens
+    from headway.models.lens import accuracy_lens as accuracy_lens
+    from headway.models.lens import logit_lens as logit_lens
+    from headway.models.lens import loss_lens as loss_lens
 
-__all__ = [
-    "Tap",
-    "Tappable",
-    "Tapped",
-    "Transformer",
-    "TransformerConfig",
-    "accuracy_lens",
-    "attention_patterns",
-    "logit_lens",
-    "loss_lens",
-    "tapped",
-]
-
-__getattr__, __dir__ = late(__name__)
+__all__, __getattr__, __dir__ = late(__name__)
