@@ -248,7 +248,7 @@ WRONG = {
         more('def reference_losses(self):\n    return {"guess": {"hop 3": 1.0}}'),
     ),
     "losses of no hop": case(
-        "error reference_losses: a dict of 'guess': 1.8: it must be of type dict[str, dict[str, float]]",
+        "error reference_losses: a dict of 'guess': 1.8: it must be of type dict[str, dict[",
         more('def reference_losses(self):\n    return {"guess": 1.8}'),
     ),
     "no references": case(
