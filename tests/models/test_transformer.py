@@ -207,6 +207,6 @@ def test_embeddings_of_tokens_can_be_longer():
 def test_a_sequence_that_is_too_long_is_refused(vocabulary):
     model = Transformer(TransformerConfig(1, 8), 1, 5, LENGTH, 1, vocabulary=vocabulary)
     inputs = torch.zeros(2, LENGTH + 1, 1) if vocabulary is None else torch.zeros(2, 8).long()
-    with pytest.raises(HeadwayError, match="positions in a sequence = 8 is not .* at most 7"):
+    with pytest.raises(HeadwayError, match=r"positions in a sequence = 8 is not .* at most 7"):
         model(inputs)
     assert model(inputs[:, :LENGTH]).shape == (2, 1, 5)
