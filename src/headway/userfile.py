@@ -10,11 +10,10 @@ neighbours of their own, even if these are of one name.
 
 import builtins
 import hashlib
-import importlib.util
 import shlex
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -200,15 +199,14 @@ def _module(source: Source, content: bytes) -> ModuleType:
     if source in _loaded and _are_unchanged(_beside[source]):
         return _loaded[source]
     path = Path(source.file)
-    name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    inside = [str(path.parent)] if path.name == "__init__.py" else None
-    spec = importlib.util.spec_from_file_location(
-        name, source.file, submodule_search_locations=inside
-    )
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise HeadwayError("it must be a Python file, NAME.py")
-    module = importlib.util.module_from_spec(spec)
+    name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
+    module = ModuleType(name)
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, source)}
+    vars(module)["__file__"] = source.file
+    if path.name == "__init__.py":
+        vars(module).update(__package__=name, __path__=[str(path.parent)])
     sys.modules[name] = _loaded[source] = module
     _names.add(name)
     _beside[source] = {}
@@ -220,17 +218,23 @@ def _module(source: Source, content: bytes) -> ModuleType:
     return module
 
 
-def _import(importer: Source, name: str, *given: Any, level: int = 0, **named: Any) -> Any:
+def _import(
+    importer: Source,
+    name: str,
+    globals: Any = None,
+    locals: Any = None,
+    fromlist: Sequence[str] = (),
+    level: int = 0,
+) -> Any:
     """The import statement of a user's file: what stands beside the file comes first."""
     first, dot, rest = name.partition(".")
-    level = given[3] if len(given) > 3 else level
     if level == 0 and (file := _neighbour(importer, first)) is not None:
         if file not in _beside[importer]:
             source, content = _read(Path(file))
             _module(source, content)
             _beside[importer][file] = source
         name = _loaded[_beside[importer][file]].__name__ + dot + rest
-    return builtins.__import__(name, *given[:3], level=level, **named)
+    return builtins.__import__(name, globals, locals, fromlist, level)
 
 
 def _neighbour(importer: Source, name: str) -> str | None:
