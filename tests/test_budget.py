@@ -8,9 +8,9 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2440,
+    "src/headway/*": 2480,
     "src/headway/theory": 909,
-    "src/headway/tasks": 2280,
+    "src/headway/tasks": 2240,
     "src/headway/models": 2140,
     "src/headway/training": 4790,
     "src/headway/circuits": 6260,
@@ -21,7 +21,7 @@ CAPS = {
     "src/headway/verbs": 1000,
     "src/headway_experiments": 14990,
     "benchmarks": 2100,
-    "tests": 34780,
+    "tests": 34750,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -211,8 +211,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "positions may stand anywhere in a pattern",
             "models/trial.py",
-            "bool(differs.any())\n",
-            "True or False\n",
+            "return bool(differs.any()) and self._is_alone(rows)",
+            "return True or self._is_alone(rows)",
         ),
     ),
     OWN_TASK: (

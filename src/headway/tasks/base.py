@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.fields import check
 from headway.tasks.general import general_relations
-from headway.tasks.registry import register
+from headway.tasks.registry import register, require_hints
 from headway.tasks.relations import Edges, between_roles, own_position, previous_token
 from headway.tasks.targets import Targets, Tokens, Vectors
 from headway.theory.flow import Flow
@@ -69,6 +69,7 @@ class Task(ABC):
             register(cls)
 
     def __post_init__(self):
+        require_hints(type(self))
         check(self, "task.")
 
     @abstractmethod

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from headway import userfile
 from headway.errors import HeadwayError, require
-from headway.fields import from_json, to_json
+from headway.fields import from_json, hints_of, to_json
 from headway.userfile import Source
 
 if TYPE_CHECKING:
@@ -53,6 +53,20 @@ def register(cls: type["Task"]) -> None:
     _registered.add(cls)
 
 
+def require_hints(cls: type["Task"]) -> None:
+    """Makes sure that the annotations of a task's fields mean something.
+
+    Raises:
+        HeadwayError: if one names what is not there.
+    """
+    try:
+        hints_of(cls)
+    except Exception as error:  # whatever evaluating an annotation may raise
+        raise HeadwayError(
+            f"{cls.__name__}: an annotation is of no use: {userfile.described(error)}"
+        ) from None
+
+
 def _file_of(cls: type) -> str | None:
     """The user's file that a class is defined in; None for headway's own and those of packages."""
     source = userfile.source_of(cls) if userfile.is_loaded(cls) else None
@@ -60,9 +74,16 @@ def _file_of(cls: type) -> str | None:
 
 
 def _defined_in(module: ModuleType) -> list[type["Task"]]:
-    """The tasks that a module defines."""
+    """The tasks that a module defines.
+
+    Raises:
+        HeadwayError: if an annotation of one means nothing.
+    """
     there = [cls for cls in vars(module).values() if isinstance(cls, type) and cls in _registered]
-    return [cls for cls in dict.fromkeys(there) if cls.__module__ == module.__name__]
+    found = [cls for cls in dict.fromkeys(there) if cls.__module__ == module.__name__]
+    for cls in found:
+        require_hints(cls)
+    return found
 
 
 def is_known(kind: Any, file: Any) -> bool:
