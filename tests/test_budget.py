@@ -15,13 +15,13 @@ CAPS = {
     "src/headway/training": 4790,
     "src/headway/circuits": 6260,
     "src/headway/sweeps": 1720,
-    "src/headway/language": 2300,
+    "src/headway/language": 1990,
     "src/headway/report": 10400,
     "src/headway/terminal": 1300,
-    "src/headway/verbs": 1000,
+    "src/headway/verbs": 830,
     "src/headway_experiments": 16_000,
     "benchmarks": 2100,
-    "tests": 34900,
+    "tests": 34800,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 
