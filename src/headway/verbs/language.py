@@ -2,13 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
-
-if TYPE_CHECKING:
-    from headway.language.accuracy import Cell
-    from headway.language.asking import Asked
 
 
 def prompts(
@@ -89,8 +85,16 @@ def ask(
         threads: how many compute on a CPU; by default as many as PyTorch takes.
     """
     from headway import terminal
-    from headway.language import Asked, cells, compute_on, place_of, places
-    from headway.language.asking import ask_local
+    from headway.language import (
+        Asked,
+        ask_local,
+        cells,
+        compute_on,
+        place_of,
+        places,
+        summary,
+    )
+    from headway.training.files import write_json
     from headway.words import values_of
 
     compute_on(device, threads)
@@ -99,18 +103,8 @@ def ask(
     wanted = places(formulation, depths, chains)
     place = place_of("ask", model, folder)
     asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
-    asked.ledger(place).require_same()
     with terminal.counting("asked") as watch:
         found = cells(ask_local(asked, place, watch, device=device, say=terminal.say))
-    _show(asked, found, place)
-
-
-def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
-    """Prints how many answers are right, and writes them down."""
-    from headway import terminal
-    from headway.language import summary
-    from headway.training.files import write_json
-
     terminal.print_cells(found)
     write_json(place / "cells.json", summary(asked, place))
     terminal.say(f"answers and cells.json are in {place}")
