@@ -87,7 +87,7 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """How many heads circuits use, over seeds."""
-    from headway_experiments.figures.spread_plot import draw_counts
+    from headway_experiments.figures import draw_counts
 
     found = measured(runs)
     sizes: dict[str, list[float]] = {}
