@@ -14,7 +14,7 @@ from headway.training.files import (
     read_json,
     write_json,
 )
-from headway_experiments.claims import Measures, setting
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Experiment
 
 FORMAT = 1
@@ -22,37 +22,31 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a result file says of one experiment.
+class Machine:
+    """Where and when something was measured.
 
     Attributes:
-        date: when it was written.
-        machine: the processor.
-        missing: why some of it could not be measured.
-        measures: the numbers.
+        started: date and time.
+        processor: its name.
     """
-
-    date: str
-    machine: str
-    missing: str
-    measures: Measures
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where and when a result was measured, as its file has it."""
 
     started: str
     processor: str
 
 
 @dataclass(frozen=True)
-class ResultFile:
-    """What a result file must say."""
+class Result:
+    """What a result file says of one experiment.
+
+    Attributes:
+        environment: that it was measured in.
+        missing: why some of it could not be measured.
+        measures: the numbers.
+    """
 
     environment: Machine
     missing: str
-    measures: dict[str, dict[str, float]]
+    measures: Measures
 
 
 def read(experiment: str, scale: str, results: Path) -> Result | None:
@@ -68,9 +62,7 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     require(isinstance(data, dict), str(path), json.dumps(data)[:40], "an object of fields")
     version = data.get("format")
     require(version == FORMAT, f"{path}: format", version, f"{FORMAT}, as this headway writes it")
-    found = found_in(ResultFile, data, str(path))
-    its = found.environment
-    return Result(its.started[:10], its.processor, found.missing, found.measures)
+    return found_in(Result, data, str(path))
 
 
 def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
@@ -91,7 +83,7 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
         "missing": missing,
         "measures": found,
     }
-    if used := experiment.texts(setting(scale)):
+    if used := experiment.texts(scale):
         data["texts"] = used
     write_json(path, data)
     return path

@@ -54,7 +54,7 @@ def test_a_text_of_ones_own_is_used_and_told(tmp_path):
     text.write_text("never odd or even, " * 50)
 
     def task(scale):
-        return groups.plan(GROUPS["induction-one-layer"], scale).runs["seed=0"].task
+        return GROUPS["induction-one-layer"].configs(scale)["seed=0"].task
 
     with reading(str(text)):
         before = task("small")
@@ -81,12 +81,9 @@ def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, capsys, con
     text.write_text("never odd or even, " * 50)
     cli.main([*given, "--dry-run"])
     with reading(str(text)):
-        config = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
+        config = GROUPS["induction-one-layer"].configs("small")["seed=0"]
     assert config.task.corpus == str(text)
-    assert (
-        groups.plan(GROUPS["induction-one-layer"], "smoke").runs["seed=0"].task.corpus
-        == "synthetic"
-    )
+    assert GROUPS["induction-one-layer"].configs("smoke")["seed=0"].task.corpus == "synthetic"
     with pytest.raises(SystemExit):
         cli.main([*given[:2], "--corpus", ""])
     assert "corpus = '' is not allowed" in capsys.readouterr().err

@@ -8,7 +8,8 @@ from known import GROUPS
 
 from headway.circuits import Circuit, Paths, Uniform
 from headway.intervals import rank_correlation
-from headway.training import Run
+from headway.theory import closed_form
+from headway.training import Run, fast
 from headway.training.seeds import generator_for
 from headway_experiments.paper import circuits, curricula, depths, first_steps, lengths
 from headway_experiments.paper.curricula import WAYS
@@ -190,3 +191,17 @@ def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
 def test_equal_numbers_share_their_rank():
     assert rank_correlation([1, 2, 3], [5, 5, 9]) == pytest.approx(math.sqrt(3) / 2)
     assert rank_correlation([1, 2, 3], [9, 5, 1]) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("depth", range(1, 9))
+def test_the_reach_is_that_of_the_closed_form(depth):
+    for layers in range(1, 6):
+        expected = max((d for d in range(1, depth + 1) if closed_form(d) <= layers), default=0)
+        assert depths.reach(depths.small(depth, layers)) == expected
+
+
+def test_where_the_recipe_grows_the_depth_it_has_its_own_steps():
+    assert depths.small(5, 4).training.steps == fast(5).training.steps
+    assert depths.small(5, 4).training.curriculum == fast(5).training.curriculum
+    assert depths.small(5, 5).training.steps == 4_600
+    assert len(GROUPS["depths"].plan("small")) == 5 * 6 * 3

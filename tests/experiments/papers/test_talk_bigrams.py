@@ -11,7 +11,7 @@ from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
 from headway_experiments import reading
-from headway_experiments.reproduce import groups_of
+from headway_experiments.groups import groups_of
 from headway_experiments.talk import induction, noise, three_steps
 from headway_experiments.talk import noise as measures
 from headway_experiments.talk.measures import bigrams, probes
