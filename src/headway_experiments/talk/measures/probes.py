@@ -47,7 +47,7 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
 
     The first layer brings W_O W_V e of a token e, the remapped token.
     """
-    tokens = all_tokens(task) if task.triggers == "drawn" else task.frequent()
+    tokens = task.frequent()
     triggers = model.embed.weight[tokens]
     told = triggers @ model.layers[0].attn.moves()[0].sum(0).T
     return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
@@ -81,11 +81,10 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
 
 def chances(task: Bigrams) -> dict[str, float]:
     """What every probe is on average if all scores are random."""
-    drawn = task.triggers == "drawn"
     seen = torch.arange(2, _after_outputs(task) + 1).double()
     return {
         OUTPUT: 1 / task.vocabulary,
-        TRIGGER: 1 / (task.n_characters if drawn else task.n_triggers),
+        TRIGGER: 1 / task.n_triggers,
         PREVIOUS: (1 / seen).mean().item(),
     }
 
@@ -118,13 +117,8 @@ def draw_probes(runs: Runs, log: str = "") -> "Figure":
 
 def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
     """The tokens that can be a trigger's output."""
-    tokens = all_tokens(task)
-    return tokens if task.triggers == "drawn" else tokens[~torch.isin(tokens, task.frequent())]
-
-
-def all_tokens(task: Bigrams) -> Int[Tensor, " token"]:
-    """The tokens of the corpus."""
-    return torch.arange(task.n_characters)
+    tokens = torch.arange(task.n_characters)
+    return tokens[~torch.isin(tokens, task.frequent())]
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:
