@@ -11,7 +11,6 @@ from headway.training.config import flat
 from headway_experiments import paper, result_files, talk
 from headway_experiments.claims import FRESH, Claim, Verdict, claims_beside, read, supports
 from headway_experiments.paper import FIGURES
-from headway_experiments.paper.curricula import WAYS
 from headway_experiments.reproduce import judged
 from headway_experiments.table import SIDE_BY_SIDE, markdown
 from headway_experiments.talk import MECHANISMS
@@ -151,42 +150,11 @@ def test_the_table_of_curricula_in_the_docs_is_that_of_the_results():
     assert table == ways_of_asking(result.measures)
 
 
-def test_a_way_of_asking_is_summed_up():
-    found = {f"curriculum_{way}": {"seed=0": 0.75} for way in WAYS}
-    found["curriculum_gap"] = {"seed=0": 0.02, "seed=1": 0.75}
-    found["curriculum_steps"] = {"gap x_1 seed=0": 100.0, "gap x_1 seed=1": 300.0}
-    lines = ways_of_asking(found).splitlines()
-    assert lines[0].endswith("| x_1 learnt at step |")
-    assert "| `gap` | 1 of 2 | 0.020, 0.750 | 200 |" in lines
-    assert "| `none` | 0 of 1 | 0.750 | – |" in lines
-
-
 def test_a_bar_in_a_claim_does_not_end_its_cell():
     for figure in ("factual-recall-dynamics", "khop-depth"):
         rows = [{"small": Verdict(claim, "small", {})} for claim in EXPERIMENTS[figure].claims]
         for line in markdown(rows).splitlines()[2:]:
             assert line.replace("\\|", "").count("|") == 6
-
-
-def test_what_is_not_comparable_tells_why_beside_the_number():
-    differs = claim('[claim.small]\ndiffers = "another optimiser"')
-    scales = {"small": {"a": 0.5}, "fresh": {"a": 0.4}, "paper": {}}
-    row = {scale: Verdict(differs, scale, values) for scale, values in scales.items()}
-    head, _, line = markdown([row]).splitlines()
-    assert head == "| figure | claim | paper | rule | small | fresh seeds | as printed |"
-    told = "**not comparable** 0.5 (n=1) (another optimiser) | **not comparable** 0.4 (n=1)"
-    assert line.endswith(f"| {told} | not run |")
-
-
-def test_what_could_not_be_measured_stands_below_the_table():
-    known = claim()
-    gap = "no circuit was found in seed=3 of d"
-    row = {
-        "small": Verdict(known, "small", {"a": 0.5}, gap, ran=True),
-        "fresh": Verdict(known, "fresh", {"a": 0.5}, ran=True),
-    }
-    *_, line = markdown([row]).splitlines()
-    assert line == f"- {known.figure}, small: {gap}"
 
 
 @pytest.mark.parametrize(

@@ -277,11 +277,3 @@ def test_results_are_kept_where_nothing_can_be_drawn(tmp_path, monkeypatch, caps
     cli.main(["reproduce", "theorem1", "--folder", str(tmp_path)])
     assert "without figures: they need" in capsys.readouterr().out
     assert (tmp_path / "results" / "small" / "theorem1.json").is_file()
-
-
-def test_sizes_of_circuits_are_the_claims_at_every_scale():
-    for scale in ("small", "paper"):
-        runs = FIGURES["circuits"].groups[0].configs(scale)
-        for name, size in {"usual": (5, 64), "layers=8": (8, 64), "width=32": (5, 32)}.items():
-            model = runs[f"{name},seed=0"].transformer
-            assert (model.n_layers, model.d_model) == size
