@@ -1,11 +1,9 @@
 """The files of what experiments measured, one per experiment and scale."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from headway.errors import require
 from headway.fields import found_in
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -16,9 +14,6 @@ from headway.training.files import (
 )
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Experiment
-
-FORMAT = 1
-"""Of the result files."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +34,13 @@ class Result:
     """What a result file says of one experiment.
 
     Attributes:
+        format: of the file.
         environment: that it was measured in.
         missing: why some of it could not be measured.
         measures: the numbers.
     """
 
+    format: Literal[1]
     environment: Machine
     missing: str
     measures: Measures
@@ -58,11 +55,7 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     path = results / scale / f"{experiment}.json"
     if not is_there(path):
         return None
-    data: Any = read_json(path)
-    require(isinstance(data, dict), str(path), json.dumps(data)[:40], "an object of fields")
-    version = data.get("format")
-    require(version == FORMAT, f"{path}: format", version, f"{FORMAT}, as this headway writes it")
-    return found_in(Result, data, str(path))
+    return found_in(Result, read_json(path), str(path))
 
 
 def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
@@ -76,7 +69,7 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
     environment = describe_environment("cpu", 1)
     del environment["command"]  # it may name folders of this machine
     data = {
-        "format": FORMAT,
+        "format": 1,
         "figure": experiment.name,
         "scale": scale,
         "environment": environment,

@@ -12,7 +12,7 @@ from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
     from headway_experiments.claims import Verdict
-    from headway_experiments.experiment import Experiment, Group
+    from headway_experiments.experiment import Experiment
 
 Scale = Literal["smoke", "small", "fresh", "paper"]
 
@@ -111,9 +111,8 @@ class Reproduction:
     def run(self, names: Sequence[str]) -> None:
         """Does all of this for the experiments of some names."""
         from headway import terminal
+        from headway_experiments import groups, result_files
         from headway_experiments import reproduce as paper
-        from headway_experiments import result_files
-        from headway_experiments.groups import groups_of
         from headway_experiments.terminal.reproduce import print_verdicts
 
         least = "a whole number of at least 1"
@@ -131,8 +130,8 @@ class Reproduction:
         kept = self.results or self.place / "results"
         result_files.require_writable(kept)
         if self.judge_only:
-            for group in groups_of(experiments):
-                self._take_apart(group)
+            for group in groups.groups_of(experiments):
+                groups.take_apart(group, self.scale, self.place, terminal.say)
         else:
             self._train(experiments)
         verdicts = [one for each in experiments for one in self._judge(each, kept)]
@@ -179,17 +178,10 @@ class Reproduction:
                 with terminal.following() as watch:
                     planned = sweeps.Plan(f"{group.name}-{scale}", group.configs(scale))
                     sweeps.sweep(planned, place / group.name, engine, watch=watch)
-                self._take_apart(group)
+                groups.take_apart(group, scale, place, terminal.say)
         for name, question in self._asked(experiments).items():
             with terminal.counting("asked") as watch:
                 ask_local(question, place / "asked" / name, watch, say=terminal.say)
-
-    def _take_apart(self, group: "Group") -> None:
-        """Finds and dates the circuits of a group's runs that are done."""
-        from headway import terminal
-        from headway_experiments.groups import take_apart
-
-        take_apart(group, self.scale, self.place, terminal.say)
 
     def _judge(self, experiment: "Experiment", kept: Path) -> "list[Verdict]":
         """Measures an experiment, writes that down, and draws it."""
