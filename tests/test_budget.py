@@ -19,9 +19,9 @@ CAPS = {
     "src/headway/report": 10400,
     "src/headway/terminal": 1300,
     "src/headway/verbs": 830,
-    "src/headway_experiments": 14990,
+    "src/headway_experiments": 14280,
     "benchmarks": 2100,
-    "tests": 34750,
+    "tests": 34330,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -146,7 +146,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["truth", "--depth", "0", "--file", ".json"], "file = '.json' is not allowed: it must"),
         (["truth", "--depth", "0", "--file", "no/a.json"], "'no/a.json' is not allowed: it must"),
         (["truth", "--depth", "0", "--file", "/proc/a.json"], "cannot write /proc/a.json: "),
-        (["depths", "--figure", "a" * 300 + ".svg"], "aaa.svg: File name too long"),
+        (["theory", "--figure", "a" * 300 + ".svg"], "aaa.svg: File name too long"),
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
         (["runs", "nowhere"], "nowhere: there is no such folder"),

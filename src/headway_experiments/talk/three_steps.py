@@ -12,7 +12,7 @@ from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.talk.measures import bigrams as measures
-from headway_experiments.talk.measures.probes import curves
+from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
 
 
@@ -61,13 +61,10 @@ def three_steps(scale: str) -> Configs:
 
 def drawn(runs: Runs) -> Drawn:
     """The probes after every step."""
-    from headway_experiments.figures.curves_plot import Panel, draw_curves
-
     if not runs:
         return {}
-    panel = Panel("Memory recall", "share recalled", curves(runs), top=1.05)
     title = "Memory-recall probes after each of three gradient steps"
-    return {"three-gradient-steps": (title, draw_curves([panel]))}
+    return {"three-gradient-steps": (title, draw_probes(runs))}
 
 
 RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)
