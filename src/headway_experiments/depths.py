@@ -1,16 +1,14 @@
 """How many layers do trained models need? Depth against layers, beside what the theory allows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headway.bases import Base
 from headway.changes import changed, whole_names
 from headway.errors import require
-from headway.sweeps import Plan
-from headway.sweeps.plan import Cell as GridCell
-from headway.sweeps.plan import cells as crossed
+from headway.sweeps import Plan, grid
 from headway.tasks import Retrieval, Task
 from headway.theory import Flow
 from headway.training import Run, RunConfig, fast
@@ -58,7 +56,7 @@ def plan(axes: Mapping[str, str] | None = None) -> Plan:
     Raises:
         HeadwayError: if a field is unknown, or a value is not allowed.
     """
-    return Plan.of_cells("depths", _crossed(axes))
+    return replace(grid(small, _whole(axes)), name="depths")
 
 
 def other_axes(axes: Mapping[str, str]) -> list[str]:
@@ -127,12 +125,12 @@ def results(axes: Mapping[str, str] | None, folder: Path) -> list[Cell]:
     """
     runs: dict[tuple[Any, ...], list[tuple[RunConfig, dict[str, Any] | None]]] = {}
     others = other_axes(_whole(axes))
-    for cell in _crossed(axes):
-        place, values = folder / cell.name, flat(cell.config)
+    for name, config in plan(axes).runs.items():
+        place, values = folder / name, flat(config)
         outcome = Run.open(place).outcome() if is_there(place / "config.json") else None
         rest = tuple((name, values[name]) for name in others)
-        size = task_of(cell.config, Retrieval).depth, cell.config.transformer.n_layers
-        runs.setdefault((rest, *size), []).append((cell.config, outcome))
+        size = task_of(config, Retrieval).depth, config.transformer.n_layers
+        runs.setdefault((rest, *size), []).append((config, outcome))
     rests = list(dict.fromkeys(rest for rest, _, _ in runs))
     ranked = sorted(runs, key=lambda place: (rests.index(place[0]), *place[1:]))
     return [_cell(place[1], place[2], dict(place[0]), runs[place]) for place in ranked]
@@ -170,10 +168,6 @@ def _flow(task: Task) -> Flow:
     flow = task.flow()
     assert flow is not None
     return flow
-
-
-def _crossed(axes: Mapping[str, str] | None) -> Iterator[GridCell]:
-    return crossed(Base.of(small), _whole(axes))
 
 
 def _whole(axes: Mapping[str, str] | None) -> dict[str, str]:

@@ -12,9 +12,7 @@ from pathlib import Path
 from headway.changes import changed
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError, require
-from headway.sweeps import Plan
-from headway.sweeps.board import step_cost
-from headway.sweeps.sweep import require_same
+from headway.sweeps import Plan, require_same, step_cost
 from headway.training import Run, RunConfig, train
 from headway.training.files import is_there
 from headway_experiments.claims import SCALES
