@@ -14,9 +14,6 @@ from headway.tasks import KINDS
 class InThisProcess(sweeps.Engine):
     """An engine that carries out runs one after another, in no process of their own."""
 
-    def open(self) -> None:
-        """Takes nothing."""
-
     def end(self, close: bool) -> None:
         """Has nothing to end."""
 

@@ -25,22 +25,12 @@ class Engine(ABC):
         self._entered = 0
 
     def __enter__(self) -> Self:
-        if not self._entered:
-            self.open()
         self._entered += 1
         return self
 
     def __exit__(self, *error: object) -> None:
         self._entered -= 1
         self.end(self._entered == 0)
-
-    @abstractmethod
-    def open(self) -> None:
-        """Takes what it computes on.
-
-        Raises:
-            HeadwayError: if there is none.
-        """
 
     @abstractmethod
     def end(self, close: bool) -> None:

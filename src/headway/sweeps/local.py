@@ -27,9 +27,6 @@ class LocalEngine(Engine):
         self._workers: list[Worker] = []
         self._false_starts = 0
 
-    def open(self) -> None:
-        """Takes nothing: a process is started when it is needed."""
-
     def end(self, close: bool) -> None:
         """Ends what is being computed; the other processes only if it is closed."""
         self._drop([worker for worker in self._workers if close or worker.is_busy])

@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future
-from typing import Any
+from typing import Any, Self
 
 from headway.errors import HeadwayError, require
 from headway.sweeps.engine import Engine, cores
@@ -46,12 +46,15 @@ class RayEngine(Engine):
         self.address, self.gpus_per_run = address, gpus_per_run
         self._tasks: list[Any] = []
 
-    def open(self) -> None:
-        """Connects to the cluster, or starts one."""
-        self._ray = _imported()
-        self._ours = not self._ray.is_initialized()
-        if not self._ours:
-            return
+    def __enter__(self) -> Self:
+        if not self._entered:
+            self._ray = _imported()
+            self._ours = not self._ray.is_initialized()
+            if self._ours:
+                self._connect()
+        return super().__enter__()
+
+    def _connect(self) -> None:
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         if address not in ("local", "auto"):
             require_reachable(address)

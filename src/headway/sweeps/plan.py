@@ -102,9 +102,13 @@ def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
     """
     runs, carried = dict[str, RunConfig](), list[Carried]()
     for of_base, base in bases:
-        for cell, values in combinations(_values(base, axes)):
+        values = _values(base, axes)
+        several = [name for name, one in values.items() if len(one) > 1] or list(values)
+        for chosen in itertools.product(*values.values()):
+            fields = dict(zip(values, chosen, strict=True))
+            cell = name_of(fields, several)
             try:
-                config, along = configured(base, values)
+                config, along = configured(base, fields)
             except HeadwayError as error:
                 where = f"in the grid's cell {cell}: " if cell else ""
                 raise HeadwayError(f"{where}{error}") from None
@@ -129,14 +133,6 @@ def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
     count = math.prod(map(len, values.values()))
     require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
     return values
-
-
-def combinations(values: Mapping[str, list[Any]]) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Every combination of values; named by what varies, or by all if nothing does."""
-    several = [name for name, one in values.items() if len(one) > 1] or list(values)
-    for chosen in itertools.product(*values.values()):
-        cell = dict(zip(values, chosen, strict=True))
-        yield name_of(cell, several), cell
 
 
 def named_by_what_varies(configs: Sequence[RunConfig], axes: Axes) -> list[tuple[str, Base]]:

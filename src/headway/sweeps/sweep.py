@@ -83,7 +83,6 @@ def sweep(
         "1, as no run of this plan can share its steps, which takes training.curriculum = implicit"
         " or final_hop and training.trained = none",
     )
-    require_room(place, plan)
     with engine if engine is not None else LocalEngine() as engine:
         begin(place, plan)
         return Carrier(place.absolute(), plan, engine, retry_failed, watch).carry_out(stack)
@@ -159,12 +158,14 @@ class Carrier:
     def is_free(self, name: str) -> bool:
         """Whether a run, whose folder is made if it is not there, can be gone on with now."""
         folder = self.folders[name]
-        try:
-            made(folder, self.configs[name])
-            there = standing(folder)
-        except HeadwayError as error:
-            self.tell(name, Standing("failed", message=str(error)))
-            return False
+        if not is_there(folder):
+            try:
+                Run.create(folder, self.configs[name])
+            except HeadwayError as error:
+                if not is_there(folder):  # else another process has just made it
+                    self.tell(name, Standing("failed", message=str(error)))
+                    return False
+        there = standing(folder)
         if not self.is_open(there):
             self.tell(name, there)
         elif RunFolder(folder).status == "running":
@@ -219,20 +220,6 @@ class Carrier:
             self.watch(self.board, name)
 
 
-def made(folder: Path, config: RunConfig) -> None:
-    """Makes the folder of a run if it is not there.
-
-    Raises:
-        HeadwayError: if it cannot be made.
-    """
-    if not is_there(folder):
-        try:
-            Run.create(folder, config)
-        except HeadwayError:
-            if not is_there(folder):  # else another process has just made it
-                raise
-
-
 def stacked(names: Sequence[str], configs: dict[str, RunConfig], most: int) -> list[list[str]]:
     """Puts runs that can be trained at once into stacks, in their order.
 
@@ -252,22 +239,35 @@ def stacked(names: Sequence[str], configs: dict[str, RunConfig], most: int) -> l
     return stacks
 
 
-def require_room(folder: Path, plan: Plan) -> None:
-    """Raises `HeadwayError` if a folder is a run's, or has another config under a plan's name."""
+def begin(folder: Path, plan: Plan) -> None:
+    """Makes a sweep's folder, or adds the new runs to the plan of the one that is there.
+
+    Raises:
+        HeadwayError: if it is the folder of a run or has another config under a plan's name, or the
+            disk does not take it.
+    """
     if is_there(folder / "config.json"):
         raise HeadwayError(f"{folder} is the folder of a run: choose another one for the sweep")
-    if not is_there(folder):
-        return
-    known = read_plan(folder).runs if is_there(folder / PLAN) else {}
-    written = read_json(folder / PLAN)["runs"] if known else {}
-    for name, config in plan.runs.items():
-        if name in known and (change := change_of(written[name]["task"], config.task)):
-            raise HeadwayError(
-                f"{folder / name}: {change}: put the file back as it was, or choose another folder"
-            )
-        there = Run.open(folder / name).config if is_there(folder / name) else known.get(name)
-        if there is not None:
-            require_same(folder / name, there, config)
+    with clear_io_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock", timeout=60.0):
+            known = read_plan(folder) if is_there(folder / PLAN) else Plan(plan.name, plan.runs)
+            written = read_json(folder / PLAN)["runs"] if is_there(folder / PLAN) else {}
+            for name, config in plan.runs.items():
+                there = known.runs.get(name, config)
+                change = change_of(written[name]["task"], config.task) if name in written else None
+                if change is not None:
+                    raise HeadwayError(
+                        f"{folder / name}: {change}: put the file back as it was, or choose another"
+                        " folder"
+                    )
+                if is_there(folder / name):
+                    there = Run.open(folder / name).config
+                require_same(folder / name, there, config)
+            if written.keys() != (runs := {**known.runs, **plan.runs}).keys():
+                write_json(folder / PLAN, Plan(known.name, runs).to_json())
+    for task in {type(config.task): config.task for config in plan.runs.values()}.values():
+        keep(task)
 
 
 def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
@@ -280,22 +280,3 @@ def require_same(folder: Path, there: RunConfig, planned: RunConfig) -> None:
         f"{folder} is there already with {names[0]} = {said(before.get(names[0]))}, not"
         f" {said(after.get(names[0]))}: choose another folder, or other names"
     )
-
-
-def begin(folder: Path, plan: Plan) -> None:
-    """Makes a sweep's folder, or adds the new runs to the plan of the one that is there.
-
-    Raises:
-        HeadwayError: if another process has put other configs there, or the disk does not take it.
-    """
-    with clear_io_errors(folder, "make"):
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=60.0):
-            require_room(folder, plan)
-            known = read_plan(folder) if is_there(folder / PLAN) else None
-            runs = {**(known.runs if known else {}), **plan.runs}
-            if known is None or runs.keys() != known.runs.keys():
-                name = known.name if known else plan.name
-                write_json(folder / PLAN, Plan(name, runs).to_json())
-    for task in {type(config.task): config.task for config in plan.runs.values()}.values():
-        keep(task)
