@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/models": 2140,
     "src/headway/training": 4790,
     "src/headway/circuits": 6260,
-    "src/headway/sweeps": 1720,
+    "src/headway/sweeps": 1430,
     "src/headway/language": 1990,
     "src/headway/report": 10400,
     "src/headway/terminal": 1300,

@@ -13,8 +13,7 @@ from typing import Any
 from headway.changes import changed
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError
-from headway.sweeps.board import step_cost
-from headway.sweeps.sweep import require_same
+from headway.sweeps import require_same, step_cost
 from headway.training import Run, RunConfig, train
 from headway.training.files import is_there
 from headway_experiments.experiment import Experiment, Group

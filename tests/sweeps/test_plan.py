@@ -9,6 +9,7 @@ from headway.changes import changed, told
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, Growing, fast, own
+from in_process import InThisProcess
 
 FILE = """
 from headway.training import fast, paper
@@ -273,24 +274,10 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
         sweep(plan, folder, engine=Nothing())
 
 
-class Nothing:
-    """An engine that does nothing."""
+class Nothing(InThisProcess):
+    """An engine on which no run comes to anything."""
 
-    options = ""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return None
-
-    def places(self, stack):
-        return 1
-
-    def submit(self, stack):
-        nothing = Future()
-        nothing.set_result([])
-        return nothing
-
-    def stop(self):
-        return None
+    def submit(self, work):
+        done = Future()
+        done.set_result(dict.fromkeys((folder.name for folder in work.folders), "nothing"))
+        return done

@@ -44,18 +44,26 @@ def depend(
     if out is not None:
         terminal.require_file(out, (".json",))
     those = [opened(run) for run in runs]
-    plans = [sweeps.clamped_plan(run, path, after, until, steps) for run in those]
+    for run in those:  # all are looked at before any is trained
+        sweeps.clamped_plan(run, path, after, until, steps)
     engine, found = sweeps.LocalEngine(workers), []
     with engine:
-        for run, plan in zip(those, plans, strict=True):
-            if stays := sweeps.stays_of(run):
-                told = ", ".join(map(str, stays))
-                terminal.say(f"not clamped, as nothing moves along them: {told}")
+        for run in those:
             terminal.say(f"{run.folder}: training with each path clamped …")
-            with terminal.following() as watch:
-                clamped = sweeps.train_clamped(run, plan, engine, retry_failed, watch)
-            with terminal.counting("checkpoints measured:") as count:
-                found.append(sweeps.measure_clamped(run, clamped, count))
+            with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
+                found.append(
+                    sweeps.depend(
+                        run,
+                        path,
+                        after=after,
+                        until=until,
+                        steps=steps,
+                        engine=engine,
+                        retry_failed=retry_failed,
+                        training=watch,
+                        measuring=count,
+                    )
+                )
             terminal.say(str(found[-1]))
             terminal.say(f"written to {run.folder / 'dependence.json'}")
     if len(found) > 1:

@@ -132,7 +132,12 @@ def sweep(
     for line in told(planned.carried):
         note(line)
     place = folder or sweeps.default_folder(plan, planned, texts)
-    chosen = sweeps.make_engine(engine, workers, address, gpus_per_run)
+    if engine == "ray":
+        chosen = sweeps.RayEngine(address, workers, gpus_per_run)
+    elif address is None and gpus_per_run is None:
+        chosen = sweeps.LocalEngine(workers)
+    else:
+        raise HeadwayError("--address and --gpus-per-run are options of --engine ray")
     with terminal.following() as watch:
         board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
     terminal.print_sweep(board, place)
