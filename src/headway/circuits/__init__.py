@@ -35,7 +35,6 @@ from headway.circuits.mechanism import (
 from headway.circuits.minimal import MinimalCircuits, every_circuit
 from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
 from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
-from headway.circuits.saved import saved
 from headway.paths import Path, Relation
 
 __all__ = [
@@ -81,7 +80,6 @@ __all__ = [
     "patch",
     "patch_all",
     "read_circuit",
-    "saved",
     "saved_discovery",
     "saved_timeline",
     "sequences_for",

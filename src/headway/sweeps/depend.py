@@ -119,7 +119,7 @@ def measure_clamped(
     """What became of the circuit in trainings with a path clamped (see `depend`)."""
     with run.writing():
         found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=watch)
-        run.write(found.FILE, found.to_json())
+        run.save(found)
     return found
 
 

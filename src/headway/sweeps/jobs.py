@@ -11,7 +11,7 @@ from headway.reading import parsed
 from headway.tasks.registry import change_of
 from headway.training import Run, RunConfig, from_dict, to_dict
 from headway.training.files import is_there, whole_lines
-from headway.training.records import Evaluation
+from headway.training.folder import Evaluation
 from headway.training.stacked import shape_of
 from headway.userfile import Source, lend
 
