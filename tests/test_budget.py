@@ -12,7 +12,7 @@ CAPS = {
     "src/headway/theory": 909,
     "src/headway/tasks": 2330,
     "src/headway/models": 2570,
-    "src/headway/training": 4790,
+    "src/headway/training": 4700,
     "src/headway/circuits": 6260,
     "src/headway/sweeps": 1720,
     "src/headway/language": 2300,

@@ -161,9 +161,8 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     found = {name: state[name] for name in state if "parametrizations" not in name.split(".")}
     for path, part in model.named_modules(remove_duplicate=False):
-        if parametrize.is_parametrized(part):
-            names = part.parametrizations.keys()
-            found |= {f"{path}.{name}".lstrip("."): getattr(part, name) for name in names}
+        for name in _parametrized(part):
+            found[f"{path}.{name}".lstrip(".")] = getattr(part, name)
     return {_as_written(name): weight for name, weight in found.items()}
 
 
@@ -176,9 +175,8 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
         RuntimeError: if they do not fit.
     """
     for part in list(model.modules()):
-        if parametrize.is_parametrized(part):
-            for name in list(part.parametrizations):
-                parametrize.remove_parametrizations(part, name)
+        for name in _parametrized(part):
+            parametrize.remove_parametrizations(part, name)
     own = model.state_dict()
     kinds = [_precisions(tensors) for tensors in (weights, own)]
     if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
@@ -186,6 +184,11 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     names = {_as_written(name): name for name in own}
     named = {names.get(name, name): weight for name, weight in weights.items()}
     model.load_state_dict(named, assign=True)
+
+
+def _parametrized(part: nn.Module) -> list[str]:
+    """The names of a module's own weights that are parametrized."""
+    return [*getattr(part, "parametrizations", ())] if parametrize.is_parametrized(part) else []
 
 
 def _precisions(weights: Mapping[str, Tensor]) -> set[torch.dtype]:
