@@ -190,7 +190,7 @@ def is_held(lock: Path) -> bool:
     """Whether a process holds a lock; nothing is written to tell."""
     try:
         with os.fdopen(opened(lock)) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except (OSError, HeadwayError):  # no lock, or a disk without locks

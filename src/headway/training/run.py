@@ -76,7 +76,7 @@ class Run(RunFolder):
         draft = draft_of(folder)
         with clear_io_errors(folder, "make"):
             try:
-                (draft / "checkpoints").mkdir(parents=True)
+                (draft / "checkpoints").mkdir(parents=True, exist_ok=True)
                 write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
                 environment = describe_environment(config.device, config.threads)
                 write_json(draft / "environment.json", [environment])
