@@ -12,7 +12,7 @@ CAPS = {
     "src/headway/theory": 909,
     "src/headway/tasks": 2240,
     "src/headway/models": 2140,
-    "src/headway/training": 4790,
+    "src/headway/training": 4700,
     "src/headway/circuits": 6260,
     "src/headway/sweeps": 1430,
     "src/headway/language": 1990,

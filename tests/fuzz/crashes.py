@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fuzz.calls import Calls, as_a_process_of_its_own
+from fuzz.calls import Calls
 from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
 from headway.report.page.render import write_report
@@ -57,7 +57,7 @@ def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Fil
         if now != left[-1]:
             left.append(now)
 
-    with Calls(folder, at).watched(), as_a_process_of_its_own():
+    with Calls(folder, at).watched():
         end = act(folder)
     return end, points, left
 

@@ -34,7 +34,7 @@ def kept(run: Run) -> dict[str, Any]:
     assert outcome is not None
     assert state is not None
     tensors, about = state
-    digests = {name: checksum({name: tensor}, "") for name, tensor in tensors.items()}
+    digests = {name: checksum({name: tensor}, {}) for name, tensor in tensors.items()}
     paths = sorted((run.folder / "checkpoints").iterdir())
     return {
         "config.json": run.read("config.json"),

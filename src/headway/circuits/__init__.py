@@ -47,7 +47,6 @@ from headway.circuits.mechanism import Uniform as Uniform
 from headway.circuits.patterns import ABLATIONS as ABLATIONS
 from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
-from headway.circuits.saved import saved as saved
 from headway.circuits.search import free_above as free_above
 from headway.circuits.study import DRAFT as DRAFT
 from headway.circuits.study import Sample as Sample

@@ -18,7 +18,6 @@ from headway.circuits import (
     Head,
     MinimalCircuits,
     Timeline,
-    saved,
 )
 from headway.circuits.dependence import Dependence
 from headway.circuits.emergence import hop_steps
@@ -80,13 +79,13 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        discovery, timeline = saved(run, Discovery), saved(run, Timeline)
+        discovery, timeline = run.load(Discovery), run.load(Timeline)
         if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
             raise HeadwayError(
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: {command('circuit', run.folder)}"
             )
-        certificate, depends = saved(run, Certificate), saved(run, Dependence)
+        certificate, depends = run.load(Certificate), run.load(Dependence)
         if discovery:
             own = discovery.circuit.paths
             dates = timeline is None or [history.path for history in timeline.paths] == own
@@ -109,7 +108,7 @@ class Findings:
             sessions=run.sessions(),
             discovery=discovery,
             timeline=timeline,
-            circuits=saved(run, MinimalCircuits),
+            circuits=run.load(MinimalCircuits),
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             certificate=certificate,
