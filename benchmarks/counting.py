@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from headway.training.trainer import Trainer, started
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -12,7 +13,6 @@ from headway.tasks import Batch
 from headway.training import Run, RunConfig, Stream
 from headway.training.precision import casting, resolved, rounding
 from headway.training.state import State
-from headway.training.trainer import Trainer, started
 
 
 def counted(work: Callable[[], object]) -> int:

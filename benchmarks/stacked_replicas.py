@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from headway.training.trainer import started
 
 from counting import step_operations, steps_of
 from headway.training import RECIPES, Run, RunConfig, train, train_stacked
@@ -32,7 +33,6 @@ from headway.training.run import require_device
 from headway.training.stacked.loop import Replica, joined
 from headway.training.stacked.models import Stack
 from headway.training.state import State
-from headway.training.trainer import started
 
 RUNS = 128
 

@@ -17,11 +17,11 @@ import time
 from pathlib import Path
 
 import torch
+from headway.training.trainer import restored
 
 from headway.training import Run
 from headway.training.environment import describe_environment
 from headway.training.precision import casting, resolved, rounding
-from headway.training.trainer import restored
 
 
 def steps(run: Run, count: int, flush: bool) -> tuple[float, list[float]]:

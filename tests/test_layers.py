@@ -18,6 +18,7 @@ ROOMS = [
     {"fields", "intervals", "paths", "reading", "text"},
     {"trusted"},
     {"userfile"},
+    {"packages"},
     {"words"},
     {"theory"},
     {"tasks"},

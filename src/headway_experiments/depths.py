@@ -15,7 +15,7 @@ from headway.tasks import Retrieval, Task
 from headway.theory import Flow
 from headway.training import Run, RunConfig, fast
 from headway.training.config import flat
-from headway.training.curriculum import Deepening
+from headway.training.deepening import Deepening
 from headway.training.environment import describe_environment
 from headway.training.files import is_there, write_json
 from headway_experiments.reading import task_of

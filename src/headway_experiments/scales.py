@@ -9,9 +9,9 @@ from headway.errors import HeadwayError, require
 from headway.tasks import Retrieval
 from headway.training import RunConfig, fast
 from headway.training.config import flat
-from headway.training.recipes import paper
 from headway_experiments.claims import FRESH
 from headway_experiments.experiment import Configs, Group
+from headway_experiments.recipes import paper
 
 
 def fresh(group: Group) -> Configs:

@@ -1,40 +1,29 @@
 """Training: one readable loop, exact resume, and the run as a folder."""
 
 from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dict
-from headway.training.curriculum import (
-    Curriculum,
-    Deepening,
-    FinalHop,
-    Growing,
-    Implicit,
-    Mixture,
-    PerLayer,
-    Scheduled,
-)
+from headway.training.curriculum import Ask, Curriculum, Implicit, Mixture
 from headway.training.data import Stream, generator_for, held_out
+from headway.training.deepening import Deepening
 from headway.training.finding import find_runs
 from headway.training.folder import RunBusyError
 from headway.training.loop import resume, train
 from headway.training.losses import evaluate
-from headway.training.recipes import RECIPES, fast, own, paper
+from headway.training.recipes import RECIPES, fast, own
 from headway.training.recorder import Recorder
 from headway.training.run import Run
 from headway.training.stacked import resume_stacked, train_stacked
 
 __all__ = [
     "RECIPES",
+    "Ask",
     "Curriculum",
     "Deepening",
-    "FinalHop",
-    "Growing",
     "Implicit",
     "Mixture",
-    "PerLayer",
     "Recorder",
     "Run",
     "RunBusyError",
     "RunConfig",
-    "Scheduled",
     "Stream",
     "TrainingConfig",
     "evaluate",
@@ -44,7 +33,6 @@ __all__ = [
     "generator_for",
     "held_out",
     "own",
-    "paper",
     "resume",
     "resume_stacked",
     "to_dict",

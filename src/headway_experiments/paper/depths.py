@@ -8,11 +8,11 @@ from headway.circuits.emergence import hop_steps
 from headway.intervals import rank_correlation
 from headway.tasks import Retrieval
 from headway.training import Run
-from headway.training.recipes import paper
 from headway_experiments import depths as table
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import minimum, task_of
+from headway_experiments.recipes import paper
 from headway_experiments.scales import crossed, smoke
 
 

@@ -8,10 +8,10 @@ from headway.changes import changed
 from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
 from headway.circuits.routes import trace
 from headway.training import Run
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import in_order, taken_apart
+from headway_experiments.recipes import paper
 from headway_experiments.scales import roomy, smoke
 
 
