@@ -64,7 +64,6 @@ if TYPE_CHECKING:
         TrainingConfig,
         fast,
         own,
-        paper,
         resume,
         train,
     )
@@ -90,7 +89,7 @@ OFFERED = {
     ),
     "headway.training": (
         *("Recorder", "Run", "RunConfig", "TrainingConfig"),
-        *("fast", "own", "paper", "resume", "train"),
+        *("fast", "own", "resume", "train"),
     ),
 }
 """What this package offers, by where it is. A room is entered when something of it is asked for, so

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from headway.fields import found_in
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.config import RunConfig
+from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
 from headway.training.environment import describe_environment
 from headway.training.files import clear_content_errors
@@ -135,7 +136,7 @@ class Trainer:
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
-    def restored(cls, run: Run) -> "Trainer":
+    def restored(cls, run: Run) -> Self:
         """A run as it was last saved, or before its first step. Changes nothing.
 
         Raises:
@@ -176,20 +177,19 @@ class Trainer:
         try:
             while self.state.step < self.state.end:
                 self.before()
-                loss = self.step()
-                self.after(loss, watch)
+                ask, batch = self.batches.asked(self.state.step + 1, self.state.stage)
+                self.after(self.step(ask, batch), watch)
         except DivergedError as error:
             raise self.fail(error) from None
         self.finish()
 
-    def step(self) -> Tensor:
-        """Makes one step.
+    def step(self, ask: Ask, batch: Batch) -> Tensor:
+        """Makes one step, on a batch of what the curriculum asks for.
 
         Returns:
             The loss before it, on the device.
         """
         step, config = self.state.step, self.config
-        ask, batch = self.batches.asked(step + 1, self.state.stage)
         tap = config.clamp.tap(self.run.task, batch, step + 1)
         with rounding(self.precision, self.device):
             with casting(self.precision, self.device):
