@@ -47,7 +47,7 @@ class Offered(Mapping[str, T]):
         )
 
     def __len__(self) -> int:
-        return len([*self])
+        return sum(1 for _ in self)
 
 
 def is_installed(point: metadata.EntryPoint) -> bool:

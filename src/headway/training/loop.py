@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,6 +26,8 @@ from headway.training.run import Run, require_device
 from headway.training.seeds import generator_for
 from headway.training.size import require_size
 from headway.training.state import DivergedError, State
+
+T = TypeVar("T", bound="Trainer")
 
 STAGE_EXAMPLES = 256
 """Held-out sequences by which a stage of a curriculum is judged."""
@@ -136,7 +138,7 @@ class Trainer:
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
-    def restored(cls, run: Run) -> Self:
+    def restored(cls: type[T], run: Run) -> T:
         """A run as it was last saved, or before its first step. Changes nothing.
 
         Raises:

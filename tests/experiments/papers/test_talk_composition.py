@@ -5,10 +5,10 @@ import torch
 
 from headway.changes import changed
 from headway.tasks import IGNORE_INDEX
-from headway.training import train
-from headway.training.curriculum import Implicit, Scheduled
+from headway.training import Implicit, train
 from headway.training.data import Stream, held_out
 from headway_experiments import reading
+from headway_experiments.curricula import Scheduled
 from headway_experiments.talk import composition
 
 SHORT = {"training.steps": 4, "training.cooldown_steps": 1}
