@@ -18,7 +18,6 @@ ROOMS = [
     {"fields", "intervals", "paths", "reading", "text"},
     {"trusted"},
     {"userfile"},
-    {"packages"},
     {"words"},
     {"theory"},
     {"tasks"},

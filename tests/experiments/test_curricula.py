@@ -18,7 +18,6 @@ from headway.training import (
     fast,
     held_out,
     train,
-    train_stacked,
 )
 from headway_experiments.curricula import (
     FinalHop,
@@ -232,19 +231,6 @@ def test_what_does_not_go_together_is_refused(task, curriculum, complaint):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("make", "complaint"),
-    [
-        (lambda: Gaps((0, 3)), r"training\.curriculum\.hops = \(0, 3\)"),
-        (lambda: Growing(0), r"training\.curriculum\.every = 0 .* at least 1"),
-        (lambda: Scheduled("up"), r"training\.curriculum\.order = 'up' .* rising, falling, random"),
-    ],
-)
-def test_what_is_no_curriculum(make, complaint):
-    with pytest.raises(HeadwayError, match=complaint):
-        make()
-
-
 def test_what_asks_for_what_there_is_is_allowed():
     for task in (Retrieval(1), Hops(asked=(4,), n_places=8), Bigrams(n_triggers=1)):
         RunConfig(task, training=TrainingConfig(curriculum=FinalHop()))
@@ -253,13 +239,6 @@ def test_what_asks_for_what_there_is_is_allowed():
 def test_hops_that_lead_on_need_a_model_that_sees_both_ways():
     with pytest.raises(HeadwayError, match=r"^model\.causal = True is not allowed: .* later"):
         RunConfig(Composition())
-
-
-@pytest.mark.parametrize("curriculum", [Growing(4), Scheduled("random"), PerLayer()])
-def test_a_stack_asks_for_the_same_at_every_step(tiny, with_training, tmp_path, curriculum):
-    configs = [with_training(tiny, curriculum=curriculum)] * 2
-    with pytest.raises(HeadwayError, match=r"training\.curriculum = .* implicit in a stack"):
-        train_stacked(configs, [tmp_path / "a", tmp_path / "b"])
 
 
 @pytest.mark.slow

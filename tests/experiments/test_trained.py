@@ -88,11 +88,6 @@ def test_a_stage_may_have_rates_of_its_own(tmp_path):
     assert torch.allclose(moves[1], 3 * moves[0], atol=1e-6)
 
 
-def test_all_is_trained_unless_something_is_named(tmp_path):
-    run = train(tokens(), tmp_path / "run")
-    assert {"W_E", "W_pos", "W_U", "unembed.bias", "W_O.1"} <= moved(run, 0, 6)
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
     def stop(_: Run, step: int, *__: object) -> None:

@@ -95,14 +95,6 @@ def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
-def test_a_run_is_judged_on_the_whole_task(tiny, with_training, tmp_path):
-    run = train(with_training(tiny, curriculum=Mixture()), tmp_path / "run")
-    assert run.task == run.config.task
-    assert list(run.metrics()[-1]["partial"]) == ["x_1", "x_2"]
-    other = train(tiny, tmp_path / "all")
-    assert run.metrics()[-1]["val_loss"] != other.metrics()[-1]["val_loss"]
-
-
 @pytest.mark.parametrize("task", [Conditional(), Retrieval(2, order="shallow-first")])
 def test_a_mixture_needs_several_depths(task):
     with pytest.raises(HeadwayError, match=r"^training\.curriculum = mixture .* one depth"):

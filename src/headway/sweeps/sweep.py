@@ -72,7 +72,7 @@ def sweep(
         "stack",
         stack,
         "1, as no run of this plan can share its steps, which takes training.curriculum = implicit"
-        " or final_hop and training.trained = none",
+        " or another that never changes",
     )
     require_room(place, plan)
     try:

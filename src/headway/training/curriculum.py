@@ -21,9 +21,9 @@ from torch import Tensor
 from headway.errors import HeadwayError, require
 from headway.fields import Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
-from headway.packages import Offered
 from headway.tasks import Batch, Targets, Task
 from headway.training.losses import Reader, loss_on
+from headway.training.offered import Offered
 from headway.training.seeds import seed_of
 
 if TYPE_CHECKING:

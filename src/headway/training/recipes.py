@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from headway.models import TransformerConfig
-from headway.packages import Offered
 from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
 from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Implicit, Mixture
 from headway.training.deepening import Deepening
+from headway.training.offered import Offered
 
 
 def fast(

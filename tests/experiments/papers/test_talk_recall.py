@@ -145,7 +145,7 @@ def test_series_grow_in_parameters_and_in_facts(scale):
         for config in runs.values():
             task, model = config.task, config.model
             assert task.n_subjects == task.n_relations
-            assert bool(model.mlp_width) == ("W_in" in config.training.trained)
+            assert bool(model.mlp_width) == ("W_in" in config.training.curriculum.weights)
             size = capacity.attention_parameters(model) + capacity.mlp_parameters(model)
             shares.add(task.n_subjects**2 / size)
         assert max(shares) / min(shares) > 2
