@@ -130,8 +130,8 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
         (["fast", "training.curriculum=up"], "training.curriculum = 'up' is not allowed: it must"),
         (
             ["fast", "every=50"],
-            "training.curriculum.every is a field of growing and scheduled, not of deepening: add"
-            " training.curriculum=growing or scheduled",
+            "training.curriculum.every is a field of growing and scheduled and trained, not of"
+            " deepening: add training.curriculum=growing or scheduled",
         ),
         (
             ["fast", "mixture=true", "task.order=shallow-first"],

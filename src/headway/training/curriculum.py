@@ -160,7 +160,8 @@ def curriculum_from_json(data: Any) -> Curriculum:
         return data
     require(isinstance(data, dict), CURRICULUM, data, "one of " + ", ".join(CURRICULA))
     fields = dict(data)
-    return from_json(kind_of_curriculum(fields.pop("kind", None)), fields, f"{CURRICULUM}.")
+    kind = kind_of_curriculum(fields.pop("kind", None), f"{CURRICULUM}.kind")
+    return from_json(kind, fields, f"{CURRICULUM}.")
 
 
 def curriculum_to_json(curriculum: Curriculum) -> dict[str, Any]:
@@ -172,14 +173,14 @@ Chosen = Annotated[Curriculum, Written(curriculum_from_json, curriculum_to_json)
 """The field of a config that holds a curriculum."""
 
 
-def kind_of_curriculum(kind: Any) -> type[Curriculum]:
-    """The class of a kind.
+def kind_of_curriculum(kind: Any, field: str = CURRICULUM) -> type[Curriculum]:
+    """The class of a kind that a field names.
 
     Raises:
         HeadwayError: if there is none.
     """
     known = isinstance(kind, str) and kind in CURRICULA
-    require(known, CURRICULUM, kind, "" if known else "one of " + ", ".join(CURRICULA))
+    require(known, field, kind, "" if known else "one of " + ", ".join(CURRICULA))
     return CURRICULA[kind]
 
 
