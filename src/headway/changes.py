@@ -11,10 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from headway.bases import Base
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.fields import hints_of
-from headway.training.config import CURRICULA, CURRICULUM, SECTIONS, RunConfig, dotted, flat
-from headway.training.curriculum import Curriculum
+from headway.training.config import SECTIONS, RunConfig, dotted, flat
+from headway.training.curriculum import (
+    CURRICULA,
+    CURRICULUM,
+    Curriculum,
+    kind_of_curriculum,
+)
 from headway.words import named, read, said, texts_of
 
 T = TypeVar("T")
@@ -70,8 +75,7 @@ def _curriculum(value: Any) -> Curriculum:
     """A curriculum, of which the kind may be given alone."""
     if isinstance(value, Curriculum):
         return value
-    require(str(value) in CURRICULA, CURRICULUM, value, "one of " + ", ".join(CURRICULA))
-    return CURRICULA[value]()
+    return kind_of_curriculum(value)()
 
 
 def _require_in(kind: str, name: str) -> None:

@@ -244,4 +244,5 @@ def _adapter(hint: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
     arbitrary = ConfigDict(arbitrary_types_allowed=True)
-    return TypeAdapter(hint, config=None if dataclasses.is_dataclass(hint) else arbitrary)
+    has_own = dataclasses.is_dataclass(getattr(hint, "__origin__", hint))
+    return TypeAdapter(hint, config=None if has_own else arbitrary)

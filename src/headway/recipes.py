@@ -4,4 +4,3 @@ from headway.changes import changed as changed
 from headway.training.config import flat as flat
 from headway.training.recipes import fast as fast
 from headway.training.recipes import hops as hops
-from headway.training.recipes import paper as paper

@@ -6,8 +6,8 @@ from dataclasses import replace
 from headway.changes import changed
 from headway.tasks import Retrieval
 from headway.training import RunConfig, fast
-from headway.training.recipes import paper
 from headway_experiments.experiment import Configs
+from headway_experiments.recipes import paper
 
 
 def crossed(

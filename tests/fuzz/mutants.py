@@ -53,7 +53,7 @@ class Mutant(NamedTuple):
 
 
 FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py"
-READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/trainer.py"
+READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/loop.py"
 USERFILE = "userfile.py"
 PAGE, SERVER = "report/page", "report/server/serve.py"
 OWN_TASK, RESUME = "tests/training/test_own_task.py", "tests/training/test_resume.py"

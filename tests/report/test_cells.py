@@ -22,8 +22,9 @@ from headway.report.cells import cell
 from headway.report.page.scoped import scoped_style
 from headway.tasks import Conditional, Retrieval
 from headway.text import rounded
-from headway.training import FinalHop, Run, RunConfig, TrainingConfig, train
+from headway.training import Run, RunConfig, TrainingConfig, train
 from headway_experiments.arena import compiled
+from headway_experiments.curricula import FinalHop
 
 ODD = "<i>&\"'</i>"
 

@@ -8,11 +8,13 @@ import pytest
 from headway.changes import changed, told
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
-from headway.training import RECIPES, Growing, fast, own
+from headway.training import RECIPES, fast, own
+from headway_experiments.curricula import Growing
 from in_process import InThisProcess
 
 FILE = """
-from headway.training import fast, paper
+from headway.training import fast
+from headway_experiments.recipes import paper
 def plan():
     return {returned}
 """

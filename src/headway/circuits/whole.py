@@ -11,9 +11,9 @@ from headway.circuits.emergence import Timeline
 from headway.circuits.minimal import MinimalCircuits
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
+from headway.training.loop import Trainer
 from headway.training.run import Run
 from headway.training.state import is_checkpoint
-from headway.training.trainer import restored
 
 
 def faults_of(folder: Path) -> list[str]:
@@ -43,7 +43,7 @@ def faults_of(folder: Path) -> list[str]:
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):
-        tried(lambda: restored(run))
+        tried(lambda: Trainer.restored(run))
         tried(lambda: _require_checkpoints(run, metrics[-1]["step"] if metrics else 0))
     for path in sorted(run.folder.rglob(".*.draft-*")):
         faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")

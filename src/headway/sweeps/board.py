@@ -11,8 +11,7 @@ from headway.errors import HeadwayError
 from headway.reading import parsed
 from headway.training import RunConfig
 from headway.training.files import whole_lines
-from headway.training.folder import RunFolder
-from headway.training.folder import Evaluation
+from headway.training.folder import Evaluation, RunFolder
 from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]

@@ -127,7 +127,7 @@ def require_comparable(run: Run) -> None:
             " grew with a clamp; take a run without one"
         )
     kind = config.training.curriculum.kind
-    if len(config.training.curriculum.stages(config.task)) > 1:
+    if config.training.curriculum.judged(0, config.task) is not None:
         raise HeadwayError(
             f"{run.folder}: training.curriculum = {kind}: its stages begin when hops are learnt, so"
             " a clamped training would be asked other things; train with another curriculum"

@@ -81,7 +81,7 @@ def sweep(
         "stack",
         stack,
         "1, as no run of this plan can share its steps, which takes training.curriculum = implicit"
-        " or final_hop and training.trained = none",
+        " or another that never changes",
     )
     with engine if engine is not None else LocalEngine() as engine:
         begin(place, plan)

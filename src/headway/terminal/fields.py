@@ -8,7 +8,8 @@ from headway.bases import Base
 from headway.changes import annotations
 from headway.fields import described
 from headway.text import wrapped
-from headway.training.config import CURRICULA, SECTIONS, RunConfig, flat
+from headway.training.config import SECTIONS, RunConfig, flat
+from headway.training.curriculum import CURRICULA
 from headway.words import said
 
 

@@ -7,17 +7,14 @@ from headway.training.config import RunConfig as RunConfig
 from headway.training.config import TrainingConfig as TrainingConfig
 from headway.training.config import from_dict as from_dict
 from headway.training.config import to_dict as to_dict
+from headway.training.curriculum import Ask as Ask
 from headway.training.curriculum import Curriculum as Curriculum
-from headway.training.curriculum import Deepening as Deepening
-from headway.training.curriculum import FinalHop as FinalHop
-from headway.training.curriculum import Growing as Growing
 from headway.training.curriculum import Implicit as Implicit
 from headway.training.curriculum import Mixture as Mixture
-from headway.training.curriculum import PerLayer as PerLayer
-from headway.training.curriculum import Scheduled as Scheduled
 from headway.training.data import Stream as Stream
 from headway.training.data import generator_for as generator_for
 from headway.training.data import held_out as held_out
+from headway.training.deepening import Deepening as Deepening
 from headway.training.environment import describe_environment as describe_environment
 from headway.training.folder import RunBusyError as RunBusyError
 from headway.training.loop import resume as resume
@@ -28,7 +25,6 @@ from headway.training.losses import predictions as predictions
 from headway.training.recipes import RECIPES as RECIPES
 from headway.training.recipes import fast as fast
 from headway.training.recipes import own as own
-from headway.training.recipes import paper as paper
 from headway.training.run import Run as Run
 from headway.training.seeds import seed_of as seed_of
 

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from headway.changes import changed
 from headway.circuits.emergence import BIRTH, hop_steps
-from headway.training import Run, evaluate
-from headway.training.curriculum import (
-    Curriculum,
-    FinalHop,
-    Growing,
-    Implicit,
-    Mixture,
-    PerLayer,
-    Scheduled,
-)
+from headway.training import Curriculum, Implicit, Mixture, Run, evaluate
 from headway.training.seeds import generator_for
 from headway.words import natural
 from headway_experiments.claims import Measures
+from headway_experiments.curricula import (
+    FinalHop,
+    FinalMixture,
+    Gaps,
+    Growing,
+    PerLayer,
+    Scheduled,
+)
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.scales import base
 
@@ -30,11 +29,11 @@ WAYS: dict[str, Curriculum] = {
     "concatenated": Implicit(),
     "concatenated+mixture": Mixture(),
     "concatenated+rising": Growing(),
-    "gap": Implicit(hops=(1, 3)),
+    "gap": Gaps((1, 3)),
     "near-to-far": Scheduled("rising"),
     "far-to-near": Scheduled("falling"),
     "random-target": Scheduled("random"),
-    "mixture": Mixture(final=True),
+    "mixture": FinalMixture(),
     "easy-to-hard": Growing(final=True),
     "by-layers": PerLayer(),
     "none": FinalHop(),
@@ -94,7 +93,8 @@ def measured(runs: Runs) -> Measures:
             if step is not None
         }
         curriculum = run.config.training.curriculum
-        if isinstance(curriculum, Mixture | Growing) and curriculum.final:
+        final = isinstance(curriculum, Growing) and curriculum.final
+        if final or isinstance(curriculum, FinalMixture):
             losses = enumerate(_by_depth(run), start=1)
             measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
     return measured

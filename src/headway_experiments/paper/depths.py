@@ -8,12 +8,11 @@ from headway.circuits.emergence import hop_steps
 from headway.intervals import rank_correlation
 from headway.sweeps import grid
 from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, fast
-from headway.training.curriculum import Deepening
-from headway.training.recipes import paper
+from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import SOLVED, minimum, task_of
+from headway_experiments.recipes import paper
 from headway_experiments.scales import crossed, smoke
 
 

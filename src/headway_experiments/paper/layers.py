@@ -6,11 +6,11 @@ from itertools import pairwise
 from headway.changes import changed
 from headway.intervals import rank_correlation
 from headway.training import Run, RunConfig
-from headway.training.curriculum import FinalHop
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures, claims_beside
+from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway_experiments.reading import final_loss, in_order
+from headway_experiments.recipes import paper
 from headway_experiments.scales import crossed, roomy, smoke
 
 

@@ -4,10 +4,10 @@ from statistics import geometric_mean
 
 from headway.changes import changed
 from headway.circuits.emergence import crossing
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import powers
+from headway_experiments.recipes import paper
 from headway_experiments.scales import roomy, smoke
 
 

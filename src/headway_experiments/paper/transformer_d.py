@@ -9,10 +9,10 @@ from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_t
 from headway.circuits.emergence import BIRTH
 from headway.circuits.routes import trace
 from headway.training import Run
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import in_order, taken_apart
+from headway_experiments.recipes import paper
 from headway_experiments.scales import roomy, smoke
 
 

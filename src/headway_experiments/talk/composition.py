@@ -10,10 +10,10 @@ from typing import Literal
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps
-from headway.training import Run, RunConfig
-from headway.training.curriculum import Curriculum, Implicit, Scheduled
+from headway.training import Curriculum, Implicit, Run, RunConfig
 from headway.training.data import held_out
 from headway_experiments.claims import Measures
+from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.paper.curricula import draw_hops
 from headway_experiments.reading import accuracies, in_order, task_of

@@ -23,6 +23,7 @@ from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
+from headway_experiments.trained import Trained
 
 _corpus: ContextVar[str | None] = ContextVar("corpus", default=None)
 
@@ -131,8 +132,7 @@ def _simple(scale: str, trained: str, seed: int) -> RunConfig:
             steps=steps,
             batch_size=batch,
             train_examples=None,
-            trained=trained,
-            stage_steps=max(1, steps // 3),
+            curriculum=Trained(trained, every=max(1, steps // 3)),
             optimizer="sgd",
             learning_rate=rate,
             momentum=0.9,

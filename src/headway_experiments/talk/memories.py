@@ -20,6 +20,7 @@ from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Gr
 from headway_experiments.talk.measures import memories as measures
 from headway_experiments.talk.measures.capacity import draw_capacity, items_for
 from headway_experiments.tasks import Associations
+from headway_experiments.trained import Trained
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
 """N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
@@ -125,7 +126,7 @@ def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConf
         steps=steps,
         batch_size=items,
         train_examples=None,
-        trained=trained,
+        curriculum=Trained(trained),
         learning_rate=rate,
         weight_decay=0.0,
         cooldown_steps=steps // 2,

@@ -22,6 +22,7 @@ from headway_experiments.reading import task_of
 from headway_experiments.talk.induction import bigrams
 from headway_experiments.talk.measures.bigrams import unseen
 from headway_experiments.tasks import Bigrams
+from headway_experiments.trained import Trained
 from headway_experiments.truncation.cuts import Cut, truncate
 from headway_experiments.truncation.weights import matrices
 
@@ -46,7 +47,7 @@ def noisy(scale: str) -> Configs:
         steps=900,
         batch_size=32,
         train_examples=None,
-        trained=INNER,
+        curriculum=Trained(INNER),
         learning_rate=5e-3,
         weight_decay=0.0,
         warmup_steps=20,

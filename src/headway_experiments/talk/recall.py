@@ -18,6 +18,7 @@ from headway_experiments.reading import task_of
 from headway_experiments.talk.measures import recall as measures
 from headway_experiments.talk.measures.capacity import draw_capacity
 from headway_experiments.tasks import Recall
+from headway_experiments.trained import Trained
 
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""
@@ -78,7 +79,7 @@ def dynamics(scale: str) -> Configs:
                 steps=steps,
                 batch_size=256,
                 train_examples=None,
-                trained="W_Q W_K W_V W_O",
+                curriculum=Trained("W_Q W_K W_V W_O"),
                 learning_rate=0.001 if scale == "paper" else 0.003,
                 weight_decay=0.0,
                 eval_every=every,
@@ -131,7 +132,7 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
         steps=steps,
         batch_size=256,
         train_examples=None,
-        trained="W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else ""),
+        curriculum=Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else "")),
         learning_rate=0.02 if with_mlp else 0.04,
         weight_decay=0.0,
         cooldown_steps=steps // 2,

@@ -14,6 +14,7 @@ from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
+from headway_experiments.trained import Trained
 
 
 def three_steps(scale: str) -> Configs:
@@ -43,8 +44,7 @@ def three_steps(scale: str) -> Configs:
                 steps=3,
                 batch_size=batch,
                 train_examples=None,
-                trained="W_O.1 > 2e3 W_K.1 > W_K.0",
-                stage_steps=1,
+                curriculum=Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1),
                 optimizer="sgd",
                 learning_rate=100.0,
                 momentum=0.0,

@@ -8,9 +8,10 @@ from headway import cli
 from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.terminal import base
-from headway.training import FinalHop, Run, to_dict
+from headway.training import Run, to_dict
 from headway.training.config import FORMAT
 from headway_experiments import groups, reproduce, result_files
+from headway_experiments.curricula import FinalHop
 from headway_experiments.groups import seconds_a_step
 from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here

@@ -44,19 +44,18 @@ def test_ways_of_asking_are_what_they_are_called():
         curriculum = config.training.curriculum
         assert curriculum.view(config.task).hops == answered, way
         taught = curriculum.taught(config.task)
-        steps = (1, 300, 500)
-        assert [curriculum.depth_at(step, taught, 0) for step in steps] == deep, way
-        asked = [curriculum.hops_at(step, taught, 0) for step in steps]
-        assert [one if one is None else list(one) for one in asked] == hops, way
+        asks = [curriculum.ask(step, 0, taught, 0) for step in (1, 300, 500)]
+        assert [one.depth for one in asks] == deep, way
+        assert [one.hops if one.hops is None else list(one.hops) for one in asks] == hops, way
     for way, answered in (("concatenated+mixture", every), ("mixture", last)):
         config = configs[f"{way},seed=0"]
         curriculum = config.training.curriculum
         assert curriculum.view(config.task).hops == answered
-        drawn = {curriculum.depth_at(step, config.task, 0) for step in range(1, 40)}
+        drawn = {curriculum.ask(step, 0, config.task, 0).depth for step in range(1, 40)}
         assert drawn == {1, 2, 3}
     random = configs["random-target,seed=0"]
-    drawn = [random.training.curriculum.hops_at(step, random.task, 0) for step in range(1, 40)]
-    assert {tuple(one) for one in drawn} == {(0,), (1,), (2,)}
+    drawn = [random.training.curriculum.ask(step, 0, random.task, 0).hops for step in range(1, 40)]
+    assert {tuple(one or ()) for one in drawn} == {(0,), (1,), (2,)}
     taught = configs["by-layers,seed=0"].training.curriculum.taught(random.task)
     assert taught.hops == every
 

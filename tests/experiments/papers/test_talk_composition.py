@@ -1,12 +1,13 @@
 """What is measured of k-fold composition, and what is asked in which run."""
 
 import pytest
+import torch
 
 from headway.changes import changed
-from headway.training import train
-from headway.training.curriculum import Implicit, Scheduled
-from headway.training.data import held_out
+from headway.training import Implicit, train
+from headway.training.data import Stream, held_out
 from headway_experiments import reading
+from headway_experiments.curricula import Scheduled
 from headway_experiments.talk import composition
 
 SHORT = {"training.steps": 4, "training.cooldown_steps": 1}
@@ -117,3 +118,13 @@ def test_runs_may_be_missing(runs):
     alone = {name: runs[name] for name in ("N=2,k=1,seed=0", "N=3,k=2,seed=0")}
     assert composition.measured(alone)["composition_growth"] == {}
     assert composition.drawn(alone) == {}
+
+
+def test_hops_that_rise_count_one_after_the_other(runs):
+    run = runs["N=3,easy-to-hard,seed=0"]
+    stream = Stream(run.config)
+    whole = run.task.assemble(stream.draws(1))
+    first, second = stream.batch(1), stream.batch(3)
+    assert torch.equal(first.inputs, whole.inputs)
+    assert torch.equal(first.targets, whole.targets[:, :, :1])
+    assert torch.equal(second.targets, run.task.assemble(stream.draws(3)).targets)

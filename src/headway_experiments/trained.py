@@ -1,21 +1,29 @@
-"""Which weights are trained, and when. The others stay as they were drawn.
+"""Training that moves some of a model's weights, together or one after the other.
+
+    training.curriculum = trained
+    training.curriculum.weights = "W_O.1 > 1e4 W_K.1"
 
 Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
 `W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named
 side by side is trained together; a stage after a `>` begins once the one before is over. A number
-in front of a stage multiplies its rates: `W_O.1 > 1e4 W_K.1`.
+in front of a stage multiplies its rates. The others stay as they were drawn.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
 from headway.errors import require
-from headway.models import Transformer
+from headway.fields import AtLeastOne
+from headway.models import Transformer, TransformerConfig
+from headway.tasks import Task
+from headway.training import Curriculum, TrainingConfig
 
+FIELD = "training.curriculum.weights"
 ENDS = ("W_E", "W_pos", "W_U")
 INNER = {
     "W_Q": ("attn.qkv.weight", 0),
@@ -28,15 +36,14 @@ INNER = {
 """A block's weights: the parameter that each lies in, and which part of it."""
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """Which weights are trained together, and the factor on their rates."""
 
     names: tuple[str, ...]
     factor: float
 
 
-def stages_of(trained: str) -> list[Stage]:
+def stages_of(weights: str) -> list[Stage]:
     """The stages, one after the other.
 
     Raises:
@@ -45,17 +52,17 @@ def stages_of(trained: str) -> list[Stage]:
     """
     allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
     found = []
-    for text in trained.split(">"):
+    for text in weights.split(">"):
         words = text.split()
         factor = _number(words[0]) if words else None
         names = tuple(words if factor is None else words[1:])
-        require(bool(names), "training.trained", trained, allowed)
+        require(bool(names), FIELD, weights, allowed)
         for name in names:
             kind, dot, layer = name.partition(".")
             fits = name in ENDS or (kind in INNER and (layer.isdecimal() or not dot))
-            require(fits, "training.trained", name, allowed)
+            require(fits, FIELD, name, allowed)
         factor = 1.0 if factor is None else factor
-        require(0 < factor < math.inf, "training.trained", trained, "with positive factors")
+        require(0 < factor < math.inf, FIELD, weights, "with positive factors")
         found.append(Stage(names, factor))
     return found
 
@@ -67,25 +74,57 @@ def _number(word: str) -> float | None:
         return None
 
 
-class Trained:
+@dataclass(frozen=True)
+class Trained(Curriculum):
+    """All hops at every step, for some of the weights.
+
+    Attributes:
+        weights: that are trained, stage by stage (see the module).
+        every: steps between one stage and the next.
+    """
+
+    kind = "trained"
+    weights: str = "W_Q W_K W_V W_O"
+    every: AtLeastOne = 200
+
+    def __post_init__(self):
+        super().__post_init__()
+        stages_of(self.weights)
+
+    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
+        """Checks that the last stage comes before the end, and that the optimiser moves numbers
+        one by one."""
+        stages, steps = len(stages_of(self.weights)), f"training.steps = {training.steps}"
+        last = (stages - 1) * self.every < training.steps
+        allowed = f"so few that the last of {stages} stages comes before {steps}"
+        require(last, "training.curriculum.every", self.every, allowed)
+        allowed = "adam or sgd with training.curriculum = trained"
+        require(training.optimizer != "muon", "training.optimizer", training.optimizer, allowed)
+
+    def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
+        """Freezes what is never trained; then moves only the weights of the step's stage."""
+        return Held(model, self.weights, self.every).holding
+
+
+class Held:
     """A model of which some weights are trained and the others stay as they are.
 
     The gradients of weights that no stage trains are never computed.
 
     Args:
         model: whose weights they are.
-        trained: which, and when (see the module).
-        stage_steps: steps between one stage and the next.
+        weights: that are trained, and when (see the module).
+        every: steps between one stage and the next.
 
     Raises:
         HeadwayError: if the model has no weight of a name.
     """
 
-    def __init__(self, model: Transformer, trained: str, stage_steps: int):
+    def __init__(self, model: Transformer, weights: str, every: int):
         named, places = dict(model.named_parameters()), _places(model)
         self._weights = {name: named[key] for name, (key, _, _) in places.items() if key in named}
-        self._places, self._stage_steps = places, stage_steps
-        stages = stages_of(trained)
+        self._places, self._every = places, every
+        stages = stages_of(weights)
         self._factors = [stage.factor for stage in stages]
         trained_in = [self._matched(stage.names) for stage in stages]
         ever = {id(self._weights[name]) for stage in trained_in for name in stage}
@@ -101,28 +140,26 @@ class Trained:
         for wanted in wanted_names:
             names = {n for n in self._weights if wanted in (n, n.partition(".")[0])}
             has = ", ".join(self._weights)
-            require(bool(names), "training.trained", wanted, f"a weight that the model has ({has})")
+            require(bool(names), FIELD, wanted, f"a weight that the model has ({has})")
             found |= names
         return found
 
-    def factor(self, step: int) -> float:
-        """The factor on the rates after so many steps."""
-        return self._factors[self._stage(step)]
-
     @contextmanager
-    def holding(self, step: int) -> Iterator[None]:
-        """Lets an optimiser change, in between, only what is trained after so many steps."""
-        held = self._held[self._stage(step)]
+    def holding(self, step: int) -> Iterator[float]:
+        """Lets an optimiser change, in between, only what is trained after so many steps.
+
+        Yields:
+            The factor on the rates.
+        """
+        stage = min(step // self._every, len(self._held) - 1)
+        held = self._held[stage]
         before = [self._piece(name, self._weights[name].detach()).clone() for name in held]
         for name in held:
             if (gradient := self._weights[name].grad) is not None:
                 self._piece(name, gradient).zero_()
-        yield
+        yield self._factors[stage]
         for name, kept in zip(held, before, strict=True):
             self._piece(name, self._weights[name].detach()).copy_(kept)
-
-    def _stage(self, step: int) -> int:
-        return min(step // self._stage_steps, len(self._held) - 1)
 
     def _piece(self, name: str, whole: Tensor) -> Tensor:
         """The part of a parameter, or of its gradient, that has a name of its own."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headway.tasks import Conditional, Hops, Retrieval
-from headway.tasks.asked import Asked
+from headway_experiments.asked import Asked
 from headway_experiments.tasks import Composition
 
 
