@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -57,6 +58,20 @@ _named: set[Entry] = set()
 """What the user named in this process to work with."""
 _lent: set[Entry] = set()
 """What this process may execute besides, but not note for others."""
+
+
+def installed(group: str) -> dict[str, metadata.EntryPoint]:
+    """What installed packages offer, by name.
+
+    What lies in a folder that Python looks into, such as the one that a program was started in, is
+    not installed.
+    """
+
+    def is_installed(point: metadata.EntryPoint) -> bool:
+        where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
+        return where is not None and where.name in ("site-packages", "dist-packages")
+
+    return {one.name: one for one in metadata.entry_points(group=group) if is_installed(one)}
 
 
 def trust(where: str | Path) -> None:

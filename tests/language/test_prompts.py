@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -8,9 +6,12 @@ from headway import cli
 from headway.language import questions
 
 
-def test_prompts_are_lines_of_json(capsys):
-    cli.main(["prompts", "lives-with", "--depth", "3", "--n", "5", "--seed", "7"])
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_questions_are_lines_of_json(tmp_path, capsys):
+    file = tmp_path / "q.jsonl"
+    words = ["--depth", "3", "--n", "5", "--seed", "7", "--questions", str(file)]
+    cli.main(["ask", "--formulation", "lives-with", *words])
+    assert capsys.readouterr().out == f"5 questions written to {file}\n"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
     asked = list(questions("lives-with", 3, count=5, seed=7))
     assert [line["prompt"] for line in lines] == [question.prompt for question in asked]
     for line, question in zip(lines, asked, strict=True):
@@ -21,39 +22,19 @@ def test_prompts_are_lines_of_json(capsys):
         assert line["prompt"][slice(*query)] == line["prompt"][slice(*key)]
 
 
-def test_a_file_has_the_same_lines(tmp_path, capsys):
-    cli.main(["prompts", "kingdoms", "--n", "3"])
-    printed = capsys.readouterr().out
-    cli.main(["prompts", "kingdoms", "--n", "3", "--out", str(tmp_path / "q.jsonl")])
-    assert (tmp_path / "q.jsonl").read_text() == printed
-
-
-def test_a_reader_that_stops_is_no_error():
-    command = [sys.executable, "-m", "headway", "prompts", "relatives", "--n", "2000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 141
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "Missing from headway prompts: FORMULATION one of equations, lives-with, "),
         (["riddles"], "formulation = 'riddles' is not allowed: it must be one of equations"),
         (["equations", "--depth", "7"], "depth = 7 is not allowed: it must be from 1 to 6"),
         (["equations", "--chains", "27"], "chains = 27 is not allowed: it must be from 1 to 26"),
         (["functions", "--chains", "1"], "chains = 1 is not allowed: it must be from 2 to 10"),
         (["equations", "--n", "0"], "n = 0 is not allowed"),
-        (["equations", "--out", "q.txt"], "q.txt"),
     ],
 )
 def test_bad_input_is_one_clear_line(words, said, capsys):
     with pytest.raises(SystemExit) as stop:
-        cli.main(["prompts", *words])
+        cli.main(["ask", "--questions", "q.jsonl", "--formulation", *words])
     assert stop.value.code == 2
     complaint = capsys.readouterr().err
     assert said in complaint

@@ -8,7 +8,6 @@ from headway.terminal.checking import print_findings, print_task
 from headway.terminal.circuit import note_older_report, print_comparison
 from headway.terminal.counting import counting, exhausting
 from headway.terminal.counts import print_counts
-from headway.terminal.fields import print_fields
 from headway.terminal.language import accuracy_curves, print_cells
 from headway.terminal.progress import watching
 from headway.terminal.runs import print_runs
@@ -32,7 +31,6 @@ __all__ = [
     "print_cells",
     "print_comparison",
     "print_counts",
-    "print_fields",
     "print_findings",
     "print_flow",
     "print_hops",

@@ -10,26 +10,24 @@ from rich.text import Text
 from headway.terminal.base import console
 from headway.text import duration
 
+NOTHING = "no runs here yet: headway train makes one"
 
-def print_runs(
-    rows: Sequence[dict[str, Any]],
-    folder: Path,
-    nothing: str = "no runs here yet: headway train makes one",
-) -> None:
+
+def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str] = ()) -> None:
     """A table of runs and their state; what cannot be read or has failed says why.
 
     Args:
         rows: as `headway.sweeps.table` gives them.
         folder: that they lie in; runs deeper inside are named with the folders between.
-        nothing: what to say if there are none.
+        where: the conditions that they were to meet.
     """
+    nothing = f"no run here is {' and '.join(where)}" if where else NOTHING
     shown = Table(box=None, pad_edge=False)
     shown.add_column("run", overflow="fold")
     for title in ("status", "step", "val loss", "circuit", "time"):
         justify = "left" if title == "status" else "right"
         shown.add_column(title, justify=justify, no_wrap=True)
-    readable = [row for row in rows if row["status"] != "unreadable"]
-    for row in readable:
+    for row in (row for row in rows if row["status"] != "unreadable"):
         loss, heads, seconds = row["val_loss"], row["useful_heads"], row["seconds"]
         shown.add_row(
             Text(_name(row, folder)),

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib import metadata
 
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval, Task
@@ -11,6 +10,7 @@ from headway.tasks.checking import require_sound
 from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture
+from headway.userfile import installed
 
 
 def fast(
@@ -252,12 +252,10 @@ class Recipes(Mapping[str, Callable[[], RunConfig]]):
     def __getitem__(self, name: str) -> Callable[[], RunConfig]:
         if name in OWN:
             return OWN[name]
-        for point in metadata.entry_points(group=GROUP, name=name):
-            return point.load()
-        raise KeyError(name)
+        return installed(GROUP)[name].load()
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**OWN, **{point.name: point for point in metadata.entry_points(group=GROUP)}})
+        return iter({**OWN, **installed(GROUP)})
 
     def __len__(self) -> int:
         return len(list(iter(self)))

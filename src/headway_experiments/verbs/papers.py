@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tyro.conf import Positional
-
-from headway.arguments import Flag, Words, flattened, note
+from headway.arguments import note
 from headway.errors import HeadwayError, require
 from headway.text import command, counted
 
@@ -20,13 +18,14 @@ Scale = Literal["smoke", "small", "fresh", "paper"]
 
 
 def reproduce(
-    figures: Positional[tuple[str, ...]] = (),
+    figures: tuple[str, ...] = (),
+    /,
     scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
-    judge_only: Flag = False,
-    dry_run: Flag = False,
+    judge_only: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Train the runs of a figure of the paper, draw it, and judge every claim that it makes.
 
@@ -51,13 +50,14 @@ def reproduce(
 
 
 def mechanism(
-    names: Positional[tuple[str, ...]] = (),
+    names: tuple[str, ...] = (),
+    /,
     scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
-    judge_only: Flag = False,
-    dry_run: Flag = False,
+    judge_only: bool = False,
+    dry_run: bool = False,
     corpus: str | None = None,
 ) -> None:
     """Train the runs of a mechanism of the talk, draw it, and judge every claim about it.
@@ -213,7 +213,8 @@ class Reproduction:
 
 
 def claims(
-    figures: Positional[tuple[str, ...]] = (),
+    figures: tuple[str, ...] = (),
+    /,
     scale: Scale | None = None,
     results: Path | None = None,
     file: Path | None = None,
@@ -257,7 +258,7 @@ def claims(
 
 
 def depths(
-    grid: Words = (),
+    grid: tuple[str, ...] = (),
     folder: Path = Path("runs/depths"),
     workers: int | None = None,
     figure: Path | None = None,
@@ -279,7 +280,7 @@ def depths(
     from headway_experiments import depths as study
     from headway_experiments.terminal.depths import draw_depths, print_depths
 
-    axes = texts_of(flattened("grid", grid))
+    axes = texts_of(grid)
     for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
         if path is not None:
             terminal.require_file(path, endings)
