@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 import textwrap
-from importlib import import_module, metadata
+from importlib import import_module
 from types import FrameType
 
 from headway import output, userfile
@@ -197,6 +197,8 @@ def dispatch(args: list[str]) -> None:
         args = args[2:]
     verb, rest = args[0], args[1:]
     if verb == "--version":
+        from importlib import metadata
+
         print(metadata.version("headway"))
         return
     function = getattr(import_module(module_of(verb)), verb)
