@@ -1,6 +1,5 @@
 """What runs are made from, and what changes to it carry along."""
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from headway.bases import Base, base_of
 from headway.changes import changed, changes_in, configured, told, whole_names
 from headway.errors import HeadwayError
-from headway.training import Deepening, Implicit, RunConfig, fast, own
+from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
 from headway.training.recipes import RECIPES, hops
 from headway_experiments.curricula import FinalHop, Growing, Scheduled
@@ -86,7 +85,7 @@ def test_fewer_steps_shorten_the_cool_down_in_proportion():
     config, notes = made("fast", "training.steps=400")
     assert fast().training.cooldown_steps == 1400
     assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 80})
-    assert notes == ["training.cooldown_steps = 80 (was 1400), as training.steps = 400"]
+    assert notes == ["changed along: training.cooldown_steps = 80 (was 1400)"]
     assert made("fast", "training.steps=1400")[1] == []
     assert made("paper", "training.steps=5")[1] == []
     given = ("training.steps=400", "training.cooldown_steps=9")
@@ -102,21 +101,20 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
     assert len(notes) == 1
     assert "model.n_layers = 4 (was 3), " in notes[0]
     assert "training.steps = 9000 (was 7000), " in notes[0]
-    assert notes[0].endswith(", as task.depth = 4")
     assert made("fast", "depth=4") == (fast(4), [])
     config, notes = made("fast", "task.depth=4", "model.n_layers=9")
     assert config == fast(4, n_layers=9)
     assert "training.curriculum = implicit (was deepening), " in notes[0]
     config, notes = made("hops", "training.steps=300")
     assert config == hops(steps=300)
-    assert "training.cooldown_steps = 100 (was 533), as training.steps = 300" in notes[0]
+    assert "training.cooldown_steps = 100 (was 533)" in notes[0]
     assert made("fast", "task.depth=1")[0] == fast(1)
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number; one"),
+        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number"),
         (["fast", "deep=1"], "deep is not a field: did you mean depth"),
         (["fast", "n_head=1"], "n_head is not a field: did you mean model.n_heads"),
         (["fast", "task.n_heads=1"], "task.n_heads is not a field: did you mean model.n_heads?"),
@@ -135,23 +133,15 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
         ),
         (
             ["fast", "mixture=true", "task.order=shallow-first"],
-            "(task.n_depths = 1); add training.curriculum=implicit",
+            "(task.n_depths = 1)",
         ),
-        (["fast", "optimizer=sgd"], "with training.optimizer = sgd; add training.weight_decay=0"),
+        (["fast", "optimizer=sgd"], "it must be 0 with training.optimizer = sgd"),
         (["slow"], "recipe = 'slow' is not allowed: it must be one of fast, "),
         (["no.py"], "no.py: No such file"),
     ],
 )
 def test_what_a_recipe_cannot_be_is_told_in_one_line(words, complaint):
     assert complaint in complaint_of(*words)
-
-
-def test_the_line_that_is_told_mends_it():
-    for words in (["mixture=true", "task.order=shallow-first"], ["optimizer=sgd"]):
-        told = complaint_of("fast", *words)
-        added = re.search(r"add (\S+)$", told)
-        assert added is not None
-        assert isinstance(made("fast", *words, added[1])[0], RunConfig)
 
 
 def test_all_recipes_say_what_their_arguments_may_be():
@@ -226,8 +216,8 @@ def test_what_is_carried_is_told_without_values_where_there_are_several():
     base = base_of("fast")
     carried = [one for depth in (1, 2) for one in configured(base, {"task.depth": depth})[1]]
     (line,) = told(carried)
-    assert line.startswith("model.n_layers, model.silent_above, training.")
-    assert line.endswith(" follow task.depth")
+    assert line.startswith("changed along: model.n_layers, model.silent_above, training.")
+    assert "=" not in line
 
 
 def test_a_config_is_a_base_without_arguments():

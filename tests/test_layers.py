@@ -27,7 +27,7 @@ ROOMS = [
     {"changes"},
     {"sweeps", "language", "report"},
     {
-        *("terminal", "demo", "arguments", "verbs", "cli", "notebook"),
+        *("terminal", "arguments", "verbs", "cli", "notebook"),
         *("output", "recipes", "figures", "files"),
         *("__init__", "__main__", "_registry"),
     },

@@ -17,6 +17,7 @@ import types
 import typing
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt, MultipleOf
@@ -204,6 +205,7 @@ def described(hint: Any) -> str:
         marks = getattr(args[0], "__metadata__", ())
         return many + _bounds([mark for mark in marks if isinstance(mark, BaseMetadata)])
     plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    plain |= {Path: "a path"}
     return plain.get(hint, f"a {getattr(hint, '__name__', hint)}")
 
 

@@ -18,12 +18,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headway import trusted
 from headway.errors import HeadwayError, require, shown
 from headway.reading import is_file, read_bytes
 from headway.trusted import Entry
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -63,6 +66,22 @@ _named: set[Entry] = set()
 """What the user named in this process to work with."""
 _lent: set[Entry] = set()
 """What this process may execute besides, but not note for others."""
+
+
+def installed(group: str) -> dict[str, "EntryPoint"]:
+    """What installed packages offer, by name.
+
+    What lies in a folder that Python looks into, such as the one that a program was started in, is
+    not installed.
+    """
+
+    from importlib import metadata
+
+    def is_installed(point: "EntryPoint") -> bool:
+        where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
+        return where is not None and where.name in ("site-packages", "dist-packages")
+
+    return {one.name: one for one in metadata.entry_points(group=group) if is_installed(one)}
 
 
 def trust(where: str | Path) -> None:

@@ -175,7 +175,7 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
 
 
 def test_the_circuit_is_certified(solved, found, capsys):
-    main(["certify", str(solved.folder), "--agreement", "0.9"])
+    main(["circuit", str(solved.folder), "--certify", "--agreement", "0.9"])
     assert "certified: agreement 0.9" in capsys.readouterr().out
     certificate = solved.load(Certificate)
     assert certificate is not None

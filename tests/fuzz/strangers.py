@@ -57,7 +57,16 @@ def make():
 """
 
 ON_RUN = (
-    *("check", "theory", "circuit", "certify", "hypotheses", "emergence", "depend", "truncate"),
+    *(
+        "check",
+        "theory",
+        "circuit",
+        "circuit --certify",
+        "hypotheses",
+        "emergence",
+        "depend",
+        "truncate",
+    ),
     *("report", "serve", "runs", "sweep", "train --resume"),
 )
 """The verbs that take a run's folder."""

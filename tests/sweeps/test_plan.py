@@ -55,10 +55,10 @@ def test_what_a_grid_carries_along_is_told():
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
-    line = "training.cooldown_steps = 70 (was 1400), as training.steps = 350"
+    line = "changed along: training.cooldown_steps = 70 (was 1400)"
     assert told(plan.carried) == [line]
     several = load_plan("fast", ["training.steps=300,400"])
-    assert told(several.carried) == ["training.cooldown_steps follow training.steps"]
+    assert told(several.carried) == ["changed along: training.cooldown_steps"]
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
     assert len(told(deeper.carried)) == 1

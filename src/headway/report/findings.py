@@ -91,15 +91,15 @@ class Findings:
             dates = timeline is None or [history.path for history in timeline.paths] == own
             certifies = certificate is None or certificate.is_of(discovery)
             asks = depends is None or depends.circuit == own
-            for agrees, file, what, verb in (
-                (dates, "emergence.json dates", "date", "emergence"),
-                (certifies, "certificate.json is of", "certify", "certify"),
-                (asks, "dependence.json is about", "ask about", "depend"),
+            for agrees, file, what, how in (
+                (dates, "emergence.json dates", "date", ["emergence"]),
+                (certifies, "certificate.json is of", "certify", ["circuit", "--certify"]),
+                (asks, "dependence.json is about", "ask about", ["depend"]),
             ):
                 if not agrees:
                     raise HeadwayError(
                         f"{run.folder}: {file} another circuit than circuit.json;"
-                        f" {what} this one with: {command(verb, run.folder)}"
+                        f" {what} this one with: {command(*how, run.folder)}"
                     )
         return cls(
             run=run,

@@ -5,7 +5,6 @@ import inspect
 import re
 import typing
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -136,9 +135,7 @@ def _import_from_package(kind: str) -> None:
     Raises:
         HeadwayError: if that fails.
     """
-    for point in metadata.entry_points(group=GROUP, name=kind):
-        if not _is_installed(point):
-            continue
+    if point := userfile.installed(GROUP).get(kind):
         try:
             cls = point.load()
         except Exception as error:  # whatever a package may raise
@@ -152,14 +149,7 @@ def _import_from_package(kind: str) -> None:
 
 def offered() -> list[str]:
     """The kinds of all tasks that can be named: those known so far, and those of packages."""
-    packages = [point.name for point in metadata.entry_points(group=GROUP)]
-    return list(dict.fromkeys([*KINDS, *packages]))
-
-
-def _is_installed(point: metadata.EntryPoint) -> bool:
-    """Tell a package that was installed from what lies in a folder that Python looks into, too."""
-    where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
-    return where is not None and where.name in ("site-packages", "dist-packages")
+    return list(dict.fromkeys([*KINDS, *userfile.installed(GROUP)]))
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
@@ -203,8 +193,8 @@ def keep(task: "Task") -> None:
 @cache
 def _offers(package: str, kind: str) -> bool:
     """Whether an installed package offers a task of that kind."""
-    points = metadata.entry_points(group=GROUP, name=kind)
-    return any(point.module.partition(".")[0] == package for point in points)
+    point = userfile.installed(GROUP).get(kind)
+    return point is not None and point.module.partition(".")[0] == package
 
 
 def _own_source(cls: type["Task"]) -> Source | None:

@@ -1,12 +1,11 @@
 """What can be named of a kind: what headway has, and what installed packages offer."""
 
 from collections.abc import Iterator, Mapping
-from importlib import metadata
-from pathlib import Path
+from importlib.metadata import EntryPoint
 from typing import TypeVar
 
 from headway.errors import HeadwayError
-from headway.userfile import described
+from headway.userfile import described, installed
 
 T = TypeVar("T")
 
@@ -28,12 +27,11 @@ class Offered(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         if name in self.known:
             return self.known[name]
-        for point in metadata.entry_points(group=self.group, name=name):
-            if is_installed(point):
-                return self.known.setdefault(name, self._imported(name, point))
+        if point := installed(self.group).get(name):
+            return self.known.setdefault(name, self._imported(name, point))
         raise KeyError(name)
 
-    def _imported(self, name: str, point: metadata.EntryPoint) -> T:
+    def _imported(self, name: str, point: EntryPoint) -> T:
         try:
             return point.load()
         except Exception as error:  # whatever a package may raise
@@ -41,16 +39,7 @@ class Offered(Mapping[str, T]):
             raise HeadwayError(f"{where} fails: {described(error)}") from None
 
     def __iter__(self) -> Iterator[str]:
-        points = metadata.entry_points(group=self.group)
-        return iter(
-            {**self.known, **{point.name: point for point in points if is_installed(point)}}
-        )
+        return iter({**self.known, **installed(self.group)})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def is_installed(point: metadata.EntryPoint) -> bool:
-    """Tell a package that was installed from what lies in a folder that Python looks into, too."""
-    where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
-    return where is not None and where.name in ("site-packages", "dist-packages")

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tyro.conf import Positional
-
-from headway.arguments import Flag
 from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
@@ -18,13 +15,14 @@ Scale = Literal["smoke", "small", "fresh", "paper"]
 
 
 def reproduce(
-    figures: Positional[tuple[str, ...]] = (),
+    figures: tuple[str, ...] = (),
+    /,
     scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
-    judge_only: Flag = False,
-    dry_run: Flag = False,
+    judge_only: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Train the runs of a figure of the paper, draw it, and judge every claim that it makes.
 
@@ -49,13 +47,14 @@ def reproduce(
 
 
 def mechanism(
-    names: Positional[tuple[str, ...]] = (),
+    names: tuple[str, ...] = (),
+    /,
     scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
-    judge_only: Flag = False,
-    dry_run: Flag = False,
+    judge_only: bool = False,
+    dry_run: bool = False,
     corpus: str | None = None,
 ) -> None:
     """Train the runs of a mechanism of the talk, draw it, and judge every claim about it.
@@ -200,7 +199,8 @@ class Reproduction:
 
 
 def claims(
-    figures: Positional[tuple[str, ...]] = (),
+    figures: tuple[str, ...] = (),
+    /,
     scale: Scale | None = None,
     results: Path | None = None,
     file: Path | None = None,

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import tyro
-from tyro.conf import Positional
+from typing import TYPE_CHECKING, Literal
 
 from headway.arguments import opened
 from headway.errors import HeadwayError
@@ -25,11 +22,10 @@ SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 
 
 def truncate(
-    run: Positional[Path | None] = None,
+    run: Path | None = None,
+    /,
     model: str | None = None,
-    layers: Annotated[
-        str | None, tyro.conf.arg(aliases=["--layer"], metavar="LIST", help_behavior_hint="")
-    ] = None,
+    layers: str | None = None,
     weights: str = "mlp",
     rank: str = "0,0.1,0.2,0.5,1",
     sequences: int | None = None,
