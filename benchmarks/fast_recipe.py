@@ -23,7 +23,6 @@ from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
 from headway.circuits import saved_discovery, saved_timeline
 from headway.circuits.minimal import MinimalCircuits
-from headway.circuits.saved import saved
 from headway.training import Run, resume, train
 from headway.training.environment import describe_environment
 
@@ -69,7 +68,7 @@ def circuit_of(run: Run) -> dict[str, Any]:
     except HeadwayError as error:
         return {"circuit": None, "why": str(error)}
     timeline = saved_timeline(run) if run.read("emergence.json") else emergence(run, found)
-    every = saved(run, MinimalCircuits) or every_circuit(run, most=1_000_000)
+    every = run.load(MinimalCircuits) or every_circuit(run, most=1_000_000)
     first = found.circuit.useful_heads[0]
     joins = sorted(path.relation for path in found.circuit.paths if path.at == first)
     return {

@@ -19,9 +19,8 @@ import torch
 
 from headway.circuits import discover
 from headway.circuits.given import read_given
-from headway.models import Known, compiled
 from headway.training import Run
-from headway_experiments.arena import planted
+from headway_experiments.arena import Known, compiled, planted
 from headway_experiments.hypotheses import Hypotheses, hypotheses
 from headway_experiments.hypotheses.tested import FLEXIBLE, IDEAL
 

@@ -27,12 +27,10 @@ import torch
 from counting import step_operations, steps_of
 from headway.training import RECIPES, Run, RunConfig, train, train_stacked
 from headway.training.environment import describe_environment
-from headway.training.precision import resolved
 from headway.training.run import require_device
 from headway.training.stacked.loop import Replica, joined
 from headway.training.stacked.models import Stack
 from headway.training.state import State
-from headway.training.trainer import started
 
 RUNS = 128
 
@@ -42,13 +40,9 @@ def one_step(config: RunConfig, replicas: int) -> Callable[[], Any]:
     if not replicas:
         return steps_of(config)
     runs = [Run(Path(), dataclasses.replace(config, seed=seed)) for seed in range(replicas)]
-    trainers = [started(run, State.at_start(config.training)) for run in runs]
-    precision = resolved(config.training.precision, torch.device(config.device))
-    stack = Stack([(one.model, one.optimisers) for one in trainers], runs[0].task, precision)
-    members = [
-        Replica(run, one.state, one.batches, one.batches.batch(1))
-        for run, one in zip(runs, trainers, strict=True)
-    ]
+    members = [Replica(run, State.at_start(config.training)) for run in runs]
+    models = [(one.model, one.optimisers) for one in members]
+    stack = Stack(models, runs[0].task, members[0].precision)
 
     def step() -> None:
         stack.step(joined(members), [1.0] * replicas)

@@ -20,27 +20,17 @@ import torch
 
 from headway.training import Run
 from headway.training.environment import describe_environment
-from headway.training.precision import casting, resolved, rounding
-from headway.training.trainer import restored
+from headway.training.loop import Trainer
 
 
 def steps(run: Run, count: int, flush: bool) -> tuple[float, list[float]]:
     """Seconds a step, and the losses."""
-    config, task, device = run.config.training, run.task, torch.device("cpu")
-    state, model, optimisers, batches = restored(run)
-    precision, losses = resolved(config.precision, device), []
+    trainer, losses = Trainer.restored(run), []
     torch.set_flush_denormal(flush)
     start = time.perf_counter()
-    for step in range(state.step + 1, state.step + 1 + count):
-        batch = batches.batch(step, state.stage)
-        with rounding(precision, device):
-            with casting(precision, device):
-                loss = config.curriculum.loss(model, task.targets, batch, None)
-            optimisers.zero_grad()
-            loss.backward()
-            optimisers.step(state.next_scale(config), state.step)
-        state.step += 1
-        losses.append(loss.item())
+    for _ in range(count):
+        asked = trainer.batches.asked(trainer.state.step + 1, trainer.state.stage)
+        losses.append(trainer.step(*asked).item())
     seconds = (time.perf_counter() - start) / count
     torch.set_flush_denormal(False)
     return seconds, losses
@@ -55,7 +45,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     run = Run.open(options.run)
-    before = restored(run).state.step
+    before = Trainer.restored(run).state.step
     rounds = [
         [steps(run, options.steps, flush) for flush in (False, True)] for _ in range(options.rounds)
     ]

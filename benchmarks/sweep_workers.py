@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headway.sweeps import Board, Engine, Event, LocalEngine, Plan, RayEngine, grid, sweep
+from headway.sweeps import Board, Engine, LocalEngine, Plan, RayEngine, grid, sweep
 from headway.training import fast
 
 ENGINES = {"one": "one worker", "two": "two workers", "ray": "two Ray nodes"}
@@ -36,8 +36,8 @@ def timed(plan: Plan, engine: Engine) -> tuple[float, float]:
     """Seconds of a whole sweep, and of it from the first run's start."""
     first: list[float] = []
 
-    def watch(_: Board, event: Event | None) -> None:
-        if event is not None and event.kind == "started":
+    def watch(board: Board, name: str | None) -> None:
+        if name is not None and board.runs[name].state == "running":
             first.append(time.perf_counter())
 
     begun = time.perf_counter()

@@ -49,7 +49,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "ic+mixture": {"training.curriculum": "mixture"},
     "ic+rising": {"training.curriculum": "growing"},
     "no-ic": {"training.curriculum": "final_hop"},
-    "no-ic+mixture": {"training.curriculum": "mixture", "training.curriculum.final": True},
+    "no-ic+mixture": {"training.curriculum": "final_mixture"},
     "no-ic+rising": {"training.curriculum": "growing", "training.curriculum.final": True},
 }
 

@@ -32,8 +32,9 @@ from torch import Tensor, nn
 from counting import counted, steps_of
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch, Task
-from headway.training import RunConfig, Stream, fast, paper
+from headway.training import RunConfig, Stream, fast
 from headway.training.environment import describe_environment
+from headway_experiments.recipes import paper
 
 Step = Callable[[], object]
 

@@ -4,42 +4,28 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Self
 
 import pytest
 
 from headway import sweeps, userfile
-from headway.sweeps.jobs import Event, Stack
-from headway.sweeps.work import carry_out
 from headway.tasks import KINDS
 
 
-class InThisProcess:
+class InThisProcess(sweeps.Engine):
     """An engine that carries out runs one after another, in no process of their own."""
 
-    options = ""
+    def end(self, close: bool) -> None:
+        """Has nothing to end."""
 
-    def __init__(self, *_: object):
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def places(self, stack: Stack) -> int:
+    def places(self, work: sweeps.Work) -> int:
         """One at a time."""
         return 1
 
-    def submit(self, stack: Stack) -> Future[list[Event]]:
-        """Carries out a stack."""
-        done = Future[list[Event]]()
-        done.set_result(carry_out([job.to_json() for job in stack]))
+    def submit(self, work: sweeps.Work) -> Future[dict[str, str]]:
+        """Carries out work."""
+        done = Future[dict[str, str]]()
+        done.set_result(sweeps.carry_out(work))
         return done
-
-    def stop(self) -> None:
-        """Has nothing to end."""
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from headway.circuits import Circuit, Uniform
 from headway.circuits.evidence import with_path
-from headway.models import Known
+from headway_experiments.arena import Known
 
 
 def true_circuit(known: Known) -> Circuit:

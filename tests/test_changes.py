@@ -1,6 +1,5 @@
 """What runs are made from, and what changes to it carry along."""
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -8,22 +7,11 @@ import pytest
 from headway.bases import Base, base_of
 from headway.changes import changed, changes_in, configured, told, whole_names
 from headway.errors import HeadwayError
-from headway.training import (
-    FinalHop,
-    Growing,
-    Implicit,
-    Mixture,
-    RunConfig,
-    Scheduled,
-    fast,
-    from_dict,
-    own,
-    paper,
-    to_dict,
-)
+from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
 from headway.training.recipes import RECIPES, hops
-from headway_experiments.recipes import composition
+from headway_experiments.curricula import FinalHop, Growing, Scheduled
+from headway_experiments.recipes import composition, paper
 from headway_experiments.tasks import Composition
 
 TASK = '''
@@ -84,8 +72,8 @@ def complaint_of(source, *words):
             changed(composition(), {"training.curriculum": Scheduled("falling", 9)}),
         ),
         (
-            ["fast", "mixture=true", "final=true"],
-            changed(fast(mixture=True), {"training.curriculum": Mixture(final=True)}),
+            ["fast", "learnt=0.2"],
+            changed(fast(), {"training.curriculum": Deepening(0.2)}),
         ),
     ],
 )
@@ -97,7 +85,7 @@ def test_fewer_steps_shorten_the_cool_down_in_proportion():
     config, notes = made("fast", "training.steps=400")
     assert fast().training.cooldown_steps == 1400
     assert config == changed(fast(), {"training.steps": 400, "training.cooldown_steps": 80})
-    assert notes == ["training.cooldown_steps = 80 (was 1400), as training.steps = 400"]
+    assert notes == ["changed along: training.cooldown_steps = 80 (was 1400)"]
     assert made("fast", "training.steps=1400")[1] == []
     assert made("paper", "training.steps=5")[1] == []
     given = ("training.steps=400", "training.cooldown_steps=9")
@@ -113,21 +101,20 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
     assert len(notes) == 1
     assert "model.n_layers = 4 (was 3), " in notes[0]
     assert "training.steps = 9000 (was 7000), " in notes[0]
-    assert notes[0].endswith(", as task.depth = 4")
     assert made("fast", "depth=4") == (fast(4), [])
     config, notes = made("fast", "task.depth=4", "model.n_layers=9")
     assert config == fast(4, n_layers=9)
     assert "training.curriculum = implicit (was deepening), " in notes[0]
     config, notes = made("hops", "training.steps=300")
     assert config == hops(steps=300)
-    assert "training.cooldown_steps = 100 (was 533), as training.steps = 300" in notes[0]
+    assert "training.cooldown_steps = 100 (was 533)" in notes[0]
     assert made("fast", "task.depth=1")[0] == fast(1)
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number; one"),
+        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number"),
         (["fast", "deep=1"], "deep is not a field: did you mean depth"),
         (["fast", "n_head=1"], "n_head is not a field: did you mean model.n_heads"),
         (["fast", "task.n_heads=1"], "task.n_heads is not a field: did you mean model.n_heads?"),
@@ -141,28 +128,20 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
         (["fast", "training.curriculum=up"], "training.curriculum = 'up' is not allowed: it must"),
         (
             ["fast", "every=50"],
-            "training.curriculum.every is a field of growing and scheduled, not of deepening: add"
-            " training.curriculum=growing or scheduled",
+            "training.curriculum.every is a field of growing and scheduled and trained, not of"
+            " deepening: add training.curriculum=growing or scheduled",
         ),
         (
             ["fast", "mixture=true", "task.order=shallow-first"],
-            "(task.n_depths = 1); add training.curriculum=implicit",
+            "(task.n_depths = 1)",
         ),
-        (["fast", "optimizer=sgd"], "with training.optimizer = sgd; add training.weight_decay=0"),
+        (["fast", "optimizer=sgd"], "it must be 0 with training.optimizer = sgd"),
         (["slow"], "recipe = 'slow' is not allowed: it must be one of fast, "),
         (["no.py"], "no.py: No such file"),
     ],
 )
 def test_what_a_recipe_cannot_be_is_told_in_one_line(words, complaint):
     assert complaint in complaint_of(*words)
-
-
-def test_the_line_that_is_told_mends_it():
-    for words in (["mixture=true", "task.order=shallow-first"], ["optimizer=sgd"]):
-        told = complaint_of("fast", *words)
-        added = re.search(r"add (\S+)$", told)
-        assert added is not None
-        assert isinstance(made("fast", *words, added[1])[0], RunConfig)
 
 
 def test_all_recipes_say_what_their_arguments_may_be():
@@ -237,8 +216,8 @@ def test_what_is_carried_is_told_without_values_where_there_are_several():
     base = base_of("fast")
     carried = [one for depth in (1, 2) for one in configured(base, {"task.depth": depth})[1]]
     (line,) = told(carried)
-    assert line.startswith("model.n_layers, model.silent_above, training.")
-    assert line.endswith(" follow task.depth")
+    assert line.startswith("changed along: model.n_layers, model.silent_above, training.")
+    assert "=" not in line
 
 
 def test_a_config_is_a_base_without_arguments():
@@ -268,11 +247,11 @@ def test_fields_are_changed_by_their_names(tiny):
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"training.curriculum": "rising"}, "training.curriculum = 'rising' .* one of implicit, f"),
+        ({"training.curriculum": "rising"}, "training.curriculum = 'rising' .* one of implicit, m"),
         ({"training.curriculum": 3}, "training.curriculum = 3 is not allowed"),
         (
             {"training.curriculum.every": 3},
-            "training.curriculum.every is a field of growing and scheduled, not of implicit: add",
+            "training.curriculum.every is a field of .*growing.*, not of implicit: add",
         ),
         ({"training.depths": "full"}, "training.depths is not a field: the fields are steps, "),
         ({"tasks.depth": 2}, "tasks.depth is not a field of a config"),
@@ -284,11 +263,3 @@ def test_a_change_that_cannot_be(tiny, fields, complaint):
     with pytest.raises(HeadwayError, match=f"^{complaint}") as error:
         changed(tiny, fields)
     assert "\n" not in str(error.value)
-
-
-def test_adamw_is_adam_whose_decay_is_decoupled(tiny):
-    config = changed(tiny, {"training.optimizer": "adamw"})
-    assert config == changed(tiny, {"training.optimizer": "adam"})
-    data = to_dict(tiny)
-    data["training"]["optimizer"] = "adamw"
-    assert from_dict(data).training.optimizer == "adam"

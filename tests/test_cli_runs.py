@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from commands import TINY, headway
-from headway import cli, sweeps
+from headway import cli
 from headway.arguments import config_asked_for
 from headway.training import fast
 
@@ -84,15 +83,6 @@ def test_a_page_about_a_folder_of_tokens(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         cli.main(["report", "runs"])
     assert "no run in it can be read" in capsys.readouterr().err
-
-
-def test_a_study_with_failed_runs_ends_as_a_sweep_does(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: SimpleNamespace(count=lambda _: 1))
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["depths", "--grid", "depth=1", "layers=2", "seed=0", "--folder", "my runs"])
-    assert stop.value.code == 1
-    assert capsys.readouterr().err == "headway: 1 run failed: headway runs 'my runs'\n"
 
 
 def test_a_run_named_like_a_recipe_does_not_hide_it(tmp_path, monkeypatch, capsys):

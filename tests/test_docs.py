@@ -1,7 +1,6 @@
 """README.md and docs/ name what there is: every command, option, field, import and file."""
 
 import ast
-import functools
 import inspect
 import re
 import shlex
@@ -11,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from headway.arguments import config_asked_for, parse, sources_in
+from headway.arguments import arguments, config_asked_for, sources_in
 from headway.bases import base_of
 from headway.changes import hints_in
 from headway.cli import module_of
@@ -60,7 +59,7 @@ def check_fields(verb, asked):
         config_asked_for(words)
     if verb == "sweep" and not re.search(r"\.py|/", asked.get("plan", "")):
         hints = hints_in(base_of(asked.get("plan", "fast")))
-        for field, text in texts_of([one for group in asked["grid"] for one in group]).items():
+        for field, text in texts_of(asked["grid"]).items():
             assert values_of(field, text, hints[named(field, hints)])
 
 
@@ -71,10 +70,7 @@ def check_command(verb, *words):
     if "--help" in words:
         base_of(sources_in(words)[0])
         return
-    asked = list[dict]()
-    not_called = functools.wraps(function)(lambda **given: asked.append(given))
-    parse(not_called, f"headway {verb}", words)
-    check_fields(verb, asked[0])
+    check_fields(verb, arguments(function, verb, words).arguments)
 
 
 COMMANDS = sorted({shlex.join(words) for words in shell_commands()})

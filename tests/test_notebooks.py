@@ -8,7 +8,7 @@ import pytest
 from IPython.core.formatters import HTMLFormatter
 
 from headway import Circuit
-from headway import Path as CircuitPath
+from headway.circuits import Path as CircuitPath
 from headway.notebook import register
 from headway.report.cells import cell
 
@@ -104,7 +104,7 @@ def test_a_session_shows_things_and_keeps_their_plain_text():
         "from IPython.core.interactiveshell import InteractiveShell;"
         "shell = InteractiveShell.instance();"
         "import headway;"
-        "shown = headway.Circuit.of([headway.Path.of(0, 0, 's0←s2')]);"
+        "shown = headway.Circuit.of([headway.circuits.Path.of(0, 0, 's0←s2')]);"
         "data, _ = shell.display_formatter.format(shown);"
         "print(data['text/html'].startswith('<div class=\"headway\">'));"
         "print(''.join(data['text/plain'].split()) == ''.join(repr(shown).split()))"

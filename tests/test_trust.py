@@ -42,7 +42,7 @@ from dataclasses import dataclass
 import headway
 
 @dataclass(frozen=True)
-class Own(headway.Hops):
+class Own(headway.tasks.Hops):
     "Hops of mine."
     asked: tuple[int, ...] = (1,)
     n_symbols: int = 8

@@ -24,12 +24,44 @@ def test_a_file_is_run_once_and_again_when_it_has_changed(tmp_path):
     assert len(before.sha256) == 64
 
 
-def test_a_file_may_import_its_neighbours_and_leaves_the_path_as_it_was(tmp_path):
-    (tmp_path / "neighbour_of_mine.py").write_text("NUMBER = 7\n")
-    (tmp_path / "mine.py").write_text("from neighbour_of_mine import NUMBER\n")
-    before = list(sys.path)
-    assert load(tmp_path / "mine.py").NUMBER == 7
+@pytest.mark.parametrize("late", [False, True])
+def test_neighbours_of_one_name_are_told_apart_and_their_changes_noticed(tmp_path, late):
+    """When a file is loaded, or later, in a function; through others, and in a circle."""
+    before, names = list(sys.path), set(sys.modules)
+    body = "    from helper import NUMBER\n    import parts.one\n    return NUMBER + parts.one.ONE"
+    text = f"def number():\n{body}\n" + ("" if late else "NUMBER = number()\n")
+    for number in (10, 20):
+        folder = tmp_path / str(number)
+        (folder / "parts").mkdir(parents=True)
+        (folder / "parts" / "__init__.py").touch()
+        (folder / "parts" / "one.py").write_text("ONE = 1\n")
+        (folder / "helper.py").write_text("from deeper import NUMBER\n")
+        (folder / "deeper.py").write_text(f"import helper\nNUMBER = {number}\n")
+        (folder / "mine.py").write_text(text)
+    first, second = (load(tmp_path / name / "mine.py") for name in ("10", "20"))
+    assert (first.number(), second.number(), first.number()) == (11, 21, 11)
+    assert load(tmp_path / "10" / "mine.py") is first
+    (tmp_path / "10" / "deeper.py").write_text("NUMBER = 30\n")
+    assert load(tmp_path / "10" / "mine.py").number() == 31
+    assert load(tmp_path / "20" / "mine.py") is second
     assert sys.path == before
+    assert not {"helper", "deeper", "parts"} & (set(sys.modules) - names)
+
+
+def test_a_module_that_is_installed_is_no_neighbour(tmp_path):
+    for name in ("torch", "random", "mine"):
+        (tmp_path / f"{name}.py").write_text("import torch, random, headway\nrandom.random()\n")
+    assert load(tmp_path / "mine.py").torch is sys.modules["torch"]
+    assert load(tmp_path / "torch.py").torch is sys.modules["torch"]
+
+
+def test_an_error_of_a_neighbour_is_an_import_error_where_it_is_one(tmp_path):
+    (tmp_path / "helper.py").write_text("import nowhere_to_be_found\n")
+    (tmp_path / "mine.py").write_text("try:\n    import helper\nexcept ImportError:\n    x = 3\n")
+    assert load(tmp_path / "mine.py").x == 3
+    (tmp_path / "mine.py").write_text("x = 3\nimport helper\n")
+    with pytest.raises(HeadwayError, match=r"mine\.py, line 2: ModuleNotFoundError"):
+        load(tmp_path / "mine.py")
 
 
 @pytest.mark.parametrize(
@@ -42,6 +74,7 @@ def test_a_file_may_import_its_neighbours_and_leaves_the_path_as_it_was(tmp_path
         ("raise ValueError\n", "mine.py, line 1: ValueError"),
         ("def f():\n    raise KeyError('a\\nb')\n\nf()\n", "mine.py, line 2: KeyError: "),
         ("from headway import HeadwayError\nraise HeadwayError('no')\n", "mine.py, line 2: no"),
+        ("class Stop(BaseException): ...\nraise Stop\n", "mine.py, line 2: Stop"),
         ("\0", "mine.py"),
     ],
 )

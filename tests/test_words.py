@@ -1,5 +1,6 @@
 """How fields and values are written in words, and read as their annotations say."""
 
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -30,6 +31,7 @@ SOME = tuple[int, ...]
         ("none", Literal["none", "some"], "none"),
         ("shallow-first", Literal["deep-first", "shallow-first"], "shallow-first"),
         ("cuda:0", str, "cuda:0"),
+        ("1,2", Path, Path("1,2")),
         ("W_O.1 > W_K, 2", str | None, "W_O.1 > W_K, 2"),
         ("1,2,4", SOME, (1, 2, 4)),
         ("1:2:4", SOME, (1, 2, 4)),
@@ -100,14 +102,6 @@ def test_a_value_that_is_none_is_named(text, hint, complaint):
         values_of("x", text, hint)
     assert complaint in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_several_values_for_one_are_told_where_they_belong():
-    with pytest.raises(HeadwayError, match=r"'1\.\.3' is not allowed.*headway sweep takes several"):
-        read("depth", "1..3", int)
-    with pytest.raises(HeadwayError) as error:
-        read("depth", "x,y", int)
-    assert "sweep" not in str(error.value)
 
 
 @given(st.lists(st.one_of(st.integers(), st.floats(allow_nan=False), st.none()), min_size=1))

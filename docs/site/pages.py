@@ -3,13 +3,13 @@
 mkdocs calls `on_files` before it reads the pages (`hooks` in mkdocs.yml).
 """
 
-import ast
 import base64
 import json
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from headway.cli import VERBS, added_verbs
+from headway.late import offered as named
 
 ROOT = Path(__file__).parent.parent.parent
 EXPERIMENTS = ("claims.Claim", "claims.claims_beside", "experiment.Experiment", "experiment.Group")
@@ -31,6 +32,9 @@ ROOMS = {
     "sweeps": "Sweeps",
     "report": "Pages",
     "language": "Language models",
+    "recipes": "Recipes",
+    "figures": "Figures",
+    "files": "Files",
 }
 
 
@@ -57,7 +61,7 @@ def made(root: Path) -> dict[str, str]:
     """The made pages by their place in docs/."""
     notebooks = sorted((root / "docs/notebooks").glob("*.ipynb"))
     pages = {f"notebooks/{path.stem}.md": of_notebook(path) for path in notebooks}
-    reference = {"reference/verbs.md": verbs(root), "reference/api.md": api(root)}
+    reference = {"reference/verbs.md": verbs(root), "reference/api.md": api()}
     return pages | reference | {"index.md": first(root)}
 
 
@@ -81,28 +85,24 @@ def verbs(root: Path) -> str:
     return "\n".join([*parts, *(f"## headway {name}\n\n{told(name)}" for name in names)])
 
 
-def api(root: Path) -> str:
+def api() -> str:
     """Every public name, room by room."""
     parts = ["# Python API\n\nWhat `from headway import …` offers is in these rooms, too.\n"]
     for room, title in ROOMS.items():
         parts.append(f"## {title}: `headway.{room}`\n")
-        parts += [f"::: headway.{room}.{name}\n" for name in offered(root, room)]
-    rest = [
-        f"::: headway.{name}\n" for name in ("paths.Path", "paths.Relation", "errors.HeadwayError")
-    ]
+        parts += [f"::: headway.{room}.{name}\n" for name in offered(room)]
     shown = "## In notebooks\n\n::: headway.notebook.widget\n"
     own = [f"::: headway_experiments.{name}\n" for name in EXPERIMENTS]
-    parts += ["## Paths and errors\n", *rest, "## Experiments\n", *own, shown]
+    parts += ["## Errors\n", "::: headway.errors.HeadwayError\n", "## Experiments\n", *own, shown]
     return "\n".join(parts)
 
 
-def offered(root: Path, room: str) -> list[str]:
-    """The names in a room's `__all__`."""
-    tree = ast.parse((root / f"src/headway/{room}/__init__.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
-    raise ValueError(f"headway.{room} has no __all__")
+def offered(room: str) -> list[str]:
+    """The names that a module offers."""
+    found = import_module(f"headway.{room}")
+    return sorted(getattr(found, "__all__", ())) or [
+        name for name, _ in named(Path(found.__file__))
+    ]
 
 
 def of_notebook(path: Path) -> str:

@@ -5,114 +5,48 @@ from headway import discover, emergence, fast, train
 run = train(fast(depth=3))
 circuit = discover(run)
 timeline = emergence(run, circuit)
+
+More is offered one level down: `headway.tasks.Hops`, `headway.recipes.hops`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headway.late import late
 from headway.notebook import show_in_notebooks
 
 if TYPE_CHECKING:
-    from headway.circuits import (
-        Circuit,
-        Discovery,
-        Identity,
-        Paths,
-        Timeline,
-        Uniform,
-        certify,
-        discover,
-        emergence,
-        every_circuit,
-        patch,
-        patch_all,
-    )
-    from headway.errors import HeadwayError
-    from headway.models import (
-        Tappable,
-        Transformer,
-        TransformerConfig,
-        accuracy_lens,
-        logit_lens,
-        loss_lens,
-        tapped,
-    )
-    from headway.notebook import widget
-    from headway.paths import Path, Relation
-    from headway.sweeps import depend
-    from headway.tasks import (
-        IGNORE_INDEX,
-        NO_KEY,
-        Batch,
-        Conditional,
-        Edges,
-        Hops,
-        Labelled,
-        Retrieval,
-        Task,
-        Tokens,
-        Vectors,
-        check_task,
-        general_relations,
-        previous_token,
-        sinusoid,
-    )
-    from headway.training import (
-        Recorder,
-        Run,
-        RunConfig,
-        TrainingConfig,
-        fast,
-        own,
-        paper,
-        resume,
-        train,
-    )
+    from headway.circuits import Circuit as Circuit
+    from headway.circuits import certify as certify
+    from headway.circuits import discover as discover
+    from headway.circuits import emergence as emergence
+    from headway.circuits import every_circuit as every_circuit
+    from headway.circuits import patch as patch
+    from headway.circuits import patch_all as patch_all
+    from headway.errors import HeadwayError as HeadwayError
+    from headway.models import Transformer as Transformer
+    from headway.models import TransformerConfig as TransformerConfig
+    from headway.models import tapped as tapped
+    from headway.notebook import widget as widget
+    from headway.report import write_report as write_report
+    from headway.sweeps import depend as depend
+    from headway.sweeps import sweep as sweep
+    from headway.tasks import IGNORE_INDEX as IGNORE_INDEX
+    from headway.tasks import Batch as Batch
+    from headway.tasks import Edges as Edges
+    from headway.tasks import Task as Task
+    from headway.tasks import Tokens as Tokens
+    from headway.tasks import Vectors as Vectors
+    from headway.tasks import check_task as check_task
+    from headway.theory import minimum_layers as minimum_layers
+    from headway.training import Recorder as Recorder
+    from headway.training import Run as Run
+    from headway.training import RunConfig as RunConfig
+    from headway.training import TrainingConfig as TrainingConfig
+    from headway.training import fast as fast
+    from headway.training import own as own
+    from headway.training import resume as resume
+    from headway.training import train as train
 
-OFFERED = {
-    "headway.circuits": (
-        *("Circuit", "Discovery", "Identity", "Paths", "Timeline", "Uniform"),
-        *("certify", "discover", "emergence", "every_circuit"),
-        *("patch", "patch_all"),
-    ),
-    "headway.errors": ("HeadwayError",),
-    "headway.models": (
-        *("Tappable", "Transformer", "TransformerConfig", "tapped"),
-        *("accuracy_lens", "logit_lens", "loss_lens"),
-    ),
-    "headway.notebook": ("widget",),
-    "headway.paths": ("Path", "Relation"),
-    "headway.sweeps": ("depend",),
-    "headway.tasks": (
-        *("IGNORE_INDEX", "NO_KEY", "Batch", "Edges", "Task", "Tokens", "Vectors"),
-        *("check_task", "general_relations", "previous_token", "sinusoid"),
-        *("Conditional", "Hops", "Labelled", "Retrieval"),
-    ),
-    "headway.training": (
-        *("Recorder", "Run", "RunConfig", "TrainingConfig"),
-        *("fast", "own", "paper", "resume", "train"),
-    ),
-}
-"""What this package offers, by where it is. A room is entered when something of it is asked for, so
-that importing the package, and the command line's help, do not wait for torch."""
-
-HOMES = {name: room for room, names in OFFERED.items() for name in names}
-
-__all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> Any:
-    room = HOMES.get(name)
-    if room is None and f"headway.{name}" in HOMES.values():
-        return import_module(f"headway.{name}")
-    if room is None:
-        raise AttributeError(f"module 'headway' has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(room), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *HOMES})
-
+__all__, __getattr__, __dir__ = late(__name__)
 
 show_in_notebooks()

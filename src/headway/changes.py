@@ -7,14 +7,19 @@ follows. Fewer steps than the cool-down shorten the cool-down. What followed is 
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from headway.bases import Base
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.fields import hints_of
-from headway.training.config import CURRICULA, CURRICULUM, SECTIONS, RunConfig, dotted, flat
-from headway.training.curriculum import Curriculum
+from headway.training.config import SECTIONS, RunConfig, dotted, flat
+from headway.training.curriculum import (
+    CURRICULA,
+    CURRICULUM,
+    Curriculum,
+    kind_of_curriculum,
+)
 from headway.words import named, read, said, texts_of
 
 T = TypeVar("T")
@@ -70,8 +75,7 @@ def _curriculum(value: Any) -> Curriculum:
     """A curriculum, of which the kind may be given alone."""
     if isinstance(value, Curriculum):
         return value
-    require(str(value) in CURRICULA, CURRICULUM, value, "one of " + ", ".join(CURRICULA))
-    return CURRICULA[value]()
+    return kind_of_curriculum(value)()
 
 
 def _require_in(kind: str, name: str) -> None:
@@ -94,21 +98,11 @@ def _replaced(part: Any, values: Mapping[str, Any], where: str) -> Any:
 
 
 class Carried(NamedTuple):
-    """A field that changed because another did.
-
-    Attributes:
-        field: its whole name.
-        value: its new value.
-        was: its value before.
-        cause: the field that was to change.
-        asked: how, such as `task.depth = 4`.
-    """
+    """A field that changed because others did: its whole name, its value, and that before."""
 
     field: str
     value: Any
     was: Any
-    cause: str
-    asked: str
 
 
 def whole_names(base: Base, said_of: Mapping[str, T]) -> dict[str, T]:
@@ -117,7 +111,7 @@ def whole_names(base: Base, said_of: Mapping[str, T]) -> dict[str, T]:
     Raises:
         HeadwayError: if there is no such field, or one is named twice.
     """
-    known = {**base.arguments, **annotations(base.make())}
+    known = hints_in(base)
     found: dict[str, T] = {}
     for name, value in said_of.items():
         whole = named(name, known)
@@ -127,7 +121,7 @@ def whole_names(base: Base, said_of: Mapping[str, T]) -> dict[str, T]:
     return found
 
 
-def changes_in(base: Base, words: Sequence[str]) -> dict[str, Any]:
+def changes_in(base: Base, words: Iterable[str]) -> dict[str, Any]:
     """The changes that are written as `FIELD=VALUE`, by whole name.
 
     Raises:
@@ -138,8 +132,8 @@ def changes_in(base: Base, words: Sequence[str]) -> dict[str, Any]:
 
 
 def hints_in(base: Base) -> dict[str, Any]:
-    """The annotation of every argument and field, by whole name."""
-    return {**annotations(base.make()), **base.arguments}
+    """The annotation of every argument and field, by whole name; the arguments come first."""
+    return {**base.arguments, **annotations(base.make()), **base.arguments}
 
 
 def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[Carried]]:
@@ -150,21 +144,13 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
         changes: the new values of arguments and of fields, by whole name.
 
     Raises:
-        HeadwayError: if a value is not allowed, or values do not go together; if one more change
-            mends it, that is told.
+        HeadwayError: if a value is not allowed, or values do not go together.
     """
     arguments = {name: value for name, value in changes.items() if name in base.arguments}
     passed = _passed(base, changes)
+    before = flat(base.make(**arguments))
     config = base.make(**arguments, **{_last(name): changes[name] for name in passed})
-    now, carried = flat(config), list[Carried]()
-    if passed:
-        before, cause = flat(base.make(**arguments)), ", ".join(passed)
-        asked = ", ".join(f"{name} = {said(changes[name])}" for name in passed)
-        carried = [
-            Carried(name, value, before.get(name), cause, asked)
-            for name, value in now.items()
-            if before.get(name) != value and name not in changes
-        ]
+    now = flat(config)
     rest = {
         name: value
         for name, value in changes.items()
@@ -173,12 +159,13 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
     steps = rest.get("training.steps", now["training.steps"])
     if COOLDOWN not in rest and steps < now[COOLDOWN]:
         rest[COOLDOWN] = now[COOLDOWN] * steps // now["training.steps"]
-        shorter = (COOLDOWN, rest[COOLDOWN], now[COOLDOWN])
-        carried.append(Carried(*shorter, "training.steps", f"training.steps = {steps}"))
-    try:
-        return changed(config, rest), carried
-    except HeadwayError as error:
-        raise HeadwayError(f"{error}{_remedy(config, rest, str(error))}") from None
+    now |= {COOLDOWN: rest.get(COOLDOWN, now[COOLDOWN])}
+    carried = [
+        Carried(name, value, before.get(name))
+        for name, value in now.items()
+        if before.get(name) != value and name not in changes
+    ]
+    return changed(config, rest), carried
 
 
 def _passed(base: Base, changes: Mapping[str, Any]) -> list[str]:
@@ -197,35 +184,13 @@ def _passed(base: Base, changes: Mapping[str, Any]) -> list[str]:
     return passed
 
 
-def _remedy(config: RunConfig, changes: Mapping[str, Any], complaint: str) -> str:
-    """One more change with which others are allowed, if there is a simple one, in words."""
-    field = complaint.partition(" = ")[0]
-    if field in changes or field not in annotations(config):
-        return ""
-    section = field.rpartition(".")[0]
-    home = type(getattr(config, section)) if section in SECTIONS else RunConfig
-    default = getattr(home, _last(field), None)
-    for value in (getattr(default, "kind", default), False, True, 0):
-        try:
-            changed(config, {**changes, field: value})
-        except HeadwayError:
-            continue
-        return f"; add {field}={said(value)}"
-    return ""
-
-
 def told(carried: Sequence[Carried]) -> list[str]:
-    """What was carried along, a line per cause; only the fields where values differ by run."""
-    lines = []
-    for cause in dict.fromkeys(one.cause for one in carried):
-        ones = list(dict.fromkeys(one for one in carried if one.cause == cause))
-        names = list(dict.fromkeys(one.field for one in ones))
-        if len(names) == len(ones):
-            parts = [f"{o.field} = {said(o.value)} (was {said(o.was)})" for o in ones]
-            lines.append(f"{', '.join(parts)}, as {ones[0].asked}")
-        else:
-            lines.append(f"{', '.join(names)} follow {cause}")
-    return lines
+    """What was carried along, on a line; only the fields where values differ by run."""
+    ones = list(dict.fromkeys(carried))
+    names = list(dict.fromkeys(one.field for one in ones))
+    if len(names) == len(ones):
+        names = [f"{one.field} = {said(one.value)} (was {said(one.was)})" for one in ones]
+    return [f"changed along: {', '.join(names)}"] if names else []
 
 
 def _last(name: str) -> str:

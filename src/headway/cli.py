@@ -10,34 +10,14 @@ from importlib import import_module
 from types import FrameType
 
 from headway import output, userfile
-from headway.errors import HeadwayError
+from headway.errors import HeadwayError, require
+from headway.userfile import installed
 
 USAGE = """\
 usage: headway VERB …
 
-  demo [RECIPE]        train, find the circuit, date it, report: all in one go
-  train [RECIPE]       train a model (recipes: fast, conditional, hops,
-                       composition, paper; or a file with a task of your own)
-  train --resume RUN   continue a run that was stopped
-  check FILE           try a task of your own, and say what is wrong with it
-  check RUN            read every file of a run; say whether they agree
-  circuit RUN [RUN …]  find the circuit that a model learnt, and the evidence
-  certify [FILE] RUN   on how many of all sequences do circuit and model agree,
-                       at least? with a guarantee
-  emergence RUN        date every path of the circuit
-  depend RUN [RUN …]   train again with each path of the circuit clamped: what
-                       depends on what?
-  report RUN           write report.html, and draw figures for papers
-  report RUN RUN …     one page that compares runs
-  report FOLDER        one page about all runs in a folder, such as a sweep's
-  serve [FOLDER]       show the runs in a folder in the browser, live
-  runs [FOLDER]        the runs in a folder and their state, as a table
-  sweep [PLAN]         many runs: a plan (a recipe, a Python file) and a grid
-  theory [RUN]         how few layers could do; what a circuit brings where
-  prompts FORMULATION  questions for language models, as JSONL
-  ask                  ask a local language model, by exact probabilities
-
-{added}Recipes and tasks are changed field by field, here and in grids of sweeps:
+{verbs}
+Recipes and tasks are changed field by field, here and in grids of sweeps:
 
   headway train fast depth=4 model.n_heads=2 training.steps=300 seed=3
 
@@ -45,20 +25,51 @@ RUN is a run's folder. `headway VERB --help` lists a verb's options, and
 `headway train RECIPE --help` all fields. Python files that you train with are
 run again when a run names them; `headway --trust FILE VERB …` allows others."""
 
+GROUPS = {
+    "See a circuit being learnt": {
+        "demo [RECIPE]": "train, find the circuit, date it, report: all in one go",
+    },
+    "Train": {
+        "train [RECIPE]": "train a model; recipes: fast, conditional, hops, composition,"
+        " paper, or a file with a task of your own",
+        "train --resume RUN": "continue a run that was stopped",
+        "check FILE or RUN": "try a task of your own; read every file of a run",
+    },
+    "Look inside": {
+        "circuit RUN …": "find the circuit that a model learnt, and the evidence",
+        "circuit RUN --all": "find every minimal circuit, too",
+        "circuit RUN --certify": "on how many of all sequences do circuit and model agree, at"
+        " least? with a guarantee",
+        "emergence RUN": "date every path of the circuit",
+        "depend RUN …": "train again with each path clamped: what depends on what?",
+    },
+    "Show": {
+        "report RUN": "write report.html, and draw figures for papers",
+        "report RUN RUN …": "one page that compares runs",
+        "report FOLDER": "one page about all runs in a folder, such as a sweep's",
+        "serve [FOLDER]": "show the runs in a folder in the browser, live",
+        "runs [FOLDER]": "the runs in a folder and their state, as a table",
+    },
+    "Scale": {"sweep [PLAN]": "many runs: a plan (a recipe, a Python file) and a grid"},
+    "Theory": {"theory [RUN]": "how few layers could do; what a circuit brings where"},
+    "Language models": {"ask": "put the same questions to a local model; or write them down"},
+}
+"""What the program does, by what it is for."""
+
+GAP = " " * 25
+"""In front of what a verb does, below its first line."""
 
 ROOMS = {
-    "learning": ("demo", "train", "runs", "sweep"),
-    "circuits": ("circuit", "emergence", "report"),
-    "certifying": ("certify",),
-    "dependence": ("depend",),
-    "showing": ("serve",),
+    "training": ("demo", "train", "check"),
+    "circuits": ("circuit", "emergence", "depend"),
+    "showing": ("report", "serve", "runs"),
+    "sweeps": ("sweep",),
     "theory": ("theory",),
-    "language": ("prompts", "ask"),
-    "tasks": ("check",),
+    "language": ("ask",),
 }
 """The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
 
-KEEPING = ("ask", "depend")
+KEEPING = ("ask", "depend", "sweep")
 """Verbs that keep what is done, so that the same command goes on where it was."""
 
 VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}
@@ -70,10 +81,7 @@ GROUP = "headway.verbs"
 
 def added_verbs() -> dict[str, str]:
     """The verbs that installed packages add, and the modules of their functions."""
-    from importlib import metadata
-
-    points = metadata.entry_points(group=GROUP)
-    return {point.name: point.module for point in points if point.name not in VERBS}
+    return {name: point.module for name, point in installed(GROUP).items() if name not in VERBS}
 
 
 def module_of(verb: str) -> str:
@@ -82,29 +90,33 @@ def module_of(verb: str) -> str:
     Raises:
         HeadwayError: if there is no such verb.
     """
-    if verb in VERBS:
-        return VERBS[verb]
-    added = added_verbs()
-    if verb not in added:
-        every = [*VERBS, *added]
+    every = VERBS if verb in VERBS else {**VERBS, **added_verbs()}
+    if verb not in every:
         near = difflib.get_close_matches(verb, every, n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
-        allowed = f"it must be one of {', '.join(every)}{meant}"
-        raise HeadwayError(f"verb = {verb!r} is not allowed: {allowed}")
-    return added[verb]
+        require(False, "verb", verb, f"one of {', '.join(every)}{meant}")
+    return every[verb]
 
 
 def usage() -> str:
-    """All verbs: headway's own, and by package those that others add."""
+    """All verbs by what they are for: headway's own, and by package those that others add."""
+    lines = []
+    for group, verbs in GROUPS.items():
+        lines.append(group)
+        for verb, what in verbs.items():
+            lines += textwrap.wrap(
+                what, 79, initial_indent=f"  {verb:<22} ", subsequent_indent=" " * 25
+            )
+        lines.append("")
     packages: dict[str, list[str]] = {}
     for verb, module in added_verbs().items():
         packages.setdefault(module.partition(".")[0], []).append(verb)
-    lines = [
-        textwrap.fill(f"  {package}: {', '.join(verbs)}", 80, subsequent_indent="    ")
-        for package, verbs in packages.items()
-    ]
-    added = "\n".join(["Verbs that packages add:", *lines, "", ""]) if lines else ""
-    return USAGE.format(added=added)
+    if packages:
+        lines.append("Verbs that packages add")
+    for package, verbs in packages.items():
+        said = f"  {package}: {', '.join(verbs)}"
+        lines += [*textwrap.wrap(said, 79, subsequent_indent="    "), ""]
+    return USAGE.format(verbs="\n".join(lines))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -189,12 +201,17 @@ def dispatch(args: list[str]) -> None:
 
         print(metadata.version("headway"))
         return
-    where = module_of(verb)
-    from headway.arguments import parse
+    function = getattr(import_module(module_of(verb)), verb)
+    from headway.arguments import arguments, print_fields, print_help, sources_in
 
-    module = import_module(where)
+    if {"-h", "--help"} & {*rest}:
+        print_help(function, verb)
+        if "words" in function.__annotations__ and (sources := sources_in(rest)):
+            print_fields(sources[0])
+        return
+    asked = arguments(function, verb, rest)
     try:
-        parse(getattr(module, verb), f"headway {verb}", rest)
+        function(*asked.args, **asked.kwargs)
     except KeyboardInterrupt as stop:
         if verb in KEEPING or verb not in VERBS:
             stop.add_note(f"continue with: {command}")

@@ -17,6 +17,7 @@ import types
 import typing
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt, MultipleOf
@@ -204,6 +205,7 @@ def described(hint: Any) -> str:
         marks = getattr(args[0], "__metadata__", ())
         return many + _bounds([mark for mark in marks if isinstance(mark, BaseMetadata)])
     plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    plain |= {Path: "a path"}
     return plain.get(hint, f"a {getattr(hint, '__name__', hint)}")
 
 
@@ -244,4 +246,5 @@ def _adapter(hint: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
     arbitrary = ConfigDict(arbitrary_types_allowed=True)
-    return TypeAdapter(hint, config=None if dataclasses.is_dataclass(hint) else arbitrary)
+    has_own = dataclasses.is_dataclass(getattr(hint, "__origin__", hint))
+    return TypeAdapter(hint, config=None if has_own else arbitrary)

@@ -1,12 +1,15 @@
 """Intervals of what was counted, chances of counting as many, and rank correlation."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
 
 Z = 1.959964
 """Of a normal distribution, for 95 %."""
+MOST = 10**15
+"""More draws than anybody makes."""
 
 
 def wilson(right: float, count: int) -> tuple[float, float]:
@@ -58,23 +61,17 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
     def enough(count: int) -> bool:
         return _Chances(count, failures).at_most(1 - share) <= 1 - confidence
 
-    low, high = failures, failures + 1
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect_left(range(MOST), True, lo=failures + 1, key=enough)
 
 
 def failures_allowed(share: float, confidence: float, count: int) -> int | None:
     """How many of so many draws may fail for them to bound a share; None if too few are drawn."""
-    low, high = -1, count
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _Chances(count, middle).at_most(1 - share) <= 1 - confidence
-        low, high = (middle, high) if enough else (low, middle)
-    return None if low < 0 else low
+
+    def too_many(failures: int) -> bool:
+        return _Chances(count, failures).at_most(1 - share) > 1 - confidence
+
+    most = bisect_left(range(count), True, key=too_many) - 1
+    return None if most < 0 else most
 
 
 def chance_of_at_most(successes: int, count: int, share: float) -> float:

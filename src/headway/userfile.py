@@ -3,23 +3,30 @@
 Whether a file is executed is decided here. What the user names is (`load`). What data name, such as
 the config of a run, is executed only if the user has said so (`load_named`): on this command line,
 in this process, or on the user's own list (`trusted`).
+
+A file may import what stands beside it, when it is loaded or later. Two files in two folders have
+neighbours of their own, even if these are of one name.
 """
 
+import builtins
 import hashlib
-import importlib.util
 import shlex
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headway import trusted
 from headway.errors import HeadwayError, require, shown
 from headway.reading import is_file, read_bytes
 from headway.trusted import Entry
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -52,11 +59,29 @@ class Source:
 
 
 _loaded: dict[Source, ModuleType] = {}
+_beside: dict[Source, dict[str, Source]] = {}
+"""The neighbours that a file has imported, by their path."""
 _names: set[str] = set()
 _named: set[Entry] = set()
 """What the user named in this process to work with."""
 _lent: set[Entry] = set()
 """What this process may execute besides, but not note for others."""
+
+
+def installed(group: str) -> dict[str, "EntryPoint"]:
+    """What installed packages offer, by name.
+
+    What lies in a folder that Python looks into, such as the one that a program was started in, is
+    not installed.
+    """
+
+    from importlib import metadata
+
+    def is_installed(point: "EntryPoint") -> bool:
+        where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
+        return where is not None and where.name in ("site-packages", "dist-packages")
+
+    return {one.name: one for one in metadata.entry_points(group=group) if is_installed(one)}
 
 
 def trust(where: str | Path) -> None:
@@ -98,7 +123,7 @@ def keep(source: Source, builder: str | None = None) -> None:
 
 
 def load(path: str | Path) -> ModuleType:
-    """Runs a Python file that the user names; as it is now, but once.
+    """Runs a Python file that the user names; as it and its neighbours are now, but once.
 
     It is a module then, and its folder on the path while it runs.
 
@@ -108,7 +133,7 @@ def load(path: str | Path) -> ModuleType:
     """
     source, content = _read(Path(path))
     _named.add(source.entry)
-    return _module(Path(path), source, content)
+    return called(Path(path), _module, source, content)
 
 
 def load_named(field: str, file: str) -> ModuleType:
@@ -125,7 +150,7 @@ def load_named(field: str, file: str) -> ModuleType:
     source, content = _read(Path(file))
     if (file, f"sha256:{source.sha256}") not in _known():
         raise _refusal(field, file, "it has changed since you trusted it")
-    return _module(Path(file), source, content)
+    return called(Path(file), _module, source, content)
 
 
 def builder_named(field: str, file: str, name: str) -> Callable[[], Any]:
@@ -188,29 +213,67 @@ def _imported(file: str) -> ModuleType | None:
     return None
 
 
-def _module(path: Path, source: Source, content: bytes) -> ModuleType:
-    """The module of a file with this content, which is run if it was not yet."""
-    if source in _loaded:
+def _module(source: Source, content: bytes) -> ModuleType:
+    """The module of a file with this content, which is run if it or a neighbour is not known."""
+    if source in _loaded and _are_unchanged(_beside[source]):
         return _loaded[source]
+    path = Path(source.file)
+    if path.suffix != ".py":
+        raise HeadwayError("it must be a Python file, NAME.py")
     name = f"{path.stem}_{hashlib.sha256(repr(source).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, source.file)
-    if spec is None or spec.loader is None:
-        raise HeadwayError(f"{path}: it must be a Python file, NAME.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    module = ModuleType(name)
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": partial(_import, source)}
+    vars(module)["__file__"] = source.file
+    if path.name == "__init__.py":
+        vars(module).update(__package__=name, __path__=[str(path.parent)])
+    sys.modules[name] = _loaded[source] = module
     _names.add(name)
-    try:
-        called(path, _execute, module, source.file, content)
-    except HeadwayError:
-        del sys.modules[name]
+    _beside[source] = {}
+    try:  # of what was read: bytecode that is kept for the file may be older by a second
+        exec(compile(content, source.file, "exec"), vars(module))
+    except BaseException:
+        del sys.modules[name], _loaded[source]
         raise
-    _loaded[source] = module
     return module
 
 
-def _execute(module: ModuleType, file: str, content: bytes) -> None:
-    """Runs what was read; bytecode that is kept for the file may be older by a second."""
-    exec(compile(content, file, "exec"), module.__dict__)
+def _import(
+    importer: Source,
+    name: str,
+    globals: Any = None,
+    locals: Any = None,
+    fromlist: Sequence[str] = (),
+    level: int = 0,
+) -> Any:
+    """The import statement of a user's file: what stands beside the file comes first."""
+    first, dot, rest = name.partition(".")
+    if level == 0 and (file := _neighbour(importer, first)) is not None:
+        if file not in _beside[importer]:
+            source, content = _read(Path(file))
+            _module(source, content)
+            _beside[importer][file] = source
+        name = _loaded[_beside[importer][file]].__name__ + dot + rest
+    return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+def _neighbour(importer: Source, name: str) -> str | None:
+    """The file that a name means beside another; None for installed modules."""
+    installed = "site-packages" in (getattr(sys.modules.get(name), "__file__", None) or "")
+    if installed or name == "headway" or name in sys.stdlib_module_names:
+        return None
+    folder = Path(importer.file).parent
+    files = [str(folder / f"{name}.py"), str(folder / name / "__init__.py")]
+    return next((file for file in files if file != importer.file and is_file(file)), None)
+
+
+def _are_unchanged(neighbours: dict[str, Source]) -> bool:
+    """Whether neighbours, and those of these, are as they were when they were loaded."""
+    found: set[Source] = set()
+    new = set(neighbours.values())
+    while new:
+        found |= new
+        new = {source for one in new for source in _beside[one].values()} - found
+    return all(is_file(one.file) and Source.of(Path(one.file)) == one for one in found)
 
 
 def called(path: Path, function: Callable[..., T], *given: Any) -> T:
@@ -225,7 +288,9 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
         return function(*given)
     except HeadwayError as error:
         raise HeadwayError(f"{path}{line_of(error, str(file))}: {error}") from None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise HeadwayError(f"{path}{line_of(error, str(file))}: {described(error)}") from None
     finally:
         sys.path.remove(str(file.parent))

@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, require
@@ -93,7 +94,7 @@ def read(field: str, text: str, hint: Any) -> Any:
 
     Args:
         field: whose value it is, for the complaint.
-        text: `true`, `false`, `none`, a number, a text, or some of them joined as a tuple.
+        text: `true`, `false`, `none`, a number, a text, a path, or some of them joined as a tuple.
         hint: the field's annotation, which says what is allowed (see `fields`).
 
     Raises:
@@ -102,10 +103,7 @@ def read(field: str, text: str, hint: Any) -> Any:
     try:
         return _read(field, text, hint)
     except ValueError:
-        one = ""
-        if len(parts := _parts(field, text, ",")) > 1 and _reads(field, parts[0], hint):
-            one = "; one value, as there is one run: headway sweep takes several"
-        return require(False, field, _shown(text), described(hint) + one)
+        return require(False, field, _shown(text), described(hint))
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
@@ -136,18 +134,11 @@ def _read(field: str, text: str, hint: Any) -> Any:
     raise ValueError(text)
 
 
-def _reads(field: str, text: str, hint: Any) -> bool:
-    try:
-        _read(field, text, hint)
-    except ValueError:
-        return False
-    return True
-
-
 def _meanings(field: str, text: str) -> Iterator[Any]:
     """What a text may stand for, the likeliest first."""
     yield _plain(text)
     yield text
+    yield Path(text)
     parts = _parts(field, text, ",:")
     yield tuple(map(_plain, parts))
     yield tuple(parts)

@@ -1,16 +1,16 @@
 """What the papers report, claim by claim, and the rule by which a measurement supports it."""
 
-import functools
 import operator
 import re
 import statistics
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from headway.errors import HeadwayError, require
+from headway.fields import from_json
 from headway.reading import is_file, read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
@@ -49,42 +49,48 @@ Measures = dict[str, dict[str, float]]
 """Numbers by measure, and by the run or other thing that was measured."""
 
 
+def parsed(rule: str) -> tuple[str, Callable[[float], bool]]:
+    """The statistic of a rule, and the test of a single value.
+
+    Args:
+        rule: `STATISTIC OP NUMBER` or `STATISTIC in LOW..HIGH`. The statistics `every` and `any`
+            compare each of the numbers, the others one value.
+
+    Raises:
+        HeadwayError: if it is neither.
+    """
+    words = "|".join(STATISTICS)
+    if found := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", rule):
+        compare, bound = COMPARISONS[found[2]], float(found[3])
+        return found[1], lambda value: compare(value, bound)
+    if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", rule):
+        low, high = float(found[2]), float(found[3])
+        require(low <= high, "rule", rule, "from a number to one that is not below it")
+        return found[1], lambda value: low <= value <= high
+    allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
+    raise HeadwayError(f"rule = {rule!r} is not allowed: it must be {allowed}")
+
+
+def supports(rule: str, values: Sequence[float]) -> bool:
+    """Whether numbers, at least one, are as a rule says."""
+    statistic, holds = parsed(rule)
+    verdicts = [holds(value) for value in STATISTICS[statistic](values)]
+    return any(verdicts) if statistic == "any" else all(verdicts)
+
+
 @dataclass(frozen=True)
-class Rule:
-    """When numbers support a claim.
+class Own:
+    """What one scale has of its own.
 
     Attributes:
-        text: as it is written.
-        statistic: of the numbers: `every` and `any` compare each of them, the others one value.
-        holds: whether a single value is as it should be.
+        rule: that it judges by; empty if by the paper's words.
+        why: the reason for it.
+        differs: what makes its runs too different from the paper's for a verdict.
     """
 
-    text: str
-    statistic: str
-    holds: Callable[[float], bool]
-
-    @classmethod
-    def of(cls, text: str) -> "Rule":
-        """Reads `STATISTIC OP NUMBER` or `STATISTIC in LOW..HIGH`.
-
-        Raises:
-            HeadwayError: if it is neither.
-        """
-        words = "|".join(STATISTICS)
-        if found := re.fullmatch(rf"({words}) (<=|>=|==|<|>) ({NUMBER})", text):
-            compare, bound = COMPARISONS[found[2]], float(found[3])
-            return cls(text, found[1], lambda value: compare(value, bound))
-        if found := re.fullmatch(rf"({words}) in ({NUMBER})\.\.({NUMBER})", text):
-            low, high = float(found[2]), float(found[3])
-            require(low <= high, "rule", text, "from a number to one that is not below it")
-            return cls(text, found[1], lambda value: low <= value <= high)
-        allowed = f"STATISTIC OP NUMBER or STATISTIC in LOW..HIGH, with one of {words}"
-        raise HeadwayError(f"rule = {text!r} is not allowed: it must be {allowed}")
-
-    def judge(self, values: Sequence[float]) -> bool:
-        """Whether the numbers, at least one, support it."""
-        verdicts = [self.holds(value) for value in STATISTICS[self.statistic](values)]
-        return any(verdicts) if self.statistic == "any" else all(verdicts)
+    rule: str = ""
+    why: str = ""
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,9 @@ class Claim:
         claim: in words.
         paper: the published value, or what is to be expected, in words.
         measure: the name of the numbers that it is judged by.
-        rules: by scale; where a scale has none of its own, the paper's words, under `paper`.
-        why: by scale, why its rule differs.
-        differs: by scale, what makes its runs too different from the paper's for a verdict.
+        rule: when these support it, by the paper's words.
+        small: what scale `small` has of its own; `fresh` has the same.
+        smoke: what scale `smoke` has of its own.
     """
 
     id: str
@@ -110,18 +116,27 @@ class Claim:
     claim: str
     paper: str
     measure: str
-    rules: Mapping[str, Rule]
-    why: Mapping[str, str]
-    differs: Mapping[str, str]
+    rule: str
+    small: Own
+    smoke: Own
 
-    def rule(self, scale: str) -> Rule:
+    def __post_init__(self):
+        for own in (self.small, self.smoke):
+            reason = "the reason for the scale's own rule, and empty without one"
+            require(bool(own.rule) == bool(own.why), "why", own.why, reason)
+            parsed(own.rule or self.rule)
+
+    def own(self, scale: str) -> Own:
+        """What a scale has of its own."""
+        return {"small": self.small, "smoke": self.smoke}.get(setting(scale), Own())
+
+    def rule_at(self, scale: str) -> str:
         """The rule that a scale judges by."""
-        return self.rules.get(setting(scale), self.rules["paper"])
+        return self.own(scale).rule or self.rule
 
     def note(self, scale: str) -> str:
         """Why a scale has a rule of its own, or is not comparable; may be empty."""
-        own = setting(scale)
-        return self.differs.get(own, self.why.get(own, ""))
+        return self.own(scale).differs or self.own(scale).why
 
 
 @dataclass(frozen=True)
@@ -148,15 +163,15 @@ class Verdict:
         values = list(self.values.values())
         if not values:
             return "not measured" if self.ran else "not run"
-        if setting(self.scale) in self.claim.differs:
+        if self.claim.own(self.scale).differs:
             return "not comparable"
-        return "holds" if self.claim.rule(self.scale).judge(values) else "does not hold"
+        return "holds" if supports(self.claim.rule_at(self.scale), values) else "does not hold"
 
     @property
     def measured(self) -> str:
         """Mean ± standard deviation and count; and what the rule judges instead, the median or,
         of `every` and `any`, the range. Of yes and no, how many."""
-        values, statistic = list(self.values.values()), self.claim.rule(self.scale).statistic
+        values, (statistic, _) = list(self.values.values()), parsed(self.claim.rule_at(self.scale))
         if not values:
             return "–"
         if statistic == "share":
@@ -197,7 +212,7 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
             f"{path} is missing: the claims of experiment {experiment!r} belong there"
         )
     try:
-        found = _in_file(path)
+        found = read(read_bytes(path).decode())
     except HeadwayError as error:
         raise HeadwayError(f"{path}: {error}") from None
     there = dict.fromkeys(claim.figure for claim in found)
@@ -205,11 +220,6 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
         figures = ", ".join(there) or "none"
         raise HeadwayError(f"{path}: no claim has figure = {experiment!r}, only: {figures}")
     return tuple(claim for claim in found if claim.figure == experiment)
-
-
-@functools.cache
-def _in_file(path: Path) -> list[Claim]:
-    return read(read_bytes(path).decode())
 
 
 def read(text: str) -> list[Claim]:
@@ -221,32 +231,16 @@ def read(text: str) -> list[Claim]:
     """
     try:
         shared = tomllib.loads(text)
-        found = [_claim({**shared, **entry}) for entry in shared.pop("claim", [])]
     except tomllib.TOMLDecodeError as error:
         raise HeadwayError(f"it is no TOML: {error}") from None
+    found = []
+    for entry in shared.pop("claim", []):
+        whole, name = {"small": {}, "smoke": {}, **shared, **entry}, f"claim {entry.get('id')!r}"
+        try:
+            found.append(from_json(Claim, whole))
+        except HeadwayError as error:
+            raise HeadwayError(f"{name}: {error}") from None
     names = [claim.id for claim in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     require(not twice, "claims: id", twice, "different for every claim")
     return found
-
-
-def _claim(entry: dict[str, Any]) -> Claim:
-    """One table; a scale's own holds `rule` and `why`, or `differs`."""
-    name = entry.get("id")
-    scales: dict[str, Any] = {s: entry.pop(s) for s in ("smoke", "small") if s in entry}
-    differs = {scale: data["differs"] for scale, data in scales.items() if "differs" in data}
-    own = {scale: data for scale, data in scales.items() if scale not in differs}
-    try:
-        rules = {"paper": Rule.of(entry.pop("rule"))}
-        rules |= {scale: Rule.of(data["rule"]) for scale, data in own.items()}
-        why = {scale: data["why"] for scale, data in own.items()}
-        return Claim(**entry, rules=rules, why=why, differs=differs)
-    except KeyError as error:
-        raise HeadwayError(f"claim {name!r}: it lacks the field {error}") from None
-    except TypeError:
-        known = [
-            field.name for field in fields(Claim) if field.name not in ("rules", "why", "differs")
-        ]
-        raise HeadwayError(
-            f"claim {name!r} has {', '.join(entry)}: its fields must be {', '.join(known)}, rule"
-        ) from None

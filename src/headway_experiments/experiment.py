@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headway.changes import changed
 from headway.circuits.discovery import THRESHOLD
+from headway.errors import HeadwayError, require
 from headway.training import Run, RunConfig
-from headway_experiments.claims import Claim, Measures, claims_beside
+from headway.training.config import flat
+from headway_experiments.claims import FRESH, SCALES, Claim, Measures, claims_beside, setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +44,32 @@ class Group:
     threshold: float = THRESHOLD
     seeded: tuple[str, ...] = ("seed",)
 
+    def configs(self, scale: str) -> Configs:
+        """The config of every run by name, at a scale.
+
+        Scale `fresh` has the runs of `small`, with seeds by which no setting and no rule was
+        chosen. Their names tell the new seeds.
+
+        Raises:
+            HeadwayError: if there is no such scale; if, for `fresh`, a seed is not below `FRESH`,
+                or a run's name does not tell it.
+        """
+        require(scale in SCALES, "scale", scale, "one of " + ", ".join(SCALES))
+        planned = self.plan(setting(scale))
+        if scale != "fresh":
+            return planned
+        renewed = {}
+        for name, config in planned.items():
+            run, old = f"{self.name}, run {name!r}", f"seed={config.seed}"
+            require(config.seed < FRESH, f"{run}: seed", config.seed, f"below {FRESH}")
+            if old not in name:
+                told = f"its name must tell {old}, as that of the fresh run tells another"
+                raise HeadwayError(f"{run}: {told}")
+            fields = {field: flat(config)[field] + FRESH for field in self.seeded}
+            new = name.replace(old, f"seed={config.seed + FRESH}")
+            renewed[new] = changed(config, fields)
+        return renewed
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -67,7 +96,7 @@ class Experiment:
 
     def texts(self, scale: str) -> list[str]:
         """The texts, in words, that the sequences of its runs are drawn from, at a scale."""
-        tasks = [config.task for group in self.groups for config in group.plan(scale).values()]
+        tasks = [config.task for group in self.groups for config in group.configs(scale).values()]
         return list(dict.fromkeys(task.drawn_from for task in tasks if task.drawn_from))
 
 

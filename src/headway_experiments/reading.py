@@ -14,6 +14,9 @@ from headway.training.losses import predictions
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
 
+SOLVED = 0.05
+"""The validation MSE below which a task counts as solved, as a circuit does (section 8)."""
+
 Kind = TypeVar("Kind", bound=Task)
 
 

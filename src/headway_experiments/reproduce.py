@@ -1,17 +1,57 @@
-"""Reproducing a document: measures, verdicts and figures, all from run folders."""
+"""Reproducing a document: measures, verdicts and figures, all from run folders.
+
+A document is the paper, the talk, or a user's own file of experiments.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.reading import is_file
+from headway.userfile import called, load
 from headway_experiments.claims import Judged, Measures, Verdict
-from headway_experiments.experiment import Experiment, Group
+from headway_experiments.experiment import Experiment
 from headway_experiments.groups import finished, left_out
-from headway_experiments.paper import language_models
+from headway_experiments.paper import FIGURES, language_models
 from headway_experiments.result_files import Result, read, require_writable
+from headway_experiments.talk import MECHANISMS
+
+DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {"paper": FIGURES, "talk": MECHANISMS}
+
+
+def experiments_of(document: str) -> Mapping[str, Experiment]:
+    """The experiments of a document, by name.
+
+    Args:
+        document: `paper`, `talk`, or a Python file with `EXPERIMENTS`, a sequence of `Experiment`.
+
+    Raises:
+        HeadwayError: if it is none of these, or the file cannot be run.
+    """
+    if not document.endswith(".py"):
+        if document not in DOCUMENTS:
+            allowed = ", ".join(DOCUMENTS)
+            raise HeadwayError(f"document = {document}: it must be one of {allowed}, or FILE.py")
+        return DOCUMENTS[document]
+    found = getattr(load(document), "EXPERIMENTS", ())
+    is_whole = isinstance(found, tuple | list) and all(isinstance(e, Experiment) for e in found)
+    if not found or not is_whole:
+        raise HeadwayError(
+            f"{document}: EXPERIMENTS must be a sequence of Experiment (headway_experiments)"
+        )
+    path = Path(document)
+    return {
+        one.name: replace(
+            one,
+            measure=partial(called, path, one.measure),
+            draw=partial(called, path, one.draw),
+        )
+        for one in found
+    }
 
 
 def chosen(
@@ -49,11 +89,6 @@ def chosen(
 def listed(known: Mapping[str, Experiment]) -> str:
     """The experiments that can be run, in words."""
     return "one of " + ", ".join([*known, "all"])
-
-
-def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
-    """The groups of runs that experiments take, each once."""
-    return list({group.name: group for one in experiments for group in one.groups}.values())
 
 
 def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:

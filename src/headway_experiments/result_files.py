@@ -1,11 +1,9 @@
 """The files of what experiments measured, one per experiment and scale."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from headway.errors import require
 from headway.fields import found_in
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -14,11 +12,21 @@ from headway.training.files import (
     read_json,
     write_json,
 )
-from headway_experiments.claims import Measures, setting
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Experiment
 
-FORMAT = 1
-"""Of the result files."""
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and when something was measured.
+
+    Attributes:
+        started: date and time.
+        processor: its name.
+    """
+
+    started: str
+    processor: str
 
 
 @dataclass(frozen=True)
@@ -26,33 +34,16 @@ class Result:
     """What a result file says of one experiment.
 
     Attributes:
-        date: when it was written.
-        machine: the processor.
+        format: of the file.
+        environment: that it was measured in.
         missing: why some of it could not be measured.
         measures: the numbers.
     """
 
-    date: str
-    machine: str
-    missing: str
-    measures: Measures
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where and when a result was measured, as its file has it."""
-
-    started: str
-    processor: str
-
-
-@dataclass(frozen=True)
-class ResultFile:
-    """What a result file must say."""
-
+    format: Literal[1]
     environment: Machine
     missing: str
-    measures: dict[str, dict[str, float]]
+    measures: Measures
 
 
 def read(experiment: str, scale: str, results: Path) -> Result | None:
@@ -64,13 +55,7 @@ def read(experiment: str, scale: str, results: Path) -> Result | None:
     path = results / scale / f"{experiment}.json"
     if not is_there(path):
         return None
-    data: Any = read_json(path)
-    require(isinstance(data, dict), str(path), json.dumps(data)[:40], "an object of fields")
-    version = data.get("format")
-    require(version == FORMAT, f"{path}: format", version, f"{FORMAT}, as this headway writes it")
-    found = found_in(ResultFile, data, str(path))
-    its = found.environment
-    return Result(its.started[:10], its.processor, found.missing, found.measures)
+    return found_in(Result, read_json(path), str(path))
 
 
 def write(experiment: Experiment, scale: str, found: Measures, missing: str, results: Path) -> Path:
@@ -84,14 +69,14 @@ def write(experiment: Experiment, scale: str, found: Measures, missing: str, res
     environment = describe_environment("cpu", 1)
     del environment["command"]  # it may name folders of this machine
     data = {
-        "format": FORMAT,
+        "format": 1,
         "figure": experiment.name,
         "scale": scale,
         "environment": environment,
         "missing": missing,
         "measures": found,
     }
-    if used := experiment.texts(setting(scale)):
+    if used := experiment.texts(scale):
         data["texts"] = used
     write_json(path, data)
     return path

@@ -1,44 +1,13 @@
-"""Parts that the settings of several experiments share, and runs with fresh seeds."""
+"""Parts that the settings of several experiments share."""
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from headway.changes import changed
-from headway.errors import HeadwayError, require
 from headway.tasks import Retrieval
 from headway.training import RunConfig, fast
-from headway.training.config import flat
-from headway.training.recipes import paper
-from headway_experiments.claims import FRESH
-from headway_experiments.experiment import Configs, Group
-
-
-def fresh(group: Group) -> Configs:
-    """The runs of scale `small`, with seeds by which no setting and no rule was chosen.
-
-    Their names tell the new seeds.
-
-    Raises:
-        HeadwayError: if a seed is not below `FRESH`, or a run's name does not tell it.
-    """
-
-    for name, config in group.plan("small").items():
-        require(
-            config.seed < FRESH, f"{group.name}, run {name}: seed", config.seed, f"below {FRESH}"
-        )
-        if f"seed={config.seed}" not in name:
-            told = f"its name must tell seed={config.seed}, as that of the fresh run tells another"
-            raise HeadwayError(f"{group.name}, run {name!r}: {told}")
-
-    def renewed(config: RunConfig) -> RunConfig:
-        fields = flat(config)
-        return changed(config, {name: fields[name] + FRESH for name in group.seeded})
-
-    return {
-        re.sub(r"(?<=seed=)\d+", lambda found: str(int(found[0]) + FRESH), name): renewed(config)
-        for name, config in group.plan("small").items()
-    }
+from headway_experiments.experiment import Configs
+from headway_experiments.recipes import paper
 
 
 def crossed(

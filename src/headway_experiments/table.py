@@ -24,8 +24,8 @@ def markdown(rows: Sequence[Judged], own: bool = False) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for row in rows:
         verdicts = list(row.values())
-        claim, rule = verdicts[0].claim, verdicts[0].claim.rule(verdicts[0].scale)
-        cells = [claim.figure, claim.claim, claim.paper, f"`{rule.text}`", *map(_cell, verdicts)]
+        claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
+        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`", *map(_cell, verdicts)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     if missing := gaps(rows, own):
         lines += ["", "Not measured:", "", *(f"- {gap}" for gap in missing)]

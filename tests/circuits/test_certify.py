@@ -14,11 +14,10 @@ from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.intervals import clopper_pearson_low
-from headway.models import Known, compiled
 from headway.tasks import Retrieval
 from headway.training import Run, train
 from headway.training.data import held_out
-from headway_experiments.arena import planted
+from headway_experiments.arena import Known, compiled, planted
 from headway_experiments.tasks import Composition
 
 
@@ -190,7 +189,7 @@ def exit_code(*words: str) -> int:
 @pytest.fixture
 def written(run) -> Iterator[dict]:
     """What the verb leaves in the run's folder; the folder is afterwards as it was."""
-    exit_code("certify", str(run.folder), "--agreement", "0.5")
+    exit_code("circuit", str(run.folder), "--certify", "--agreement", "0.5")
     yield run.read("certificate.json")
     run.remove("certificate.json")
 
@@ -227,19 +226,20 @@ def test_a_circuit_in_a_file_is_checked_and_nothing_is_written(run, tmp_path, ca
     file = tmp_path / "circuit.json"
     file.write_text(json.dumps({"heads": data["heads"], "ablation": data["ablation"]}))
     before = {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")}
-    exit_code("certify", str(file), str(run.folder), "--agreement", "0.5", "--seed", "9")
+    words = ("circuit", str(run.folder), "--certify", "--circuit", str(file))
+    exit_code(*words, "--agreement", "0.5", "--seed", "9")
     told = capsys.readouterr().out
     assert "drawing 16, of which 4 may disagree" in told
     assert "of 16 fresh sequences agree" in told
     assert max(map(len, told.splitlines())) <= 80
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
     file.write_text('{"heads": {"L0.H0": "uniform"}}')
-    assert exit_code("certify", str(file), str(run.folder)) == 2
+    assert exit_code(*words) == 2
     file.write_text('{"heads": {}, "ablation": []}')
-    assert exit_code("certify", str(file), str(run.folder)) == 2
+    assert exit_code(*words) == 2
     assert "ablation = [] is not allowed" in capsys.readouterr().err
-    assert exit_code("certify", "a", "b", "c") == 2
-    assert exit_code("certify") == 2
+    assert exit_code(*words, "--trials", "false") == 2
+    assert exit_code("circuit", str(run.folder), "--seed", "9") == 2
 
 
 def test_with_another_ablation_nothing_is_left_in_the_folder(run):

@@ -6,8 +6,8 @@ import pytest
 
 from headway.circuits import Circuit, Paths, Uniform, discover, emergence
 from headway.circuits.text import drawing
-from headway.models import compiled
 from headway.paths import Path
+from headway_experiments.arena import compiled
 
 
 @pytest.fixture(autouse=True, params=[80, 60])

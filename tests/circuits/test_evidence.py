@@ -10,10 +10,9 @@ import pytest
 from headway.circuits import Circuit, Identity, Paths, Uniform, discover
 from headway.circuits.emergence import needed_from
 from headway.circuits.evidence import infeasible, with_path
-from headway.models import compiled
 from headway.paths import Path
 from headway.theory import retrieval_flow
-from headway_experiments.arena import planted
+from headway_experiments.arena import compiled, planted
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from headway.circuits import (
     Paths,
     Uniform,
     discover,
-    saved,
 )
 from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.minimal import candidates_of
@@ -26,9 +25,10 @@ from headway.circuits.patterns import tap_of
 from headway.circuits.reach import Reach
 from headway.cli import main
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, compiled
+from headway.models import Transformer, TransformerConfig
 from headway.tasks import Retrieval
 from headway.training import held_out
+from headway_experiments.arena import compiled
 
 NOTHING = Paths(frozenset())
 
@@ -207,7 +207,7 @@ def test_what_a_run_keeps(solved, tmp_path, capsys):
     found = discover(solved, trials=False)
     told = []
     every = every_circuit(solved, watch=lambda *so_far: told.append(so_far))
-    assert saved(solved, MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
+    assert solved.load(MinimalCircuits) == every == MinimalCircuits.from_json(every.to_json())
     assert told[-1] == (len(every.candidates), every.judged, len(every.circuits))
     assert every.complete
     bench = Bench(solved.model(), solved.task, held_out(solved.task, 128, 1, "cpu", "circuit"))
@@ -225,9 +225,9 @@ def test_what_a_run_keeps(solved, tmp_path, capsys):
     kept = json.loads((solved.folder / "circuits.json").read_text())
     assert kept["free_above"]
     discover(solved, trials=False)
-    assert saved(solved, MinimalCircuits) is not None, "the same search says the same"
+    assert solved.load(MinimalCircuits) is not None, "the same search says the same"
     discover(solved, trials=False, threshold=0.06)
-    assert saved(solved, MinimalCircuits) is None
+    assert solved.load(MinimalCircuits) is None
     discover(solved, trials=False)
 
 
@@ -240,7 +240,7 @@ def test_what_is_stopped_leaves_what_was_there(solved):
 
     with pytest.raises(KeyboardInterrupt):
         every_circuit(solved, free_above=True, watch=stop)
-    assert saved(solved, MinimalCircuits) == every
+    assert solved.load(MinimalCircuits) == every
 
 
 def test_bad_input(solved, capsys):

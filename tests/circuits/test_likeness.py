@@ -9,10 +9,9 @@ from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Likenesses, Uniform, discover
 from headway.circuits.likeness import likenesses
-from headway.models import Known, compiled
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
-from headway_experiments.arena import planted
+from headway_experiments.arena import Known, compiled, planted
 from headway_experiments.arena.truth import expected
 from known_circuits import true_circuit
 

@@ -5,8 +5,9 @@ import torch
 
 from headway.circuits import Bench, Circuit, Head, Mechanism, discover
 from headway.circuits.mlps import mlps_of
-from headway.models import Transformer, TransformerConfig, compiled
+from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch, Retrieval
+from headway_experiments.arena import compiled
 
 
 @pytest.fixture(scope="module")

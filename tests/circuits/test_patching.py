@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from headway.circuits.patching import Residual, patch, patch_all
 from headway.errors import HeadwayError
-from headway.models import Transformer, TransformerConfig, compiled, tapped
+from headway.models import Transformer, TransformerConfig, tapped
 from headway.paths import Path
 from headway.tasks import Batch, Hops, Retrieval
+from headway_experiments.arena import compiled
 
 
 def pair(task, count=16, seed=0):

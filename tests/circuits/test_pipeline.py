@@ -17,7 +17,6 @@ from headway.circuits import (
     discover,
     emergence,
     read_circuit,
-    saved,
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
@@ -88,9 +87,9 @@ def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved,
     run.remove("emergence.json")
     another = Circuit.of(found.circuit.paths[:1])
     assert [one.path for one in emergence(run, another, sequences=8).paths] == another.paths
-    assert saved(run, Timeline) is None
+    assert run.load(Timeline) is None
     dated = emergence(run, found, sequences=8)
-    assert saved(run, Timeline) == dated
+    assert run.load(Timeline) == dated
 
 
 class Wrapper(torch.nn.Module):
@@ -176,9 +175,9 @@ def test_a_circuit_from_a_file_is_certified_as_it_is(solved, found, tmp_path):
 
 
 def test_the_circuit_is_certified(solved, found, capsys):
-    main(["certify", str(solved.folder), "--agreement", "0.9"])
+    main(["circuit", str(solved.folder), "--certify", "--agreement", "0.9"])
     assert "certified: agreement 0.9" in capsys.readouterr().out
-    certificate = saved(solved, Certificate)
+    certificate = solved.load(Certificate)
     assert certificate is not None
     assert certificate.holds
     assert certificate.is_of(found)

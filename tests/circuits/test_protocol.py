@@ -5,9 +5,9 @@ import pytest
 from headway.circuits import Bench, discover
 from headway.circuits.candidates import relation_attention, searched
 from headway.circuits.search import search
-from headway.models import Tappable, compiled
+from headway.models import Tappable
 from headway.training import held_out
-from headway_experiments.arena import planted
+from headway_experiments.arena import compiled, planted
 from known_circuits import Foreign
 
 MADE = [(compiled, 1), (compiled, 2), (planted, 2001), (planted, 2004), (planted, 2007)]

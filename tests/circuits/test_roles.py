@@ -15,8 +15,9 @@ from headway.circuits.roles import (
     position_labels,
     role_attention,
 )
-from headway.tasks import Conditional, Hops, Labelled, Retrieval
+from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import held_out
+from headway_experiments.arena import Labelled
 from headway_experiments.tasks import Recall
 
 

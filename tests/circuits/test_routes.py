@@ -4,7 +4,7 @@ from headway.circuits import Path
 from headway.circuits.roles import Cast, Place, places
 from headway.circuits.routes import trace
 from headway.tasks import Conditional, Retrieval
-from headway.tasks.asked import Asked
+from headway_experiments.asked import Asked
 
 X, Y = (
     [Path.of(0, 0, "ax.x←ax.a"), Path.of(1, 0, "a←ax.x")],

@@ -12,10 +12,9 @@ from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention
 from headway.circuits.ablation import First
 from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
 from headway.circuits.search import longest, search
-from headway.models import compiled
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
-from headway_experiments.arena import planted
+from headway_experiments.arena import compiled, planted
 
 
 @pytest.mark.parametrize("make", [lambda: compiled(2), lambda: planted(3), lambda: planted(11)])

@@ -7,7 +7,8 @@ from headway.circuits import strays as room
 from headway.circuits.emergence import MATTERS
 from headway.circuits.patterns import attention_along
 from headway.circuits.strays import STRONG, strays
-from headway.models import attention_patterns, compiled
+from headway.models import attention_patterns
+from headway_experiments.arena import compiled
 
 
 def test_what_is_left_out_of_the_circuit_is_found_and_costs(monkeypatch):

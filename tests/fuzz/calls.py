@@ -22,8 +22,6 @@ NAMES = (
     *("open", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "link", "truncate"),
     *("ftruncate", "stat", "listdir", "scandir", "close"),
 )
-NOBODY = 2**22 + 1
-"""A number that no process has."""
 WRITING = ("open", "mkdir", "write", "fsync")
 """What a full disk or table of files refuses, again and again."""
 NEEDED = ("write", "fsync", "replace", "rename")
@@ -114,11 +112,6 @@ class Calls:
             self._inside = False
 
 
-def as_a_process_of_its_own() -> Any:
-    """Within it, this process has a number that no process has when it has ended."""
-    return patch.object(os, "getpid", lambda: NOBODY)
-
-
 class Failing:
     """Lets one call fail, or it and all like it that follow.
 
@@ -177,7 +170,7 @@ def failing_calls(tried: Tried, count: int | None, seed: int, folder: Path) -> N
 def _tried(place: Path, failing: Failing) -> tuple[bool, str]:
     """Whether a run came to its end although a call failed, and the line that said so if not."""
     try:
-        with Calls(place.parent, failing).watched(), as_a_process_of_its_own():
+        with Calls(place.parent, failing).watched():
             train(CONFIG, place)
     except HeadwayError as error:
         if not is_one_line(error):

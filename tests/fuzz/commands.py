@@ -23,7 +23,7 @@ WORDS = (
     *("table.csv", "page.html", "plan.json", "[" * 2000, "x" * 300, "none", "true", "all", "x.py"),
 )
 BEGINNINGS = (
-    "headway.training.loop.make_steps",
+    "headway.training.loop.Trainer.fit",
     "headway.sweeps.local.LocalEngine.submit",
     "headway.sweeps.on_ray.RayEngine.__enter__",
     "headway_experiments.arena.truth.scored",

@@ -2,49 +2,22 @@
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fuzz.calls import Calls, as_a_process_of_its_own
+from fuzz.calls import Calls
 from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
 from headway.report.page.render import write_report
 from headway.sweeps import Plan, sweep
-from headway.sweeps.jobs import Event, Stack
-from headway.sweeps.work import carry_out
 from headway.training import Run, resume, train
+from in_process import InThisProcess
 
 Files = dict[str, bytes | None]
 """What lies in a folder: contents, and none for folders."""
 Act = Callable[[Path], dict[str, Any]]
 """What is done in a folder, and all that it leaves, by name; done again, it goes on."""
-
-
-class Here:
-    """An engine without processes."""
-
-    options = ""
-
-    def __enter__(self) -> "Here":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def places(self, stack: Stack) -> int:
-        """One at a time."""
-        return 1
-
-    def submit(self, stack: Stack) -> Future[list[Event]]:
-        """Carries out a stack."""
-        done = Future[list[Event]]()
-        done.set_result(carry_out([job.to_json() for job in stack]))
-        return done
-
-    def stop(self) -> None:
-        """Has nothing to end."""
 
 
 def files_in(folder: Path) -> Files:
@@ -84,7 +57,7 @@ def crashes_of(act: Act, start: Files, folder: Path) -> tuple[Any, int, list[Fil
         if now != left[-1]:
             left.append(now)
 
-    with Calls(folder, at).watched(), as_a_process_of_its_own():
+    with Calls(folder, at).watched():
         end = act(folder)
     return end, points, left
 
@@ -125,7 +98,7 @@ def carried_on(folder: Path) -> dict[str, Any]:
 def _sweep(folder: Path) -> dict[str, Any]:
     short = replace(CONFIG, training=replace(CONFIG.training, steps=6))
     runs = [(f"seed {seed}", replace(short, seed=seed)) for seed in (0, 1)]
-    sweep(Plan.of("two", runs), folder / "sweep", Here())
+    sweep(Plan("two", dict(runs)), folder / "sweep", InThisProcess())
     return {name: kept(Run.open(folder / "sweep" / name)) for name, _ in runs}
 
 

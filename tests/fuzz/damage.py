@@ -183,7 +183,8 @@ def with_another_header(path: Path, chance: random.Random) -> bool:
     items = chance.sample([*header.items()], len(header))
     told = header["__metadata__"]
     if chance.random() < 0.3:
-        told.pop("checksum")
+        about = json.loads(told["about"])
+        told["about"] = json.dumps({k: about[k] for k in about if k != "checksum"})
     text = json.dumps({**dict(items), "__metadata__": told}).encode()
     text += b" " * (-len(text) % 8 + 8 * chance.randrange(3))
     path.write_bytes(len(text).to_bytes(8, "little") + text + rest)

@@ -53,7 +53,7 @@ class Mutant(NamedTuple):
 
 
 FILES, FOLDER, RUN = "training/files.py", "training/folder.py", "training/run.py"
-READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/trainer.py"
+READING, FIELDS, TRAINER = "reading.py", "fields.py", "training/loop.py"
 USERFILE = "userfile.py"
 PAGE, SERVER = "report/page", "report/server/serve.py"
 OWN_TASK, RESUME = "tests/training/test_own_task.py", "tests/training/test_resume.py"
@@ -80,7 +80,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "a state is saved before checkpoints are flushed",
             FOLDER,
-            "self._sync_checkpoints()\n        write",
+            'self._sync("checkpoints")\n        write',
             "write",
         ),
         Mutant("a new run's folder is not flushed", RUN, "sync_folder(folder.parent)", "pass"),
@@ -109,13 +109,13 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     ),
     "altered --altered 300": (
         Mutant("half a line counts", FILES, 'split(b"\\n")[:-1]', "splitlines()"),
-        Mutant("evaluations may be in any order", FOLDER, "if step <= before:", "if False:"),
-        Mutant("an outcome need not agree", FOLDER, "if told is not None and", "if False and"),
+        Mutant("evaluations may be in any order", FOLDER, "require(step > last,", "require(True,"),
+        Mutant("an outcome need not agree", FOLDER, "if found != outcome[name]", "if False"),
         Mutant("a lost evaluation is passed over", TRAINER, "if missing:", "if False:"),
         Mutant(
             "a checksum is ignored",
             FILES,
-            "expected not in (None, checksum(tensors, said))",
+            "expected not in (None, checksum(tensors, about))",
             "False",
         ),
         Mutant("a checksum must be there", FILES, "not in (None, ", "not in ("),
@@ -151,12 +151,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("drafts are left on a full disk", FILES, "draft.unlink(missing_ok=True)", "pass"),
     ),
     "tests/training/test_durable.py": (
-        Mutant("drafts beside a run are left", FOLDER, "glob.escape(self.folder.name)", "''"),
+        Mutant("drafts beside a run are left", RUN, "glob.escape(folder.name)", "''"),
         Mutant("a new file's folder is not flushed", FILES, "if is_new:", "if False:"),
         Mutant(
             "an outcome is written before checkpoints are flushed",
             FOLDER,
-            "self._sync_checkpoints()\n        ended",
+            'self._sync("checkpoints")\n        ended',
             "ended",
         ),
     ),
@@ -211,8 +211,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "positions may stand anywhere in a pattern",
             "models/trial.py",
-            "bool(differs.any())\n",
-            "True or False\n",
+            "return bool(differs.any()) and self._is_alone(rows)",
+            "return True or self._is_alone(rows)",
         ),
     ),
     OWN_TASK: (

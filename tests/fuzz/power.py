@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fuzz.calls import Calls, as_a_process_of_its_own
+from fuzz.calls import Calls
 from fuzz.crashes import Files, carried_on, put
 from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
@@ -124,7 +124,7 @@ def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
     while len(cuts) < count:
         put(folder / "watched", start)
         disk = Disk(folder / "watched", chance, 0.1)
-        with as_a_process_of_its_own(), disk.watching():
+        with disk.watching():
             carried_on(disk.folder)
             ended = [disk.cut() for _ in range(CUTS_AT_THE_END)]
         some = chance.sample(disk.cuts, min(len(disk.cuts), CUTS_OF_A_PASS))
@@ -132,7 +132,7 @@ def power_cuts(tried: Tried, count: int, seed: int, folder: Path) -> None:
         start = chance.choice([{}, *some])
     for number, (files, is_done) in enumerate(cuts[:count]):
         what = f"cut {number} of seed {seed}: {sorted(files)}"
-        with tried.case("power cuts", what), as_a_process_of_its_own():
+        with tried.case("power cuts", what):
             put(folder / "cut", files)
             assert not is_done or Run.open(folder / "cut" / "run").status == "done"
             require_same(carried_on(folder / "cut"), end)

@@ -34,7 +34,7 @@ def kept(run: Run) -> dict[str, Any]:
     assert outcome is not None
     assert state is not None
     tensors, about = state
-    digests = {name: checksum({name: tensor}, "") for name, tensor in tensors.items()}
+    digests = {name: checksum({name: tensor}, {}) for name, tensor in tensors.items()}
     paths = sorted((run.folder / "checkpoints").iterdir())
     return {
         "config.json": run.read("config.json"),
@@ -80,9 +80,9 @@ def taken_apart(folder: Path) -> Run:
 
 def with_every_file(run: Run) -> Run:
     """A run that was taken apart, with the other files that a run may have."""
-    from fuzz.crashes import Here
     from headway.circuits import certify, every_circuit
     from headway.sweeps import depend
+    from in_process import InThisProcess
 
     every_circuit(run, sequences=8, most=200)
     found = run.read("circuits.json")
@@ -90,6 +90,6 @@ def with_every_file(run: Run) -> Run:
     found |= {"circuits": [["L0.H0 s1←s2"]], "losses": [0.5], "discovered": ["L0.H0 s1←s2"]}
     run.write("circuits.json", found)
     run.remove("circuit_given.json")  # which no page is made of
-    depend(run, engine=Here())
+    depend(run, engine=InThisProcess())
     certify(run, agreement=0.5)
     return run

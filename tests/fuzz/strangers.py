@@ -57,15 +57,24 @@ def make():
 """
 
 ON_RUN = (
-    *("check", "theory", "circuit", "certify", "hypotheses", "emergence", "depend", "truncate"),
+    *(
+        "check",
+        "theory",
+        "circuit",
+        "circuit --certify",
+        "hypotheses",
+        "emergence",
+        "depend",
+        "truncate",
+    ),
     *("report", "serve", "runs", "sweep", "train --resume"),
 )
 """The verbs that take a run's folder."""
 ON_TREE = (
     *("runs {0}", "report {0}", "sweep {0}", "check {0}", "serve {0}", "circuit {1} {2}"),
     *("depend {1} {2}", "report {1} {2}", "runs {0} --table table.csv", "claims --results {0}"),
-    *("reproduce phases --folder {0} --judge-only", "depths --folder {0} --depth 1"),
-    *("mechanism recall --folder {0} --judge-only", "arena --out {0}"),
+    *("reproduce phases --folder {0} --judge-only", "arena --out {0}"),
+    "mechanism recall --folder {0} --judge-only",
 )
 """Command lines on the tree, and on two runs of it."""
 

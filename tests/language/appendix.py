@@ -1,17 +1,9 @@
-"""The five examples of appendix A, to the letter: the paper's text, and the facts they tell."""
+"""The five examples of appendix A, to the letter: the paper's text, and the draws that give it."""
 
 from pathlib import Path
+from random import Random
 
-from headway.language.formulations import (
-    ChainFacts,
-    Equations,
-    FunctionFacts,
-    Functions,
-    Kingdoms,
-    LivesWith,
-    Relatives,
-    RelativesFacts,
-)
+from headway.language import FORMULATIONS
 
 TEXTS = Path(__file__).parent / "appendix_a.txt"
 
@@ -27,91 +19,106 @@ def examples():
     return found
 
 
-def chain_facts(blocks, asked):
-    """The facts of a text whose lines, block by block, tell (x_{k-1}, x_k).
+class Scripted(Random):
+    """Draws what it is given."""
 
-    Chains are numbered by what is asked about: the last block's order.
+    def __init__(self, draws):
+        super().__init__(0)
+        self.draws = iter(draws)
+
+    def sample(self, population, k, *, counts=None):
+        found = list(next(self.draws))
+        assert len(set(found)) == k
+        return found
+
+    def randrange(self, start, stop=None, step=1):
+        found = next(self.draws)
+        assert found in range(start)
+        return found
+
+
+def chains(text, names, ends=str):
+    """The draws of a text whose blocks of lines tell (x_{k-1}, x_k), the deepest first.
+
+    Args:
+        text: a block a line, `b-2 c-3` for the lines that tell of b and 2, and c and 3.
+        names: the draws of x_0 … x_D, given them.
+        ends: what x_D is drawn as.
     """
-    x0 = [left for left, _ in blocks[-1]]
-    symbols = [x0]
+    blocks = [[tuple(word.split("-")) for word in line.split()] for line in text.split("\n")]
+    symbols = [[left for left, _ in blocks[-1]]]
     for block in reversed(blocks):
-        leads = dict(block)
-        symbols.append([leads[symbol] for symbol in symbols[-1]])
-    orders = []
-    for k, block in zip(range(len(blocks), 0, -1), blocks, strict=True):
-        orders.append([symbols[k - 1].index(left) for left, _ in block])
-    return ChainFacts(symbols, orders, x0.index(asked))
+        symbols.append([dict(block)[symbol] for symbol in symbols[-1]])
+    depth = len(blocks)
+    orders = [
+        [symbols[depth - 1 - i].index(left) for left, _ in block] for i, block in enumerate(blocks)
+    ]
+    return [*names([*symbols[:-1], list(map(ends, symbols[-1]))]), *orders]
 
 
-def pairs(text):
-    """`ab cd` as [("a", "b"), ("c", "d")], words joined by dashes."""
-    return [tuple(word.split("-")) for word in text.split()]
+def together(symbols):
+    """x_0 … x_{D-1} are drawn at once."""
+    return [[name for names in symbols[:-1] for name in names], symbols[-1]]
 
 
-EQUATIONS = chain_facts(
-    [
-        pairs("b-2 c-3 d-0 a-1"),
-        pairs("e-b g-a h-d f-c"),
-        pairs("k-e i-f l-g j-h"),
-        pairs("n-k p-l o-i m-j"),
-        pairs("q-n s-p r-o t-m"),
-    ],
-    "s",
+def apart(symbols):
+    """Kingdoms first, people last."""
+    return [*symbols[-2::-1], symbols[-1]]
+
+
+EQUATIONS = """b-2 c-3 d-0 a-1
+e-b g-a h-d f-c
+k-e i-f l-g j-h
+n-k p-l o-i m-j
+q-n s-p r-o t-m"""
+
+LIVES_WITH = """Charlie-Cairo David-Delhi Alice-Berlin Bob-Amsterdam
+Henry-David Eve-Charlie Frank-Alice Grace-Bob
+Kate-Grace Larry-Frank Jack-Eve Isabelle-Henry
+Mary-Jack Olivia-Isabelle Nick-Kate Peter-Larry
+Rose-Peter Queen-Nick Tom-Olivia Sam-Mary"""
+
+KINGDOMS = """Silvania-Bob Novaria-Alice Aurora-Charlie Florinia-David
+celestianism-Silvania harmonianism-Novaria elysianism-Aurora luminism-Florinia
+beef-luminism pork-elysianism lamb-harmonianism chicken-celestianism
+Astralyte-beef Nephryon-chicken Zephyrium-lamb Virellium-pork
+Chronogy-Zephyrium Aetherflux-Astralyte Somnosis-Virellium Synthemia-Nephryon"""
+
+FUNCTIONS = [
+    "abcdefghijkl",
+    *([3, 2, 0, 1], [1, 3, 2, 0], [1, 0, 3, 2], [1, 0, 2, 3]),
+    *([1, 0, 2, 3], [0, 2, 3, 1]),
+    1,
+]
+
+KIN = "Jane Olivia Ed Mike Penny Dana Adam George Nancy Isabelle Hank Bob Lily Cathy Fred Kevin"
+COUNTRIES = (
+    "England Qatar Laos Japan Canada Norway Mexico Italy"
+    " Argentina France Germany Denmark Brazil Kenya Hungary Peru"
 )
+RELATIVES = [
+    *(KIN.split(), COUNTRIES.split(), 3, 0),
+    [4, 12, 9, 13, 7, 6, 15, 2, 10, 3, 0, 14, 5, 1, 11, 8],
+    ["John", "Chris", "Diana", "Eve"],
+    ["doctor", "lawyer", "teacher", "engineer"],
+    ["brother", "mother", "sister", "father"],
+    ["doctor", "engineer", "teacher", "lawyer"],
+]
 
-LIVES_WITH = chain_facts(
-    [
-        pairs("Charlie-Cairo David-Delhi Alice-Berlin Bob-Amsterdam"),
-        pairs("Henry-David Eve-Charlie Frank-Alice Grace-Bob"),
-        pairs("Kate-Grace Larry-Frank Jack-Eve Isabelle-Henry"),
-        pairs("Mary-Jack Olivia-Isabelle Nick-Kate Peter-Larry"),
-        pairs("Rose-Peter Queen-Nick Tom-Olivia Sam-Mary"),
-    ],
-    "Rose",
-)
-
-KINGDOMS = chain_facts(
-    [
-        pairs("Silvania-Bob Novaria-Alice Aurora-Charlie Florinia-David"),
-        pairs("celestianism-Silvania harmonianism-Novaria elysianism-Aurora luminism-Florinia"),
-        pairs("beef-luminism pork-elysianism lamb-harmonianism chicken-celestianism"),
-        pairs("Astralyte-beef Nephryon-chicken Zephyrium-lamb Virellium-pork"),
-        pairs("Chronogy-Zephyrium Aetherflux-Astralyte Somnosis-Virellium Synthemia-Nephryon"),
-    ],
-    "Chronogy",
-)
-
-FUNCTIONS = FunctionFacts(
-    tables=[[3, 2, 0, 1], [1, 3, 2, 0], [1, 0, 3, 2], [1, 0, 2, 3]],
-    functions=["a", "b", "c", "d"],
-    renamed=[[("e", 1), ("f", 0), ("g", 2), ("h", 3)]],
-    numbers=[[("i", 0), ("j", 2), ("k", 3), ("l", 1)]],
-    asked=(1, 0),
-)
-
-RELATIVES = RelativesFacts(
-    lives=[
-        pairs(
-            "Penny-Canada Lily-Brazil Isabelle-France Cathy-Kenya George-Italy Adam-Mexico"
-            " Kevin-Peru Ed-Laos Hank-Germany Mike-Japan Jane-England Fred-Hungary Dana-Norway"
-            " Olivia-Qatar Bob-Denmark Nancy-Argentina"
-        )
-    ],
-    relatives=[
-        ("John", pairs("mother-Jane sister-Olivia father-Ed brother-Mike")),
-        ("Chris", pairs("mother-Penny sister-Dana father-Adam brother-George")),
-        ("Diana", pairs("mother-Nancy sister-Isabelle father-Hank brother-Bob")),
-        ("Eve", pairs("mother-Lily sister-Cathy father-Fred brother-Kevin")),
-    ],
-    customs=pairs("doctor-brother lawyer-mother teacher-sister engineer-father"),
-    works=pairs("John-doctor Chris-engineer Diana-teacher Eve-lawyer"),
-    asked="Eve",
-)
-
-FACTS = {
-    "A.1": (Equations(), EQUATIONS),
-    "A.2": (LivesWith(), LIVES_WITH),
-    "A.3": (Kingdoms(), KINGDOMS),
-    "A.4": (Functions(), FUNCTIONS),
-    "A.5": (Relatives(), RELATIVES),
+DRAWS = {
+    "A.1": ("equations", chains(EQUATIONS, together, int)),
+    "A.2": ("lives-with", chains(LIVES_WITH, together)),
+    "A.3": ("kingdoms", chains(KINGDOMS, apart)),
+    "A.4": ("functions", FUNCTIONS),
+    "A.5": ("relatives", RELATIVES),
 }
+
+
+def written(section):
+    """What headway writes, given the names and orders of a section."""
+    name, draws = DRAWS[section]
+    _, correct, acceptable = examples()[section]
+    one, script = FORMULATIONS[name], Scripted(draws)
+    found = one.write(script, one.default_depth, 4, acceptable.index(correct))
+    assert not list(script.draws)
+    return found

@@ -6,7 +6,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaTokenizer
 
 TEMPLATE = "Answer with one word, as short as you can.\n{{ messages[0]['content'] }}\n"
-"""Its beginning, longer than sliding windows here, is read once for all prompts."""
+"""Its beginning is longer than sliding windows here."""
 
 VOCAB = {t: i for i, t in enumerate(["<unk>", "<s>", "</s>", "▁", *string.printable])}
 SIZES = {
@@ -37,8 +37,6 @@ LINEAR = {
 }
 RECURRENT = {
     "mamba": {**SIZES, **STATE},
-    "mamba2": {**SIZES, **STATE, "num_heads": 4, "head_dim": 16, "n_groups": 1},
-    "falcon_mamba": {**SIZES, **STATE},
     "rwkv": {**SIZES, "attention_hidden_size": 32},
     "recurrent_gemma": {
         **ATTENTION,
@@ -54,7 +52,6 @@ RECURRENT = {
         "mamba_d_state": 4,
         "mamba_dt_rank": 4,
     },
-    "bamba": {**ATTENTION, **MAMBA, "mamba_n_groups": 1, "attn_layer_indices": [1]},
     "zamba2": {
         **ATTENTION,
         "mamba_d_state": 4,
@@ -65,7 +62,6 @@ RECURRENT = {
     },
     "lfm2": {**ATTENTION, "block_multiple_of": 8, "layer_types": ["conv", "full_attention"]},
     "qwen3_next": {**ATTENTION, **EXPERTS, **LINEAR},
-    "olmo_hybrid": {**ATTENTION, **LINEAR},
     "falcon_h1": {**ATTENTION, **MAMBA, "mamba_d_ssm": 64, "mamba_n_groups": 1},
 }
 ORDINARY = {

@@ -77,7 +77,7 @@ def test_an_answers_tokens_are_those_that_follow_the_prompt(tmp_path, form, gap,
 
 @pytest.mark.parametrize("form", ["chat", "completion"])
 def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path, form):
-    model = LocalModel(str(save_tiny_model(tmp_path, merges=ACROSS[form])), form, keep=True)
+    model = LocalModel(str(save_tiny_model(tmp_path, merges=ACROSS[form])), form)
     (question,) = questions("equations", 1, count=1)
     text = model.text(question.prompt)
     before = model.tokenizer(text)["input_ids"]

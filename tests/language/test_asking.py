@@ -2,20 +2,33 @@
 
 import json
 import math
+import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from tiny_model import save_tiny_model
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from headway import cli
 from headway.errors import HeadwayError
 from headway.intervals import wilson
-from headway.language import questions
-from headway.language.accuracy import cells
-from headway.language.asking import Asked, answered, ask
-from headway.language.formulations import places
-from headway.language.local import Answers, LocalModel, best, expectation
-from headway.language.weights import PACKAGED, located
+from headway.language import (
+    Answers,
+    Asked,
+    LocalModel,
+    answered,
+    ask_local,
+    best,
+    cells,
+    expectation,
+    place_of,
+    questions,
+    short_name,
+)
+from headway.language.loading import PACKAGED, located
 
 
 @pytest.fixture(scope="module")
@@ -46,21 +59,6 @@ def test_the_probabilities_are_those_of_whole_texts(folder, form, name):
         assert said == pytest.approx(expected, abs=1e-3)
         stop = logits[-1].exp()[model.stops].sum().log().item()
         assert ended == pytest.approx(expected + stop, abs=1e-3)
-
-
-@pytest.mark.parametrize("form", ["chat", "completion"])
-def test_what_is_kept_changes_no_answer(folder, form):
-    fresh, keeping = (LocalModel(str(folder), form, keep=keep) for keep in (False, True))
-    for question in questions("lives-with", 2, count=3):
-        for _ in range(2):
-            expected, told = fresh.answers(question), keeping.answers(question)
-            assert told.said == pytest.approx(expected.said, abs=1e-4)
-            assert told.ended == pytest.approx(expected.ended, abs=1e-4)
-        drawn = [
-            model.sample(question, 20, torch.Generator().manual_seed(1))
-            for model in (fresh, keeping)
-        ]
-        assert drawn[0] == drawn[1]
 
 
 def test_the_forms_ask_as_they_say(folder):
@@ -102,83 +100,82 @@ def test_the_best_answer_and_the_expected_one_are_told_apart():
     answers = Answers(said, ended)
     assert best(answers, question) == question.correct
     assert expectation(answers, question) < 0.01
-    assert expectation(Answers(said, [-math.inf] * 4), question) == 0
 
 
 def asked(folder, **more):
-    places = (("equations", 1), ("functions", 2))
-    return Asked(str(folder), "chat", places, n=4, sampled=2, draws=50, **more)
+    what = {"form": "chat", "places": (("equations", 1), ("functions", 2)), "n": 4}
+    return Asked(str(folder), **{**what, "sampled": 2, "draws": 50, **more})
 
 
-class Counting:
-    """A model that counts how often it is asked, and may be interrupted."""
+@pytest.fixture
+def counting(model, monkeypatch):
+    """Asks the module's model; counts how often, and interrupts what is asked further."""
 
-    def __init__(self, model, stop_after=None):
-        self.model, self.stop_after, self.count = model, stop_after, 0
-        self.device = model.device
+    class Counting:
+        device, count, stop_after = model.device, 0, None
+        sample = model.sample
 
-    def answers(self, question):
-        if self.count == self.stop_after:
-            raise KeyboardInterrupt
-        self.count += 1
-        return self.model.answers(question)
+        def answers(self, question):
+            if self.count == self.stop_after:
+                raise KeyboardInterrupt
+            self.count += 1
+            return model.answers(question)
 
-    def sample(self, *args):
-        return self.model.sample(*args)
-
-
-def without_times(lines):
-    return [{k: v for k, v in line.items() if k != "seconds"} for line in lines]
+    made = Counting()
+    monkeypatch.setattr("headway.language.asking.LocalModel", lambda *_, **__: made)
+    return made
 
 
-def test_an_asking_that_stops_goes_on_where_it_was(model, folder, tmp_path):
-    whole = ask(asked(folder), model, tmp_path / "whole")
+def without_times(replies):
+    return [{**vars(reply), "seconds": 0} for reply in replies]
+
+
+def test_an_asking_that_stops_goes_on_where_it_was(counting, folder, tmp_path):
+    whole = ask_local(asked(folder), tmp_path / "whole")
+    counting.stop_after, counting.count = 3, 0
     with pytest.raises(KeyboardInterrupt):
-        ask(asked(folder), Counting(model, 3), tmp_path / "parts")
+        ask_local(asked(folder), tmp_path / "parts")
     with (tmp_path / "parts" / "asked.jsonl").open("a") as file:
         file.write('{"formulation": "equ')  # as a kill leaves it
-    rest = Counting(model)
-    told = ask(asked(folder), rest, tmp_path / "parts")
-    assert rest.count == 8 - 3
+    counting.stop_after, counting.count, watched = None, 0, []
+    told = ask_local(asked(folder), tmp_path / "parts", lambda *done: watched.append(done))
+    assert counting.count == 8 - 3
+    assert watched == [(n, 8) for n in range(4, 9)]
     assert without_times(told) == without_times(whole)
-
-
-def test_a_folder_holds_one_asking(model, folder, tmp_path):
-    ask(asked(folder), model, tmp_path)
-    with pytest.raises(HeadwayError, match=r"^seed = 1 is not allowed: it must be 0, as in"):
-        ask(asked(folder, seed=1), model, tmp_path)
-
-
-def test_cells_sum_up_what_was_answered(model, folder, tmp_path):
-    lines = ask(asked(folder), model, tmp_path)
-    first, second = cells(lines)
-    assert (first.formulation, first.depth, first.count) == ("equations", 1, 4)
-    assert first.chance == first.majority == 0.25
-    right = [line["argmax"] == line["correct"] for line in lines[:4]]
-    assert first.argmax == sum(right) / 4
-    assert second.expectation == pytest.approx(sum(x["expectation"] for x in lines[4:]) / 4)
-    assert (first.drawn, second.drawn) == (2, 2)
-    known = [{**line, "sampled": line["correct"], "draws": 1} for line in lines[:2]] + lines[2:4]
-    (cell,) = cells(known)
-    assert (cell.sampled, cell.unanswered) == (1, 0)
-    assert cell.interval("sampled") == wilson(2, 2)
-    drawn = [line for line in lines[:4] if line["draws"] is not None]
-    assert [line["number"] for line in drawn] == [0, 1]
-    assert first.unanswered == sum(line["sampled"] is None for line in drawn) / 2
-
-
-def test_relatives_are_nearer_than_all_places():
-    (question,) = questions("relatives", count=1)
-    assert len(question.acceptable) == 16
-    assert len(question.nearer) == 4
+    ask_local(asked(folder), tmp_path / "parts")
+    assert counting.count == 8 - 3
 
 
 @pytest.mark.parametrize(
-    ("right", "count", "low", "high"),
-    [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (50, 100, 0.4038, 0.5962)],
+    ("before", "after", "said"),
+    [
+        ({}, {"seed": 1}, "^seed = 1 is not allowed: it must be 0, as in .*asked.json$"),
+        ({"form": None}, {}, "^form = 'chat' is not allowed: it must be left out, as in "),
+        ({}, {"form": None}, "^form left out is not allowed: it must be 'chat', as in "),
+        ({}, {"places": (("equations", 2),)}, "^places is not what .*: choose another --folder"),
+    ],
 )
-def test_intervals_are_wilsons(right, count, low, high):
-    assert wilson(right, count) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+def test_a_folder_holds_one_asking(counting, folder, tmp_path, before, after, said):
+    ask_local(asked(folder, **before), tmp_path)
+    with pytest.raises(HeadwayError, match=said):
+        ask_local(asked(folder, **after), tmp_path)
+
+
+def test_cells_sum_up_what_was_answered(counting, folder, tmp_path):
+    replies = ask_local(asked(folder), tmp_path)
+    first, second = cells(replies)
+    assert (first.formulation, first.depth, first.count) == ("equations", 1, 4)
+    assert first.chance == first.majority == 0.25
+    assert first.argmax == sum(one.argmax == one.correct for one in replies[:4]) / 4
+    assert second.expectation == pytest.approx(sum(x.expectation for x in replies[4:]) / 4)
+    assert (first.drawn, second.drawn) == (2, 2)
+    drawn = [one for one in replies[:4] if one.draws is not None]
+    assert [one.number for one in drawn] == [0, 1]
+    assert first.unanswered == sum(one.sampled is None for one in drawn) / 2
+    known = [replace(one, sampled=one.correct, draws=1) for one in replies[:2]] + replies[2:4]
+    (cell,) = cells(known)
+    assert (cell.sampled, cell.unanswered) == (1, 0)
+    assert cell.interval("sampled") == wilson(2, 2)
 
 
 def test_the_command_asks_and_goes_on(folder, tmp_path, capsys):
@@ -293,10 +290,113 @@ def test_packaged_weights_are_checked(tmp_path, monkeypatch):
         located("smollm2")
 
 
-def test_answers_that_lack_a_field_are_one_clear_line(folder, tmp_path):
-    asked = Asked(str(folder), None, places(("equations",), (1,), 4), n=2)
-    ledger = asked.ledger(tmp_path)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda line: line.pop("draws"), "asked.jsonl, line 2: draws is missing"),
+        (lambda line: line.update(rank="x"), "asked.jsonl, line 2: rank = 'x' is not allowed"),
+        (lambda line: line.update(number=0), "asked.jsonl, line 2 is not what is asked there"),
+        (lambda line: line.update(formulation="x"), "line 2 is not what is asked there"),
+    ],
+)
+def test_replies_that_are_damaged_are_one_clear_line(counting, folder, tmp_path, change, said):
+    ask_local(asked(folder), tmp_path)
+    path = tmp_path / "asked.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change(lines[1])
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(HeadwayError, match=said):
+        answered(asked(folder), tmp_path)
+
+
+def test_answers_that_are_not_finite_are_refused_before_anything_is_written(tmp_path):
+    folder, place = tmp_path / "model", tmp_path / "out"
+    save_tiny_model(folder)
+    model = LocalModel(str(folder))
+    next(model.model.parameters()).data.fill_(torch.nan)
+    model.model.save_pretrained(folder)
+    with pytest.raises(HeadwayError):
+        ask_local(asked(folder), place)
+    assert not place.exists()
+    (question,) = questions("equations", 1, count=1)
+    with pytest.raises(HeadwayError, match=r"^the model answers with values that are not finite"):
+        model.answers(question)
+    ledger = asked(folder).ledger(place)
     with ledger.writing("cpu"):
-        ledger.add({"formulation": "equations", "number": 0})
-    with pytest.raises(HeadwayError, match=r"asked.jsonl is corrupted .*'depth'"):
-        answered(asked, tmp_path)
+        ledger.add({"fine": 1.0})
+        for value in (math.nan, -math.inf):
+            with pytest.raises(HeadwayError, match="not finite"):
+                ledger.add({"said": [0.0, value]})
+        assert ledger.lines() == [{"fine": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("smollm2", "smollm2"),
+        ("models/tiny-2.5-0B", "tiny-2.5-0B"),
+        ("models/tiny-2.5-0B/", "tiny-2.5-0B"),
+        ("models/Tiny-2.5.Q4_1.gguf", "Tiny-2.5.Q4_1"),
+    ],
+)
+def test_a_models_name_is_not_cut_at_a_dot(model, name):
+    assert short_name(model) == name
+    assert place_of("ask", model, None) == Path(f"runs/ask-{name}")
+
+
+def config_of(folder, **more):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+
+
+EVIL = """
+from pathlib import Path
+Path(__file__).with_name("ran").write_text("")
+Path({mark!r}).write_text("")
+from transformers import GPT2Config as Config, GPT2LMHeadModel as Model
+"""
+
+
+def test_the_python_of_a_models_folder_is_not_run(tmp_path, monkeypatch):
+    folder, mark = tmp_path / "model", tmp_path / "ran"
+    save_tiny_model(folder)
+    (folder / "evil.py").write_text(EVIL.format(mark=str(mark)))
+    auto = {"AutoConfig": "evil.Config", "AutoModelForCausalLM": "evil.Model"}
+    config_of(folder, model_type="evil", auto_map=auto)
+    inputs = []
+    monkeypatch.setattr("builtins.input", lambda *words: inputs.append(words) or "y")
+    with pytest.raises(HeadwayError, match="cannot be loaded"):
+        LocalModel(str(folder))
+    assert not inputs
+    assert not mark.exists()
+
+
+def test_pickled_weights_are_not_loaded(tmp_path):
+    save_tiny_model(tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(HeadwayError, match="cannot be loaded"):
+        LocalModel(str(tmp_path))
+
+
+@pytest.mark.parametrize("named", ["sdpa", "flash_attention_2", "somebody/kernels", 7])
+def test_attention_is_eager_whatever_a_folder_says(tmp_path, named):
+    """A kernel of a hub is a program, too."""
+    save_tiny_model(tmp_path)
+    config_of(tmp_path, _attn_implementation=named)
+    assert LocalModel(str(tmp_path)).model.config._attn_implementation == "eager"
+
+
+@pytest.mark.parametrize("known", ["", "a is 1. b is a. What is b?"])
+def test_a_tokenizer_that_lacks_words_is_one_line(tmp_path, capsys, known):
+    save_tiny_model(tmp_path, template=None)
+    vocab = {word: i for i, word in enumerate(["<end>", *dict.fromkeys(known.split())])}
+    made = Tokenizer(models.WordLevel(vocab))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<end>").save_pretrained(tmp_path)
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["ask", "--model", str(tmp_path), "--n", "1", "--folder", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    (complaint,) = capsys.readouterr().err.strip().splitlines()
+    assert re.search(r"the tokenizer of .* cannot read '(a is 1|\w = )", complaint)
+    assert not (tmp_path / "out").exists()

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.language.accuracy import Cell
-from headway.language.formulations import FORMULATIONS
+from headway.language import FORMULATIONS, Cell
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "results" / "language_models").glob("*.json"))

@@ -11,8 +11,7 @@ from transformers import (
 )
 
 from headway import cli
-from headway.language import questions
-from headway.language.local import LocalModel
+from headway.language import LocalModel, questions
 
 
 def in_full(model, question):
@@ -33,7 +32,7 @@ def in_full(model, question):
 @pytest.mark.parametrize("name", [*RECURRENT, *ORDINARY])
 def test_answers_are_those_of_whole_passes(tmp_path, name):
     sizes = (RECURRENT | ORDINARY)[name]
-    model = LocalModel(save(tmp_path, name, sizes), "chat", keep=True)
+    model = LocalModel(save(tmp_path, name, sizes), "chat")
     assert model.goes_on == (name in ORDINARY and name != "openai-gpt")
     (question,) = questions("lives-with", 1, count=1)
     expected = in_full(model, question)
@@ -51,7 +50,7 @@ def test_a_cache_that_tells_otherwise_than_the_text_is_not_gone_on_from(tmp_path
         layer.values = layer.values.repeat_interleave(count, dim=0).flip(2)
 
     monkeypatch.setattr("transformers.cache_utils.DynamicLayer.batch_repeat_interleave", repeat)
-    model = LocalModel(save(tmp_path, "llama", ATTENTION), "completion", keep=True)
+    model = LocalModel(save(tmp_path, "llama", ATTENTION), "completion")
     assert not model.goes_on
     (question,) = questions("equations", 1, count=1)
     assert model.answers(question).said == pytest.approx(in_full(model, question)[0], abs=1e-4)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from random_models import D_TARGET, LENGTH, N_READ
 
 from headway.errors import HeadwayError
-from headway.models import TransformerConfig, compiled
+from headway.models import TransformerConfig
+from headway_experiments.arena import compiled
 
 quick = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**31)

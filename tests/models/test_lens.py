@@ -1,14 +1,8 @@
 import torch
 
-from headway.models import (
-    Transformer,
-    TransformerConfig,
-    accuracy_lens,
-    compiled,
-    logit_lens,
-    loss_lens,
-)
+from headway.models import Transformer, TransformerConfig, accuracy_lens, logit_lens, loss_lens
 from headway.tasks import Hops
+from headway_experiments.arena import compiled
 
 
 def test_every_layer_is_read_as_if_it_were_the_last():

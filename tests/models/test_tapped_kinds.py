@@ -319,6 +319,54 @@ def test_other_ways_than_attention_are_named(forward):
     assert (wrapped.n_layers, wrapped.n_heads) == (1, 2)
 
 
+def by_rows(flat, expert):
+    """Rows for an expert, taken out and put back."""
+    out = torch.zeros_like(flat)
+    for chosen in (flat[:, 0] > 0, flat[:, 0] <= 0):
+        (rows,) = torch.where(chosen)
+        out.index_add_(0, rows, expert(flat[rows]) * flat[rows, :1])
+    return out
+
+
+def by_order(flat, expert):
+    """Rows sorted by their expert, and sorted back."""
+    order = (flat[:, 0] > 0).int().argsort()
+    out = torch.empty_like(flat)
+    out[order] = expert(flat[order])
+    return out
+
+
+def packed(flat, expert):
+    """Rows that are no padding."""
+    kept = flat[:, 1] > -1
+    out = torch.zeros_like(flat)
+    out[kept] = expert(flat[kept])
+    return out
+
+
+@pytest.mark.parametrize("route", [by_rows, by_order, packed])
+@pytest.mark.parametrize("seed", range(3))
+def test_routes_of_rows_mix_no_positions(route, seed):
+    x = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(seed))
+
+    def routed(net, x):
+        return x + route(attended(x).reshape(-1, WIDTH), torch.tanh).view(x.shape)
+
+    def behind_a_convolution(net, x):
+        return routed(net, x + net.conv(x.mT).mT)
+
+    def with_attention(net, x):
+        y = attended(x).reshape(-1, WIDTH)
+        return x + route(y, lambda rows: (rows @ rows.mT).relu() @ rows).view(x.shape)
+
+    assert tapped(Net(routed), x).mixers == ()
+    with pytest.warns(UserWarning, match="mixes positions by"):
+        (mixer,) = tapped(Net(behind_a_convolution), x).mixers
+    assert mixer == "torch.nn.functional.conv1d to [1, 16, 8]"
+    with pytest.raises(HeadwayError):
+        tapped(Net(with_attention), x)
+
+
 def test_without_attention_the_others_are_named():
     class Convolution(Net):
         def forward(self, x):

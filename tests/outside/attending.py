@@ -5,7 +5,7 @@ from torch import nn
 
 import headway
 
-TASK = headway.Hops(asked=(1,), n_symbols=4, n_places=24)
+TASK = headway.tasks.Hops(asked=(1,), n_symbols=4, n_places=24)
 
 
 class Net(nn.Module):

@@ -40,7 +40,7 @@ class Reassigned(headway.Task):
         for which in (0, 1):
             tokens[rows, 2 * pairs[:, :, which]] = keys
             tokens[rows, 2 * pairs[:, :, which] + 1] = values[:, :, which]
-        code = headway.sinusoid(torch.arange(5 * n, device=keys.device), k)
+        code = headway.tasks.sinusoid(torch.arange(5 * n, device=keys.device), k)
         inputs = torch.cat([tokens, code.expand(count, -1, -1)], dim=2)
         old, new = 2 * pairs.unbind(2)[0], 2 * pairs.unbind(2)[1]
         roles = torch.stack([queries, old, old + 1, new, new + 1], dim=1)

@@ -15,7 +15,7 @@ from headway.errors import HeadwayError
 sys.path.insert(0, str(Path(__file__).parent))
 from nanogpt import GPT
 
-TASK = headway.Hops(asked=(1,), n_symbols=8, n_places=32)
+TASK = headway.tasks.Hops(asked=(1,), n_symbols=8, n_places=32)
 
 
 def train(model, recorder, seed, steps):
@@ -149,4 +149,4 @@ def test_a_loop_that_saves_nothing_has_failed(tmp_path):
 
 def test_a_model_that_does_not_read_the_task_is_one_clear_line(tmp_path):
     with pytest.raises(HeadwayError, match="the model does not read its sequences"):
-        headway.Recorder(tmp_path / "run", GPT(), headway.Retrieval())
+        headway.Recorder(tmp_path / "run", GPT(), headway.tasks.Retrieval())

@@ -5,8 +5,9 @@ from pathlib import Path
 from tiny_runs import ANY_LOSS, path_names, tiny_config
 
 from headway.circuits import Circuit, Paths, discover, emergence
-from headway.tasks import Conditional, Hops, Labelled, Retrieval, Task, task_in
+from headway.tasks import Conditional, Hops, Retrieval, Task, task_in
 from headway.training import Run, train
+from headway_experiments.arena import Labelled
 from headway_experiments.tasks import Associations, Bigrams, Composition, Recall
 
 OUTSIDE = Path(__file__).parents[1] / "outside"

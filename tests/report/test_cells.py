@@ -17,12 +17,14 @@ from headway.circuits import (
 )
 from headway.circuits.casting import cast_of
 from headway.circuits.roles import Cast, Place, places
-from headway.models import TransformerConfig, compiled
+from headway.models import TransformerConfig
 from headway.report.cells import cell
 from headway.report.page.scoped import scoped_style
 from headway.tasks import Conditional, Retrieval
 from headway.text import rounded
-from headway.training import FinalHop, Run, RunConfig, TrainingConfig, train
+from headway.training import Run, RunConfig, TrainingConfig, train
+from headway_experiments.arena import compiled
+from headway_experiments.curricula import FinalHop
 
 ODD = "<i>&\"'</i>"
 

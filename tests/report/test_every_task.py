@@ -25,10 +25,11 @@ from headway.report.figures import save_figures
 from headway.report.labels import typeset
 from headway.report.page.html import path_key
 from headway.report.sweep import write_sweep
-from headway.tasks import Edges, Hops, Labelled
+from headway.tasks import Edges, Hops
 from headway.tasks.registry import KINDS
 from headway.theory import retrieval_flow
 from headway.training import Recorder, Run
+from headway_experiments.arena import Labelled
 
 WITH_FLOW, LOSSES = {"retrieval", "conditional"}, ("MSE", "cross-entropy")
 VECTORS = {"retrieval", "conditional", "labelled", "reassigned"}

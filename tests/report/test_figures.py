@@ -31,7 +31,6 @@ from headway.report.span import ending, shown_until
 from headway.tasks import Conditional
 from headway.text import rounded
 from headway.training import Run
-from headway_experiments.figures.births_plot import draw_births
 
 ALL = {"losses", "circuit", "emergence", "attention"}
 
@@ -113,14 +112,6 @@ def test_emergence_draws_what_was_never_born_or_needed(run):
     data["hops"] = dict.fromkeys(data["hops"])
     svg = svg_bytes(draw_emergence(Timeline.from_json(data), []), "never").decode()
     assert svg.count("not yet, never") == len(data["paths"])
-
-
-def test_births_name_their_paths_in_rows_inside_the_axes(run):
-    timeline = Timeline.from_json(timeline_of(run, born=0))
-    (axes,) = draw_births(timeline).axes
-    shown = {label.get_text() for label in axes.get_yticklabels()}
-    assert shown == {typeset(str(history.path)) for history in timeline.paths}
-    assert axes.get_ylim() == (len(timeline.paths) - 0.5, -0.5)
 
 
 def test_a_path_looks_the_same_in_attention_and_knock_out(finished):

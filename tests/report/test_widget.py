@@ -61,7 +61,7 @@ def test_the_still_picture_names_the_paths_and_needs_no_script(view, finished):
     assert picture.tag == f"{SVG}svg"
     words = [text.text or "" for text in picture.iter(f"{SVG}text")]
     for history in finished.read("emergence.json")["paths"]:
-        path = headway.Path.parse(history["path"])
+        path = headway.circuits.Path.parse(history["path"])
         assert any(f"L{path.layer}.H{path.head} {typeset(path.relation)}" in w for w in words)
     assert len([g for g in picture.iter(f"{SVG}g") if "data-path" in g.attrib]) == len(view.paths)
     assert not {"script", "foreignObject", "image"} & {

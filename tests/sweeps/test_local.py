@@ -11,18 +11,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from watched import is_alive, put, stamps, until, workers_of
+from watched import Seen, is_alive, noted, put, stamps, until, workers_of
 
 from conftest import NUMBERS
 from headway.errors import HeadwayError
 from headway.sweeps import LocalEngine, Plan, sweep, table
-from headway.sweeps.engine import TRIES
-from headway.sweeps.jobs import Job, settled
-from headway.sweeps.local import Worker
-from headway.sweeps.work import trained
+from headway.sweeps.local import STARTS
+from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
 from headway.training.stacked import loop as stacked_loop
+from in_process import InThisProcess
 
 KILLS = 10
 
@@ -41,38 +40,33 @@ def without_times(run: Run) -> list[dict]:
     return [{k: v for k, v in line.items() if k not in timed} for line in run.metrics()]
 
 
-def seen(events: list, kind: str) -> list[str]:
-    return [event.name for event in events if event is not None and event.kind == kind]
-
-
 def test_every_run_is_trained_once_and_an_engine_keeps_its_process(
     plan, tmp_path, monkeypatch, engine
 ):
-    given, give = list[int](), Worker.submit
+    given = list[int]()
 
-    def noted(worker, stack):
-        future = give(worker, stack)
-        given.extend(workers_of(os.getpid()))
-        return future
+    def take(work):
+        until(lambda: workers_of(os.getpid()))  # a new process has its parent's name at first
+        given.append(workers_of(os.getpid())[-1])
 
-    monkeypatch.setattr(Worker, "submit", noted)
-    runs, events, own = plan(3), [], LocalEngine(1)
+    noted(monkeypatch, take)
+    runs, events, own = plan(3), Seen(), LocalEngine(1)
     with own:
-        board = sweep(runs, tmp_path / "s", own, watch=lambda _, event: events.append(event))
+        board = sweep(runs, tmp_path / "s", own, watch=events)
         sweep(plan(1), tmp_path / "other", own)
     assert not is_alive(given[0])
     assert [run.state for run in board.runs.values()] == ["done"] * 3
-    assert seen(events, "started") == seen(events, "done") == ["r0", "r1", "r2"]
+    assert events.became("running") == events.became("done") == ["r0", "r1", "r2"]
     assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 3
     assert len(given) == 4
     assert len(set(given)) == 1
     alone = train(runs.runs["r1"], tmp_path / "alone")
     assert same_weights(Run.open(tmp_path / "s" / "r1"), alone)
 
-    before, events = stamps(tmp_path / "s"), []
+    before, events = stamps(tmp_path / "s"), Seen()
     more = Plan("p", {**runs.runs, "new": replace(runs.runs["r0"], seed=7)})
-    board = sweep(more, tmp_path / "s", engine, watch=lambda _, event: events.append(event))
-    assert seen(events, "started") == seen(events, "done") == ["new"]
+    board = sweep(more, tmp_path / "s", engine, watch=events)
+    assert events.became("running") == events.became("done") == ["new"]
     assert board.before == {"done": 3}
     assert before.items() <= stamps(tmp_path / "s").items()
     command = Run.open(tmp_path / "s" / "new").read("environment.json")[0]["command"]
@@ -105,60 +99,52 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     changed = {
         name.split("/")[0] for name, at in stamps(tmp_path / "s").items() if before[name] != at
     }
-    # The others fail before anything is written; "huge" tells how much memory is free by now.
-    assert changed - {"huge"} == {"wild"}
+    assert changed == {"wild", "huge", "nowhere"}
 
 
-def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch):
-    config, fit = plan(1).runs["r0"], stacked_loop.fit
-    for number, (error, message) in enumerate(
-        (
-            (ValueError("so\nand so"), "ValueError: so"),
-            (MemoryError(), "MemoryError"),
-            (HeadwayError("the disk is full"), "the disk is full"),
-            (AssertionError(), "AssertionError"),
-        )
-    ):
-        job = Job("r0", tmp_path / str(number), config)
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("so\nand so"), "ValueError: so"),
+        (MemoryError(), "MemoryError"),
+        (HeadwayError("the disk is full"), "the disk is full"),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, message):
+    fit = stacked_loop.fit
 
-        def broken(run, watch, error=error):
-            fit(run, lambda *now: raised(error) if now[1] == 10 else None)
+    def raising(*now):
+        if now[1] == 10:
+            raise error
 
-        monkeypatch.setattr(stacked_loop, "fit", broken)
-        (end,) = trained((replace(job, retry=True),))
-        assert end.kind == "failed"
-        assert (end.message or "").startswith(message)
-        assert "\n" not in (end.message or "")
-        outcome = Run.open(job.folder).outcome() or {}
-        assert outcome["message"] == end.message
-        assert outcome["step"] == 10
-        assert settled(job).message == end.message
-        assert settled(replace(job, retry=True)) is None
-        assert [(e.kind, e.message) for e in trained((job,))] == [("failed", end.message)]
-        monkeypatch.undo()
-        assert [end.kind for end in trained((replace(job, retry=True),))] == ["done"]
-
-
-def raised(error: Exception) -> None:
-    raise error
+    monkeypatch.setattr(stacked_loop, "fit", lambda run, watch: fit(run, raising))
+    board = sweep(plan(1), tmp_path / "s", InThisProcess())
+    assert board.runs["r0"].message == message
+    outcome = Run.open(tmp_path / "s" / "r0").outcome() or {}
+    assert [outcome[name] for name in ("status", "message", "step")] == ["failed", message, 10]
+    again = sweep(plan(1), tmp_path / "s", InThisProcess())
+    assert again.runs["r0"].message == message
+    monkeypatch.undo()
+    assert sweep(plan(1), tmp_path / "s", InThisProcess(), retry_failed=True).count("done") == 1
 
 
 def test_a_run_that_another_process_holds_is_left_to_it(plan, tmp_path, engine):
     runs, folder = plan(2), tmp_path / "s"
     put(folder, runs)
     held = Run.create(folder / "r0", runs.runs["r0"])
-    events = []
+    events = Seen()
     lock = held.writing()
     lock.__enter__()
 
-    def watch(_, event):
-        events.append(event)
-        if event is not None and event.kind == "done" and event.name == "r1":
+    def watch(board, name):
+        events(board, name)
+        if name == "r1" and board.runs[name].state == "done":
             lock.__exit__(None, None, None)
 
     board = sweep(folder, engine=engine, watch=watch)
-    assert seen(events, "elsewhere")[0] == "r0"
-    assert seen(events, "done") == ["r1", "r0"]
+    assert events.became("elsewhere")[0] == "r0"
+    assert events.became("done") == ["r1", "r0"]
     assert board.count("done") == 2
 
 
@@ -180,18 +166,18 @@ def test_two_sweeps_in_one_folder_share_the_work(plan, tmp_path, sweeping, engin
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_run_resumed(plan, tmp_path, engine):
-    runs, folder, events = plan(2, steps=60), tmp_path / "s", []
+    runs, folder, events = plan(2, steps=60), tmp_path / "s", Seen()
     killed = []
 
-    def watch(_, event):
-        events.append(event)
-        if event is not None and event.kind == "progressed" and not killed and event.step > 1:
+    def watch(board, name):
+        events(board, name)
+        if name is not None and not killed and board.runs[name].step > 1:
             killed.append(workers_of(os.getpid())[-1])
             os.kill(killed[0], signal.SIGKILL)
 
     sweep(runs, folder, engine, watch=watch)
-    assert seen(events, "lost") == ["r0"]
-    assert sorted(seen(events, "done")) == ["r0", "r1"]
+    assert events.became("waiting") == ["r0"]
+    assert sorted(events.became("done")) == ["r0", "r1"]
     assert same_weights(Run.open(folder / "r0"), train(runs.runs["r0"], tmp_path / "alone"))
 
 
@@ -217,15 +203,21 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path)
     (tmp_path / "killing.py").write_text(KILLING.format(number=next(NUMBERS)))
     good = plan(1, batch_size=7).runs["r0"]
     kill = replace(good, task=task_in(str(tmp_path / "killing.py"))())
-    runs, events = Plan("p", {"bad": kill, "good": good}), []
-    board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=lambda _, e: events.append(e))
-    assert seen(events, "lost") == ["bad"] * (TRIES - 1)
-    assert seen(events, "failed") == ["bad"]
-    assert seen(events, "done") == ["good"]
+    runs, events = Plan("p", {"bad": kill, "good": good}), Seen()
+    board = sweep(runs, tmp_path / "s", LocalEngine(1), watch=events)
+    assert events.became("waiting") == ["bad"] * (TRIES - 1)
+    assert events.became("failed") == ["bad"]
+    assert events.became("done") == ["good"]
     message = board.runs["bad"].message
-    assert message.startswith("its process ended from outside or crashed")
-    assert message.endswith(f", {TRIES} times")
+    assert message == f"{LOST}, {TRIES} times"
     assert table(tmp_path / "s")[0]["message"] == message
+
+
+def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr("headway.sweeps.local._begin", os._exit)
+    with pytest.raises(HeadwayError, match=f"no worker process can start: {STARTS} in a row"):
+        sweep(plan(1), tmp_path / "s", LocalEngine(1))
+    assert Run.open(tmp_path / "s" / "r0").status == "stopped"
 
 
 def test_a_script_that_sweeps_without_a_guard_is_not_run_again(plan, tmp_path):
@@ -242,8 +234,8 @@ def test_what_is_cut_short_ends_and_the_engine_is_of_use(plan, tmp_path, engine)
     class StopError(Exception):
         pass
 
-    def stop(_, event):
-        if event is not None and event.kind == "progressed":
+    def stop(board, name):
+        if name is not None and board.runs[name].step:
             raise StopError
 
     with pytest.raises(StopError):
@@ -308,7 +300,7 @@ def test_a_sweep_killed_at_random_moments_goes_on(plan, tmp_path, sweeping):
 
 def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path, sweeping, engine):
     runs = plan(3, steps=60)
-    folder, events = put(tmp_path / "s", runs), []
+    folder, events = put(tmp_path / "s", runs), Seen()
     process = sweeping(folder)
     until(lambda: done(folder) and (folder / "r1" / "state.safetensors").exists())
     workers = workers_of(process.pid)
@@ -319,10 +311,10 @@ def test_workers_end_with_their_parent_and_the_next_sweep_goes_on(plan, tmp_path
     until(lambda: not any(map(is_alive, workers)), 5)
     assert time.monotonic() - killed < 2
     before = stamps(folder)
-    sweep(folder, engine=engine, watch=lambda _, event: events.append(event))
+    sweep(folder, engine=engine, watch=events)
     assert before
     assert before.items() <= stamps(folder).items()
-    assert not {name.split("/")[0] for name in before} & set(seen(events, "started"))
+    assert not {name.split("/")[0] for name in before} & set(events.became("running"))
     assert done(folder) == ["r0", "r1", "r2"]
     alone = train(runs.runs["r1"], tmp_path / "alone")
     assert same_weights(Run.open(folder / "r1"), alone)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from watched import Seen
 
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, load_plan, sweep
@@ -12,13 +13,12 @@ from headway.training import Run
 
 @pytest.fixture
 def swept(engine):
-    """Carries a plan out: what happened to every run, progress left out, and the board."""
+    """Carries a plan out: which runs were begun, and the board."""
 
     def carry_out(plan, folder, **options):
-        events = []
-        board = sweep(plan, folder, engine, watch=lambda _, e: events.append(e), **options)
-        told = [(e.name, e.kind) for e in events if e is not None and e.kind != "progressed"]
-        return told, board
+        events = Seen()
+        board = sweep(plan, folder, engine, watch=events, **options)
+        return events.became("running"), board
 
     return carry_out
 
@@ -28,9 +28,8 @@ def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path, s
     config = next(iter(own_runs.runs.values()))
     seeds = Plan("p", {f"r{seed}": replace(config, seed=seed) for seed in range(2)})
     runs = seeds if stack > 1 else own_runs
-    told, _ = swept(runs, tmp_path / "s", stack=stack)
-    ways = [(name, kind) for name in runs.runs for kind in ("done", "started")]
-    assert sorted(told) == sorted(ways)
+    begun, board = swept(runs, tmp_path / "s", stack=stack)
+    assert begun == [*runs.runs] == board.named("done")
     for name, config in runs.runs.items():
         run = Run.open(tmp_path / "s" / name)
         assert run.config == config
@@ -41,9 +40,8 @@ def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path, s
 
 def test_a_task_whose_file_is_gone_fails_once(swept, own_runs, own_file, tmp_path):
     own_file.unlink()
-    told, board = swept(own_runs, tmp_path / "s")
-    ends = [(name, kind) for name, kind in told if kind != "started"]
-    assert ends == [(name, "failed") for name in own_runs.runs]
+    begun, board = swept(own_runs, tmp_path / "s")
+    assert begun == [*own_runs.runs] == board.named("failed")
     for name, run in board.runs.items():
         assert f"'{own_file}': there is no such file" in run.message
         assert run.message.count("\n") == 0
@@ -55,9 +53,8 @@ def test_a_task_whose_file_is_gone_fails_once(swept, own_runs, own_file, tmp_pat
 @pytest.mark.parametrize("spoilt", ["1 / 0\n", "import headway\n", "{text}\n# and a remark\n"])
 def test_a_task_whose_file_has_changed_fails_once(swept, own_runs, own_file, tmp_path, spoilt):
     own_file.write_text(spoilt.replace("{text}", own_file.read_text()))
-    told, board = swept(own_runs, tmp_path / "s")
-    ends = [(name, kind) for name, kind in told if kind != "started"]
-    assert ends == [(name, "failed") for name in own_runs.runs]
+    begun, board = swept(own_runs, tmp_path / "s")
+    assert begun == [*own_runs.runs] == board.named("failed")
     for run in board.runs.values():
         assert "has changed since you trusted it" in run.message
 
@@ -69,8 +66,8 @@ def test_a_task_that_breaks_while_it_draws_fails_once(swept, own_file, tmp_path,
     own_file.write_text(text.replace("(vectors,) = draws", "_, vectors = draws"))
     task = task_in(str(own_file))
     config = replace(tiny, task=task(), training=replace(tiny.training, batch_size=7))
-    told, board = swept(Plan("p", {"r": config}), tmp_path / "s")
-    assert told == [("r", "started"), ("r", "failed")]
+    begun, board = swept(Plan("p", {"r": config}), tmp_path / "s")
+    assert begun == board.named("failed") == ["r"]
     assert "division by zero" in board.runs["r"].message
 
 

@@ -8,10 +8,13 @@ import pytest
 from headway.changes import changed, told
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
-from headway.training import RECIPES, Growing, fast, own
+from headway.training import RECIPES, fast, own
+from headway_experiments.curricula import Growing
+from in_process import InThisProcess
 
 FILE = """
-from headway.training import fast, paper
+from headway.training import fast
+from headway_experiments.recipes import paper
 def plan():
     return {returned}
 """
@@ -52,10 +55,10 @@ def test_what_a_grid_carries_along_is_told():
     cooldowns = {name: run.training.cooldown_steps for name, run in plan.runs.items()}
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
-    line = "training.cooldown_steps = 70 (was 1400), as training.steps = 350"
+    line = "changed along: training.cooldown_steps = 70 (was 1400)"
     assert told(plan.carried) == [line]
     several = load_plan("fast", ["training.steps=300,400"])
-    assert told(several.carried) == ["training.cooldown_steps follow training.steps"]
+    assert told(several.carried) == ["changed along: training.cooldown_steps"]
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
     assert len(told(deeper.carried)) == 1
@@ -273,24 +276,10 @@ def test_a_folder_with_other_configs_is_refused_and_left_alone(tiny, tmp_path):
         sweep(plan, folder, engine=Nothing())
 
 
-class Nothing:
-    """An engine that does nothing."""
+class Nothing(InThisProcess):
+    """An engine on which no run comes to anything."""
 
-    options = ""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return None
-
-    def places(self, stack):
-        return 1
-
-    def submit(self, stack):
-        nothing = Future()
-        nothing.set_result([])
-        return nothing
-
-    def stop(self):
-        return None
+    def submit(self, work):
+        done = Future()
+        done.set_result(dict.fromkeys((folder.name for folder in work.folders), "nothing"))
+        return done

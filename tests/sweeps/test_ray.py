@@ -8,10 +8,11 @@ import time
 from dataclasses import replace
 
 import pytest
+from watched import Seen
 
+from headway.cli import main
 from headway.errors import HeadwayError
-from headway.sweeps import LocalEngine, Plan, RayEngine, make_engine, sweep, table
-from headway.sweeps.jobs import Job
+from headway.sweeps import LocalEngine, Plan, RayEngine, Work, on_ray, sweep, table
 from headway.sweeps.on_ray import on_node
 from headway.training import Run, train
 
@@ -34,25 +35,24 @@ def cluster():
 @pytest.mark.slow
 def test_a_lost_node_loses_no_run(cluster, plan, tmp_path):
     second = cluster.add_node(num_cpus=1)
-    runs, folder, events = plan(6, steps=300), tmp_path / "s", []
+    runs, folder, events = plan(6, steps=300), tmp_path / "s", Seen()
     engine, lost, seen = RayEngine(cluster.address), [], []
 
-    def watch(_, event):
-        events.append(event)
-        if event is None or event.kind != "progressed" or lost:
+    def watch(board, name):
+        events(board, name)
+        if name is None or board.runs[name].state != "running" or not board.runs[name].step or lost:
             return
-        seen.append(event.name)
-        if len(set(seen[seen.index(event.name) :])) > 1:  # another began while this one went on
+        seen.append(name)
+        if len(set(seen[seen.index(name) :])) > 1:  # another began while this one went on
             lost.append(second)
             cluster.remove_node(second, allow_graceful=False)
 
     board = sweep(runs, folder, engine, watch=watch)
     assert board.count("done") == 6
-    ended = [event.name for event in events if event is not None and event.kind == "done"]
-    assert sorted(ended) == sorted(runs.runs)
+    assert sorted(events.became("done")) == sorted(runs.runs)
     assert [row["status"] for row in table(folder)] == ["done"] * 6
     assert lost
-    again = [event.name for event in events if event is not None and event.kind == "lost"]
+    again = events.became("waiting")
     assert again
     for name, config in runs.runs.items():
         run = Run.open(folder / name)
@@ -78,15 +78,15 @@ def test_a_cluster_trains_what_this_machine_would_have(cluster, plan, tmp_path):
         (session,) = Run.open(folder / "r1").sessions()
         assert session["command"] == [os.path.basename(sys.argv[0]), *sys.argv[1:]]
         assert session.get("replicas", 1) == (3 + 1 if stack > 1 else 1)
-    events = []
-    sweep(runs, folder, LocalEngine(1), watch=lambda _, event: events.append(event))
-    assert events == [None]
+    events = Seen()
+    sweep(runs, folder, LocalEngine(1), watch=events)
+    assert not events
 
 
 def test_a_folder_that_a_node_does_not_see_is_told(plan, tmp_path):
-    job = Job("r0", tmp_path / "s" / "r0", plan(1).runs["r0"])
+    work = Work.of([tmp_path / "s" / "r0"], plan(1).runs["r0"])
     with pytest.raises(HeadwayError, match="s is not the same folder on all nodes"):
-        on_node([job.to_json()], [])
+        on_node(work, [])
     assert not list(tmp_path.iterdir())
 
 
@@ -98,11 +98,18 @@ def test_too_large_a_wish_is_one_clear_line(cluster, plan, tmp_path):
         sweep(plan(1), tmp_path / "s", RayEngine(cluster.address, gpus_per_run=0.25))
 
 
-def test_an_unreachable_cluster_is_one_clear_line_soon(plan, tmp_path):
+def test_an_unreachable_cluster_is_one_clear_line_soon(plan, tmp_path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    monkeypatch.setattr(on_ray, "REACH", 1.0)
     begun = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            HeadwayError, match=f"no Ray cluster can be reached at {address}: timed"
+        ):
+            sweep(plan(1), tmp_path / "s", RayEngine(address))
     for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "no-such-host.invalid:6379"):
         with pytest.raises(HeadwayError, match=f"no Ray cluster can be reached at {address}: "):
             sweep(plan(1), tmp_path / "s", RayEngine(address))
@@ -113,16 +120,15 @@ def test_an_unreachable_cluster_is_one_clear_line_soon(plan, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_options_that_do_not_fit_are_refused(monkeypatch, plan, tmp_path):
+def test_options_that_do_not_fit_are_refused(monkeypatch, plan, tmp_path, capsys):
     for share in (-1.0, 1.5):
         with pytest.raises(HeadwayError, match=f"gpus_per_run = {share} is not allowed"):
             RayEngine(gpus_per_run=share)
-    for options in (("here:1", None), (None, 0.5)):
-        with pytest.raises(HeadwayError, match="is an option of --engine ray"):
-            make_engine("local", 1, *options)
-    assert RayEngine("h:1", 2, 0.25).options == (
-        " --engine ray --address h:1 --workers 2 --gpus-per-run 0.25"
-    )
+    for option in ("--address=here:1", "--gpus-per-run=0.5"):
+        with pytest.raises(SystemExit) as stop:
+            main(["sweep", option])
+        assert stop.value.code == 2
+        assert "are options of --engine ray" in capsys.readouterr().err
     imported = builtins.__import__
 
     def without(name, *more):
@@ -141,10 +147,8 @@ def test_a_task_in_a_users_file_is_found_or_told_once(cluster, own_runs, own_fil
     assert board.count("done") == 2
     assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 2
     own_file.unlink()
-    events, engine = [], RayEngine(cluster.address)
-    board = sweep(own_runs, tmp_path / "t", engine, watch=lambda _, event: events.append(event))
-    told = [(e.name, e.kind) for e in events if e is not None and e.kind != "started"]
-    assert sorted(told) == [(name, "failed") for name in sorted(own_runs.runs)]
+    board = sweep(own_runs, tmp_path / "t", RayEngine(cluster.address))
+    assert board.named("failed") == [*own_runs.runs]
     for name, run in board.runs.items():
         assert f"'{own_file}': there is no such file" in run.message
         assert (tmp_path / "t" / name / "outcome.json").is_file()

@@ -5,22 +5,13 @@ import signal
 from dataclasses import replace
 
 import pytest
-from watched import put, stamps, until, workers_of
+from watched import Seen, names, noted, put, stamps, until, workers_of
 
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, grid, sweep, table, work
-from headway.sweeps.jobs import Job, stacked
-from headway.sweeps.local import Worker
-from headway.sweeps.work import trained
+from headway.sweeps.sweep import stacked
 from headway.training import Mixture, Run, train
-
-
-def names(stacks) -> list[list[str]]:
-    return [[job.name for job in stack] for stack in stacks]
-
-
-def seen(events: list, kind: str) -> list[str]:
-    return [event.name for event in events if event is not None and event.kind == kind]
+from in_process import InThisProcess
 
 
 def assert_as_alone(folder, plan, tmp_path, tolerance=2e-5) -> None:
@@ -39,14 +30,8 @@ def assert_as_alone(folder, plan, tmp_path, tolerance=2e-5) -> None:
 @pytest.fixture
 def given(monkeypatch):
     """The names of the runs of every stack that a worker of this process is given."""
-    stacks, give = [], Worker.submit
-
-    def noted(worker, stack):
-        future = give(worker, stack)
-        stacks.extend(names([stack]))
-        return future
-
-    monkeypatch.setattr(Worker, "submit", noted)
+    stacks = []
+    noted(monkeypatch, lambda work: stacks.append(names(work)))
     return stacks
 
 
@@ -63,11 +48,10 @@ def test_runs_of_one_shape_are_put_together_in_the_order_of_the_plan(plan, with_
         "a3": one,
         "wide": replace(one, model=replace(one.model, d_model=32)),
     }
-    jobs = [Job(name, tmp_path / name, config) for name, config in configs.items()]
-    assert names(stacked(jobs, 3)) == [
+    assert stacked([*configs], configs, 3) == [
         *(["a0", "a1", "a2"], ["b0", "b1"], ["alone"], ["too"], ["a3"], ["wide"])
     ]
-    assert names(stacked(jobs, 1)) == [[name] for name in configs]
+    assert stacked([*configs], configs, 1) == [[name] for name in configs]
     for most in (0, -3):
         with pytest.raises(HeadwayError, match=f"stack = {most} is not allowed"):
             sweep(plan(1), tmp_path / "s", stack=most)
@@ -79,12 +63,12 @@ def test_a_stacked_sweep_is_that_of_single_runs_and_done_ones_are_skipped(
 ):
     few = plan(4)
     short = with_training(few.runs["r1"], steps=7)
-    runs, events = Plan("p", {**few.runs, "r1": short}), []
-    board = sweep(*(runs, tmp_path / "s", engine), watch=lambda _, e: events.append(e), stack=3)
+    runs, events = Plan("p", {**few.runs, "r1": short}), Seen()
+    board = sweep(*(runs, tmp_path / "s", engine), watch=events, stack=3)
     assert given == [["r0", "r1", "r2"], ["r3"]]
     assert board.count("done") == 4
-    assert seen(events, "started") == ["r0", "r1", "r2", "r3"]
-    assert sorted(seen(events, "done")) == ["r0", "r1", "r2", "r3"]
+    assert events.became("running") == ["r0", "r1", "r2", "r3"]
+    assert sorted(events.became("done")) == ["r0", "r1", "r2", "r3"]
     assert [run.step for run in board.runs.values()] == [12, 7, 12, 12]
     computed = [Run.open(tmp_path / "s" / name).read("environment.json") for name in runs.runs]
     assert [sessions[0]["replicas"] for sessions in computed if sessions] == [3, 3, 3, 1]
@@ -103,17 +87,17 @@ def test_a_run_that_diverges_or_is_damaged_fails_alone(
 ):
     few, folder = plan(4, optimizer="adam", save_every=2), tmp_path / "s"
     wild = with_training(few.runs["r1"], learning_rate=1e30)
-    runs, events = Plan("p", {**few.runs, "r1": wild}), []
+    runs, events = Plan("p", {**few.runs, "r1": wild}), Seen()
     put(folder, runs)
     broken = Run.create(folder / "r2", runs.runs["r2"])
     (broken.folder / "state.safetensors").write_bytes(b"no tensors")
-    sweep(*(folder, None, engine), watch=lambda _, e: events.append(e), stack=4)
+    sweep(*(folder, None, engine), watch=events, stack=4)
     rows = {row["name"]: row for row in table(folder)}
     assert [row["status"] for row in rows.values()] == ["done", "failed", "failed", "done"]
     assert "the loss is " in rows["r1"]["message"]
     assert "r2/state.safetensors is truncated or corrupted" in rows["r2"]["message"]
-    assert seen(events, "failed") == ["r1", "r2"]
-    assert sorted(seen(events, "done")) == ["r0", "r3"]
+    assert sorted(events.became("failed")) == ["r1", "r2"]
+    assert sorted(events.became("done")) == ["r0", "r3"]
     assert given == [["r0", "r1", "r2", "r3"]]
     assert_as_alone(folder, Plan("p", {name: runs.runs[name] for name in ("r0", "r3")}), tmp_path)
 
@@ -133,27 +117,26 @@ def test_what_is_too_large_at_once_goes_on_one_by_one(plan, tmp_path, monkeypatc
         return resume(folders)
 
     monkeypatch.setattr(work, "resume_stacked", small)
-    jobs = tuple(Job(name, tmp_path / name, config) for name, config in plan(3).runs.items())
-    assert [(end.kind, end.name) for end in trained(jobs)] == [("done", f"r{i}") for i in range(3)]
+    assert sweep(plan(3), tmp_path / "s", InThisProcess(), stack=3).count("done") == 3
     assert sizes == [3, 1, 1, 1]
 
 
 def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(
     plan, given, tmp_path, engine
 ):
-    runs, folder, events = plan(3), tmp_path / "s", []
+    runs, folder, events = plan(3), tmp_path / "s", Seen()
     put(folder, runs)
     lock = Run.create(folder / "r1", runs.runs["r1"]).writing()
     lock.__enter__()
 
-    def watch(_, event):
-        events.append(event)
-        if seen(events, "done") == ["r0", "r2"] and event is None:
+    def watch(board, name):
+        events(board, name)
+        if board.named("done") == ["r0", "r2"] and name is None:
             lock.__exit__(None, None, None)
 
     board = sweep(folder, engine=engine, watch=watch, stack=3)
-    assert seen(events, "elsewhere") == ["r1"]
-    assert given == [["r0", "r1", "r2"], ["r1"]]
+    assert events.became("elsewhere") == ["r1"]
+    assert given == [["r0", "r2"], ["r1"]]
     assert board.count("done") == 3
 
 
@@ -162,20 +145,20 @@ def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(
 ):
     few = plan(3, steps=120, save_every=120)
     often = with_training(few.runs["r2"], save_every=3)
-    runs, folder, events = Plan("p", {**few.runs, "r2": often}), tmp_path / "s", []
+    runs, folder, events = Plan("p", {**few.runs, "r2": often}), tmp_path / "s", Seen()
     killed = []
 
-    def watch(_, event):
-        events.append(event)
+    def watch(board, name):
+        events(board, name)
         if not killed and (folder / "r2" / "state.safetensors").exists():
             killed.append(workers_of(os.getpid())[-1])
             os.kill(killed[0], signal.SIGKILL)
 
     sweep(runs, folder, engine, watch=watch, stack=3)
     assert killed
-    assert seen(events, "lost") == ["r0", "r1", "r2"]
+    assert events.became("waiting") == ["r0", "r1", "r2"]
     assert given == [["r0", "r1", "r2"], *([name] for name in ("r0", "r1", "r2"))]
-    assert sorted(seen(events, "done")) == ["r0", "r1", "r2"]
+    assert sorted(events.became("done")) == ["r0", "r1", "r2"]
     sessions = [len(Run.open(folder / name).sessions()) for name in runs.runs]
     assert sessions == [1, 1, 2]  # two had not been saved yet and begin again
     assert_as_alone(folder, runs, tmp_path, tolerance=1e-3)
@@ -195,7 +178,7 @@ def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
         process.send_signal(signal_sent)
         _, complaint = process.communicate(timeout=20)
         if signal_sent == signal.SIGINT:
-            again = "headway sweep s --workers 1 --stack 4"
+            again = "headway sweep s --stack 4 --workers 1"
             assert complaint == f"headway: interrupted; continue with: {again}\n"
     until(lambda: Run.open(folder / "long").status == "stopped", 5)
     sweep(few, folder, engine, stack=3)

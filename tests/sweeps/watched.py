@@ -5,7 +5,43 @@ import os
 import time
 from pathlib import Path
 
-from headway.sweeps import Plan
+from headway.sweeps import Board, Plan, Standing, Work
+from headway.sweeps.local import Worker
+
+
+class Seen(list[tuple[str, Standing]]):
+    """How runs stood, whenever that changed."""
+
+    def __call__(self, board: Board, name: str | None) -> None:
+        """Takes note (a `SweepWatch`)."""
+        if name is not None:
+            self.append((name, board.runs[name]))
+
+    def became(self, state: str) -> list[str]:
+        """The runs that came to be in a state, in this order."""
+        last, found = dict[str, str](), []
+        for name, run in self:
+            if run.state == state != last.get(name):
+                found.append(name)
+            last[name] = run.state
+        return found
+
+
+def names(work: Work) -> list[str]:
+    """The names of the runs that are worked on."""
+    return [folder.name for folder in work.folders]
+
+
+def noted(monkeypatch, take) -> None:
+    """Lets somebody take note of all work that workers of this process are given."""
+    give = Worker.submit
+
+    def noting(worker, work):
+        future = give(worker, work)
+        take(work)
+        return future
+
+    monkeypatch.setattr(Worker, "submit", noting)
 
 
 def until(holds, seconds: float = 60.0) -> None:

@@ -8,7 +8,8 @@ import pytest
 from wrong_kinds import KINDS_OF_WRONG
 from wrong_tasks import GOOD, WRONG
 
-from headway.tasks import KINDS, Labelled, check_task
+from headway.tasks import KINDS, check_task
+from headway_experiments.arena import Labelled
 
 ALL = WRONG | KINDS_OF_WRONG
 

@@ -1,7 +1,5 @@
 """Answers that need no looking up, and positions that no circuit speaks of, are doubted."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -134,36 +132,3 @@ def test_positions_without_a_role_are_doubted():
     names = tuple("abcdefgh")
     assert not [one for one in told(task_of(computed, 1, False, names)) if "play no role" in one]
     assert not [one for one in told(task_of(computed)) if "play no role" in one]
-
-
-DISTRACTED = """
-from dataclasses import dataclass
-import torch
-from headway import Batch, Task
-
-@dataclass(frozen=True)
-class Distracted(Task):
-    \"\"\"Two pairs, one of which is asked for.\"\"\"
-    n_symbols: int = 20
-    roles = property(lambda self: ("query", "key", "value"))
-    vocabulary = property(lambda self: self.n_symbols)
-
-    def draw(self, count, generator):
-        symbols = torch.rand(count, self.n_symbols, generator=generator).argsort(-1)[:, :4]
-        return symbols, torch.randint(2, (count, 1), generator=generator)
-
-    def assemble(self, draws):
-        pairs, which = draws
-        key = pairs.gather(1, 2 * which)
-        roles = torch.cat([which * 0 + 4, 2 * which, 2 * which + 1], 1)[..., None]
-        return Batch(torch.cat([pairs, key], 1), pairs.gather(1, 2 * which + 1)[..., None], roles)
-"""
-
-
-def test_the_verb_doubts_distractors(tmp_path):
-    (tmp_path / "mine.py").write_text(DISTRACTED)
-    command = [sys.executable, "-m", "headway", "check", "mine.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    (doubt,) = [one for one in done.stdout.splitlines() if one.startswith("doubt")]
-    assert doubt.startswith("doubt  roles: 40% of the positions play no role and no path leads to")
-    assert (done.returncode, done.stderr) == (0, "")

@@ -6,8 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from headway import IGNORE_INDEX, NO_KEY, Batch, Edges, Task, discover, general_relations
+from headway import IGNORE_INDEX, Batch, Edges, Task, discover
 from headway.circuits import attention_along
+from headway.tasks import NO_KEY, general_relations
 
 
 def read(edges, row):

@@ -3,25 +3,25 @@
 import importlib
 import json
 from dataclasses import dataclass, replace
-from importlib import metadata
 from itertools import count
 
 import pytest
 import torch
 
 from headway import trusted, userfile
+from headway.cli import added_verbs, main
 from headway.errors import HeadwayError
 from headway.tasks import (
     KINDS,
     Batch,
     Retrieval,
     Task,
-    registry,
     task_from_json,
     task_in,
     task_to_json,
 )
 from headway.tasks.registry import change_of, find, keep
+from headway.training.recipes import RECIPES
 
 NUMBERS = count()
 BODY = """
@@ -36,7 +36,7 @@ BODY = """
 def written(path, *names, base="Task", fields="    size: int = 2\n", body=BODY):
     """A file with tasks of such names."""
     text = "from dataclasses import dataclass\nimport torch\nfrom headway import *\n"
-    text += "from headway import Batch, Retrieval, Task\n"
+    text += "from headway import Batch, Task; from headway.tasks import Retrieval\n"
     for name in names:
         text += f"\n\n@dataclass(frozen=True)\nclass {name}({base}):\n{fields}{body}"
     path.write_text(text.replace("from headway import *\n", ""))
@@ -159,27 +159,21 @@ def test_two_files_may_define_one_kind_and_each_finds_its_own(tmp_path, name):
 
 
 def test_installed_packages_offer_tasks(monkeypatch, name):
-    asked = []
-
     class Point:
         value = "their.tasks"
 
+        def __init__(self, name):
+            self.name = name
+
         def load(self):
-            if "name" not in asked[-1]:
-                raise AssertionError("all entry points are loaded")
-            if asked[-1]["name"] == "broken":
+            if self.name == "broken":
                 raise ImportError("no such module")
             body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
             dataclass(frozen=True)(type(name, (Task,), body))
 
-    def points(**told):
-        asked.append(told)
-        return [Point()]
-
-    monkeypatch.setattr(metadata, "entry_points", points)
-    monkeypatch.setattr(registry, "_is_installed", lambda point: True)
+    points = {kind: Point(kind) for kind in (name.lower(), "broken")}
+    monkeypatch.setattr(userfile, "installed", lambda group: points)
     assert find(name.lower()).__name__ == name
-    assert asked == [{"group": "headway.tasks", "name": name.lower()}]
     with pytest.raises(HeadwayError, match=r"'broken': .* their\.tasks fails: ImportError"):
         find("broken")
 
@@ -257,13 +251,18 @@ def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monke
     info = tmp_path / "evil-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[headway.tasks]\nevil = evil:Evil\n")
+    (info / "entry_points.txt").write_text(
+        "".join(f"[headway.{group}]\nevil = evil:Evil\n" for group in ("tasks", "recipes", "verbs"))
+    )
     (tmp_path / "evil.py").write_text("open('executed', 'w').close()\nEvil = None\n")
     monkeypatch.chdir(tmp_path)
     for entry in ("", str(tmp_path)):
         monkeypatch.syspath_prepend(entry)
         with pytest.raises(HeadwayError, match=r"task\.kind = 'evil' is not allowed"):
             find("evil")
+        assert "evil" not in {*RECIPES, *added_verbs()}
+        with pytest.raises(SystemExit):
+            main(["evil"])
     assert not (tmp_path / "executed").exists()
 
 

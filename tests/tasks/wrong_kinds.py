@@ -46,10 +46,8 @@ RETURNED = {
     "assemble": (
         LAID_OUT,
         [
-            ("None", "it returns None: it must be a headway.Batch"),
-            ("inputs", "it returns int64 [8, 15]: it must be a headway.Batch"),
-            ("{'inputs': inputs}", "it returns a dict: it must be a headway.Batch"),
-            ("[]", "it returns a list of nothing: it must be a headway.Batch"),
+            ("inputs", "int64 [8, 15]: it must be of type Batch"),
+            ("{'inputs': inputs}", "a dict of 'inputs': int64 [8, 15]: it must be of type Batch"),
             ("exit()", "it raised SystemExit"),
             ("self.assemble(draws)", "it raised RecursionError: maximum"),
         ],
@@ -57,11 +55,9 @@ RETURNED = {
     "draw": (
         DRAWN,
         [
-            ("None", "it returns None: it must be a tuple of tensors"),
-            ("[symbols, places]", "it returns a list of int64 [8, 30], int64 [8, 6]: it must be"),
-            ("{'symbols': symbols}", "it returns a dict: it must be a tuple"),
-            ("symbols.numpy(), places", "it returns a tuple of a ndarray, int64 [8, 6]: it must"),
-            ("Batch(symbols, symbols[..., None])", "it returns a Batch: it must be a tuple"),
+            ("None", "None: it must be of type tuple[Tensor, ...]"),
+            ("[symbols, places]", "a list of int64 [8, 30], int64 [8, 6]: it must be of type"),
+            ("symbols.numpy(), places", "a tuple of a ndarray, int64 [8, 6]: it must be of type"),
             ("symbols, places.to('meta')", "tensor 1 is int64 [8, 6] on meta: it must be dense"),
             ("symbols[0, 0], places", "tensor 0 is int64 [] of 8 sequences: the first"),
         ],
@@ -73,22 +69,19 @@ ATTRIBUTES = [
     ("n_hops", "7", "7: assemble says 2"),
     ("d_input", "7", "7: assemble says 1"),
     ("d_target", "7", "7: assemble says 60"),
-    ("length", "None", "None: assemble says 15"),
-    ("targets", "None", "None: it must be headway.Tokens(…) or headway.Vectors(…)"),
-    ("targets", "'tokens'", "'tokens': it must be headway.Tokens(…) or"),
-    ("hops", "None", "None: it must be a tuple of names"),
-    ("judged", "None", "None: it must be some of hop 1, hop 2"),
-    ("hop_order", "3", "3: it must be a list of pairs of hop 1, hop 2"),
-    ("looks_ahead", "'yes'", "'yes': it must be True or False"),
-    ("drawn_from", "3", "a int: it must be a text, or None"),
-    ("label", "None", "None: it must be a text"),
+    ("length", "None", "None: it must be of type int"),
+    ("targets", "'tokens'", "'tokens': it must be of type Targets"),
+    ("hop_order", "3", "3: it must be of type list[tuple[str, str]]"),
+    ("looks_ahead", "'yes'", "'yes': it must be of type bool"),
+    ("drawn_from", "3", "3: it must be of type str | None"),
     ("title", "property(lambda self: 1 / 0)", "it raised ZeroDivisionError"),
-    ("n_depths", "2.0", "2.0: it must be a whole number of at least 1"),
-    ("sample", "lambda self, count, generator: 3", "a int: it must be what assemble makes of draw"),
-    ("references", "lambda self: 3", "3: by reference_losses it must be {}"),
-    ("room", "lambda self, depth: None", "None at depth 1 of 1: it must be a whole number"),
+    ("n_depths", "2.0", "2.0: it must be of type int"),
+    ("sample", "lambda self, count, generator: 3", "3: it must be of type Batch"),
+    ("references", "lambda self: {'x': 1.0}", "{'x': 1.0}: by reference_losses it must be {}"),
+    ("room", "lambda self, depth: -1", "-1 at depth 1 of 1: it must be at least 0"),
 ]
 
+TYPE = "of type int | None"
 IN_VECTORS = ((ADDED, ""), inputs("inputs[..., None].float()"))
 
 KINDS_OF_WRONG = {
@@ -117,13 +110,16 @@ KINDS_OF_WRONG = {
     },
     **{
         f"vocabulary = {value}": case(
-            f"error vocabulary: {value}: it must be a whole number of at least 1",
+            f"error vocabulary: {value}: it must be {told}",
             ("lambda self: self.n_symbols", f"lambda self: {value}"),
         )
-        for value in ("'x'", "30.0", "True", "0", "-1")
+        for value, told in (("'x'", TYPE), ("30.0", TYPE), ("True", TYPE), ("0", "at least 1"))
     },
-    "roles = None": case("error roles: None: it must be a tuple of names", (ROLES, "None")),
-    "roles = numbers": case("error roles: (1, 2, 3, 4, 5): it must be", (ROLES, "(1, 2, 3, 4, 5)")),
+    "roles = numbers": case("error roles: a tuple of 1, 2: it must be", (ROLES, "(1, 2)")),
+    "a length that depends on the count": case(
+        "error draw: inputs of each of 512 sequences are [16], of 8 they are [15]: they must be",
+        inputs("torch.cat([inputs[:, : int(len(inputs) > 99)], inputs], 1)"),
+    ),
     "a target too large now and then": case(
         "error assemble: targets hold 0 to 30: it must be 0 to 29",
         targets("chains[..., 1:] + (chains[..., :1] == 7) * (chains[..., 1:] == 29)"),

@@ -3,15 +3,17 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
-from headway.sweeps import Board, Event
+from headway.sweeps import Board, Standing
 from headway.terminal.sweep import SweepProgress, print_sweep
 from headway.training import Run, train
 
 
-def board_of(tiny, count: int) -> Board:
-    return Board({f"n_layers={i}," + "x" * 70: replace(tiny, seed=i) for i in range(count)})
+def board_of(tiny, count: int, **first: Standing) -> Board:
+    configs = {f"n_layers={i}," + "x" * 70: replace(tiny, seed=i) for i in range(count)}
+    return Board(configs, dict(zip(configs, first.values(), strict=False)))
 
 
 def lines_of(board: Board, height: int = 24) -> list[str]:
@@ -22,14 +24,13 @@ def lines_of(board: Board, height: int = 24) -> list[str]:
 
 
 def test_the_live_table_fits_and_counts(tiny):
-    board = board_of(tiny, 40)
+    board = board_of(tiny, 40, first=Standing("done", 12))
     names = list(board.runs)
-    board.found(Event("done", names[0]))
     for name in names[1:31]:
-        board.note(Event("started", name, 0, 12))
-    board.note(Event("progressed", names[1], 6, 12, 0.25))
-    board.note(Event("failed", names[2], message="it broke " * 30))
-    board.note(Event("elsewhere", names[3]))
+        board.runs[name] = Standing("running")
+    board.runs[names[1]] = Standing("running", 6, 0.25)
+    board.runs[names[2]] = Standing("failed", message="it broke " * 30)
+    board.runs[names[3]] = Standing("elsewhere")
     lines = lines_of(board)
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24
@@ -45,46 +46,43 @@ def test_the_live_table_fits_and_counts(tiny):
 def test_the_bar_moves_within_a_run(tiny):
     board = board_of(tiny, 2)
     first, second = board.runs
-    for name in (first, second):
-        board.note(Event("started", name, 0, 12))
-    assert lines_of(board)[0].count("━") == 0
-    board.note(Event("progressed", first, 6, 12, 0.25))
-    assert lines_of(board)[0].count("━") == 6
-    board.found(Event("done", first))
-    board.note(Event("progressed", second, 6, 12, 0.25))
-    assert lines_of(board)[0].count("━") == 18
+    for now, filled in (
+        ({first: Standing("running"), second: Standing("running")}, 0),
+        ({first: Standing("running", 6)}, 6),
+        ({first: Standing("done", 8), second: Standing("running", 6)}, 18),
+    ):
+        board.runs |= now
+        assert lines_of(board)[0].count("━") == filled
 
 
-def test_time_left_follows_what_was_done(tiny, monkeypatch):
+def test_time_left_follows_what_was_done_here(tiny, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("headway.sweeps.board.time.monotonic", lambda: now[0])
-    board = board_of(tiny, 4)
-    names = list(board.runs)
+    board = board_of(tiny, 4, done=Standing("done", 12), begun=Standing(step=6))
+    _, second, third, _ = board.runs
     assert board.seconds_left() is None
-    board.note(Event("progressed", names[0], 1, 12))
-    board.note(Event("progressed", names[0], 6, 12))
+    board.runs[second] = Standing("running", 9)
     now[0] += 6.0
-    assert board.seconds_left() == 6.0 + 3 * 12.0
-    board.note(Event("progressed", names[0], 12, 12))
-    board.note(Event("done", names[0]))
+    assert board.seconds_left() == pytest.approx(6.0 + 2 * 24.0)
+    board.runs[second] = Standing("done", 9)
+    board.runs[third] = Standing("running", 6)
     now[0] += 6.0
-    assert board.seconds_left() == 3 * 12.0
+    assert board.seconds_left() == pytest.approx(6.0 + 12.0)
 
 
 def test_plain_lines_tell_every_end(tiny, capsys):
-    board, show = board_of(tiny, 3), SweepProgress(None)
-    first, second, third = board.runs
-    board.found(Event("done", first))
+    board, show = board_of(tiny, 3, done=Standing("done", 12)), SweepProgress(None)
+    _, second, third = board.runs
     show(board, None)
-    for event in (
-        Event("started", second, 0, 12),
-        Event("progressed", second, 12, 12, 0.5),
-        Event("lost", third, message="ended by SIGKILL"),
-        Event("done", second),
-        Event("failed", third, message="it broke"),
+    for name, run in (
+        (second, Standing("running")),
+        (second, Standing("running", 12, 0.5)),
+        (third, Standing(message="ended by SIGKILL")),
+        (second, Standing("done", 12, 0.5)),
+        (third, Standing("failed", message="it broke")),
     ):
-        board.note(event)
-        show(board, event)
+        board.runs[name] = run
+        show(board, name)
     assert capsys.readouterr().out.splitlines() == [
         "3 runs, 1 done before",
         f"1/3  {third}  lost, will be resumed: ended by SIGKILL",
@@ -98,10 +96,9 @@ def test_plain_lines_tell_now_and_then_that_all_is_well(tiny, capsys, monkeypatc
     board, show = board_of(tiny, 6), SweepProgress(None)
     names = list(board.runs)
     for name in names[:5]:
-        board.note(Event("started", name, 0, 12))
-    event = Event("progressed", names[1], 6, 12, 0.25)
-    board.note(event)
-    show(board, event)
+        board.runs[name] = Standing("running")
+    board.runs[names[1]] = Standing("running", 6, 0.25)
+    show(board, names[1])
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.startswith(f"… {names[0]} step 0/12, {names[1]} step 6/12, ")
     assert " and 1 more" in line
@@ -110,10 +107,12 @@ def test_plain_lines_tell_now_and_then_that_all_is_well(tiny, capsys, monkeypatc
 def test_the_end_of_a_sweep_is_a_table(tiny, tmp_path, capsys):
     train(tiny, tmp_path / "a")
     Run.create(tmp_path / "b", tiny).fail("it broke")
-    board = Board({"a": tiny, "b": tiny, "c": tiny})
-    board.note(Event("done", "a"))
-    board.note(Event("failed", "b", message="it broke"))
-    board.note(Event("failed", "c", message="the disk is full"))
+    ends = {
+        "a": Standing("done", 12),
+        "b": Standing("failed", message="it broke"),
+        "c": Standing("failed", message="the disk is full"),
+    }
+    board = Board(dict.fromkeys(ends, tiny), ends)
     print_sweep(board, tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["a", "done", "12"], ["b", "failed", "0"]]
@@ -122,12 +121,3 @@ def test_the_end_of_a_sweep_is_a_table(tiny, tmp_path, capsys):
         "c: the disk is full (not recorded)",
         f"1 done, 2 failed; sweep {tmp_path}",
     ]
-
-
-def test_what_begins_anew_counts_from_there(tiny, monkeypatch):
-    board = board_of(tiny, 1)
-    (name,) = board.runs
-    for step in (501, 600, 10):
-        board.note(Event("progressed", name, step, 1000))
-    assert board.seconds_left() is not None
-    assert board.seconds_left() > 0

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.errors import HeadwayError
-from headway.models import compiled
 from headway.paths import Path, Relation
 from headway.theory import (
     closed_form,
@@ -19,6 +18,7 @@ from headway.theory import (
     solves,
     witness,
 )
+from headway_experiments.arena import compiled
 
 orders = st.sampled_from(["deep-first", "shallow-first"])
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
-from headway.models import compiled
 from headway.paths import Path
 from headway.theory import (
     Flow,
@@ -21,6 +20,7 @@ from headway.theory import (
     retrieval_flow,
     witness,
 )
+from headway_experiments.arena import compiled
 
 orders = st.sampled_from(["deep-first", "shallow-first"])
 

@@ -1,113 +1,67 @@
-"""What training steps ask for: which depth, which hops, and where in the model."""
+"""What training steps ask for: which depth, which hops; and curricula of one's own."""
 
-from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 
+from headway.changes import changed
 from headway.errors import HeadwayError
+from headway.fields import AtLeastOne
 from headway.models import Transformer, TransformerConfig
-from headway.tasks import Conditional, Hops, Retrieval, Task
+from headway.tasks import Conditional, Hops, Retrieval
 from headway.training import (
-    FinalHop,
-    Growing,
+    Ask,
+    Curriculum,
     Implicit,
     Mixture,
-    PerLayer,
+    Run,
     RunConfig,
-    Scheduled,
     Stream,
     TrainingConfig,
     evaluate,
-    fast,
-    held_out,
     train,
     train_stacked,
 )
-from headway.training.losses import read_by_layers
-from headway_experiments.tasks import Bigrams, Composition
+from headway.training.curriculum import CURRICULA
 
 
-def stream_of(curriculum, task: Task | None = None, train_examples: int | None = None) -> Stream:
-    training = TrainingConfig(
-        batch_size=8, train_examples=train_examples, curriculum=curriculum, steps=100
-    )
-    task = task or Retrieval(depth=4)
-    model = TransformerConfig(causal=not task.looks_ahead)
-    return Stream(RunConfig(task, model, training))
+@pytest.fixture
+def late() -> Iterator[type[Curriculum]]:
+    """A curriculum of somebody's own: one hop first, and then all; for half of the rate."""
+
+    @dataclass(frozen=True)
+    class Late(Curriculum):
+        kind = "late"
+        after: AtLeastOne = 3
+
+        def ask(self, step, stage, task, seed):
+            return Ask(hops=range(1)) if step <= self.after else Ask()
+
+    yield Late
+    del CURRICULA.known["late"]
 
 
-def depth_of(batch) -> int:
-    return (batch.roles.shape[1] - 1) // 2
-
-
-def asked(stream: Stream, step: int) -> tuple[int, ...]:
-    """The hops that count in the batch of a step, by index."""
-    counts = stream.task.targets.asked(stream.batch(step).targets).any(1).any(0)
-    return tuple(counts.nonzero().flatten().tolist())
-
-
-def test_depths_grow_by_one_every_so_many_steps():
-    stream = stream_of(Growing(3))
-    depths = [depth_of(stream.batch(step)) for step in range(1, 16)]
-    assert depths == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4]
-    assert stream.full_from == 9
+def test_a_curriculum_may_be_ones_own(late, tiny, with_training, tmp_path):
+    config = changed(with_training(tiny, curriculum=late(2)), {"training.curriculum.after": 5})
+    assert config.training.curriculum == late(5)
+    run = train(config, tmp_path / "run")
+    assert Run.open(run.folder).config == config
+    stream = Stream(config)
+    counts = [stream.batch(step).targets.shape[2] for step in range(1, 8)]
+    assert counts == [1] * 5 + [2] * 2
+    with pytest.raises(HeadwayError, match=r"^training.curriculum.after = 0 is not allowed"):
+        late(0)
 
 
 def test_a_mixture_holds_every_depth_about_equally_often():
-    stream = stream_of(Mixture())
-    depths = [depth_of(stream.batch(step)) for step in range(1, 401)]
+    training = TrainingConfig(batch_size=8, train_examples=None, curriculum=Mixture())
+    config = RunConfig(Retrieval(depth=4), training=training)
+    stream = Stream(config)
+    batches = map(stream.batch, range(1, 401))
+    depths = [(batch.roles.shape[1] - 1) // 2 for batch in batches]
     assert all(70 <= depths.count(depth) <= 130 for depth in (1, 2, 3, 4))
-
-
-@pytest.mark.parametrize("final", [False, True])
-@pytest.mark.parametrize("train_examples", [None, 16])
-def test_a_shallower_sequence_is_the_end_of_the_deeper_one(final, train_examples):
-    full = stream_of(Implicit(), train_examples=train_examples)
-    growing = stream_of(Growing(3, final), train_examples=train_examples)
-    deep, shallow = full.batch(4), growing.batch(4)  # of depth 2
-    length = 4 * (2 * 2 + 1)
-    assert torch.equal(shallow.inputs, deep.inputs[:, -length:])
-    assert torch.equal(shallow.roles, deep.roles[:, :5] - (deep.inputs.shape[1] - length))
-    where = shallow.roles[..., None].expand(-1, -1, -1, 4)
-    tokens = shallow.inputs[:, None, :, :4].expand(-1, 5, -1, -1).gather(2, where)
-    wanted = tokens[:, [4]] if final else tokens[:, [2, 4]]
-    queries = shallow.roles[:, 0] - (length - 4)
-    assert shallow.targets.shape[2] == wanted.shape[1]
-    for hop in range(wanted.shape[1]):
-        said = shallow.targets[:, :, hop].gather(1, queries[..., None].expand(-1, -1, 4))
-        assert torch.equal(said, wanted[:, hop])
-
-
-def test_sequences_of_a_few_k_grow_too():
-    stream = stream_of(Growing(3), Hops(asked=(1, 2, 4), n_places=8))
-    assert [asked(stream, step) for step in (1, 4, 7)] == [(0,), (0, 1), (0, 1, 2)]
-
-
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
-        ("rising", [(0,)] * 3 + [(0, 1)] * 3 + [(0, 1, 2)] * 3),
-        ("falling", [(2,)] * 3 + [(1, 2)] * 3 + [(0, 1, 2)] * 3),
-    ],
-)
-@pytest.mark.parametrize("task", [Retrieval(depth=3), Composition(n_symbols=3)])
-def test_hops_come_one_after_another(task, order, expected):
-    stream, full = stream_of(Scheduled(order, 3), task), stream_of(Implicit(), task)
-    for step, hops in enumerate(expected, start=1):
-        batch, whole = stream.batch(step), full.batch(step)
-        assert asked(stream, step) == hops
-        assert torch.equal(batch.targets[:, :, hops], whole.targets[:, :, hops])
-        assert torch.equal(batch.inputs, whole.inputs)
-    assert stream.full_from == 6
-
-
-def test_a_random_hop_is_each_about_equally_often():
-    stream = stream_of(Scheduled("random"), Conditional())
-    counts = Counter(asked(stream, step) for step in range(1, 301))
-    assert set(counts) == {(0,), (1,), (2,)}
-    assert all(70 <= count <= 130 for count in counts.values())
 
 
 @pytest.mark.parametrize("hop", [0, 2])
@@ -118,7 +72,7 @@ def test_a_step_counts_only_what_it_asks_for(hop):
     before = evaluate(model, task, batch)
     rest = [other for other in range(3) if other != hop]
     batch = replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
-    loss = Implicit().loss(model, task.targets, batch)
+    loss = Implicit().loss(model, task.targets, batch, Ask())
     loss.backward()
     assert loss.item() == pytest.approx(before[hop].item(), rel=1e-5)
     assert model.unembed.weight.grad is not None
@@ -127,7 +81,7 @@ def test_a_step_counts_only_what_it_asks_for(hop):
     assert rows[rest].abs().sum() == 0
 
 
-@pytest.mark.parametrize("task", [Retrieval(depth=3), Composition(n_symbols=3)])
+@pytest.mark.parametrize("task", [Retrieval(depth=3), Hops(asked=(1, 2, 4), n_places=8)])
 def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     model = Transformer(
         TransformerConfig(2, 16, causal=False),
@@ -137,186 +91,23 @@ def test_a_batch_of_fewer_hops_is_judged_by_these(task):
     first = replace(batch, targets=batch.targets[:, :, :2])
     assert torch.allclose(evaluate(model, task, first), evaluate(model, task, batch)[:2])
     masked = replace(batch, targets=task.targets.leaving_out(batch.targets, [2]))
-    losses = [Implicit().loss(model, task.targets, one).item() for one in (first, masked)]
+    losses = [Implicit().loss(model, task.targets, one, Ask()).item() for one in (first, masked)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "curriculum",
-    [Mixture(), Growing(4), Scheduled("rising", 4), Scheduled("falling", 4), Scheduled("random")],
-)
-def test_a_run_is_judged_on_the_whole_task(tiny, with_training, tmp_path, curriculum):
-    config = with_training(tiny, curriculum=curriculum)
-    run = train(config, tmp_path / "run")
-    assert run.task == config.task
-    sample = held_out(run.task, config.training.eval_examples, config.seed, "cpu")
-    losses = evaluate(run.model(), run.task, sample)
-    assert run.metrics()[-1]["partial"] == pytest.approx(
-        dict(zip(["x_1", "x_2"], losses.tolist(), strict=True))
-    )
-    other = train(tiny, tmp_path / "all")
-    assert run.metrics()[-1]["val_loss"] != other.metrics()[-1]["val_loss"]
+@pytest.mark.parametrize("task", [Conditional(), Retrieval(2, order="shallow-first")])
+def test_a_mixture_needs_several_depths(task):
+    with pytest.raises(HeadwayError, match=r"^training\.curriculum = mixture .* one depth"):
+        RunConfig(task, training=TrainingConfig(curriculum=Mixture()))
 
 
-@pytest.mark.parametrize("curriculum", [FinalHop(), Mixture(final=True), Growing(4, True)])
-def test_a_run_that_asks_for_the_last_hop_answers_it_alone(
-    tiny, with_training, tmp_path, curriculum
-):
-    run = train(with_training(tiny, curriculum=curriculum), tmp_path / "run")
-    assert run.task.hops == ("x_2",)
-    assert run.config.task.hops == ("x_1", "x_2")
-    assert run.model().unembed.out_features == 4
-    assert list(run.metrics()[-1]["partial"]) == ["x_2"]
+@pytest.mark.parametrize("given", ["mixture", {"kind": "nothing"}, {"kind": []}, 3])
+def test_what_is_no_curriculum(given):
+    with pytest.raises(HeadwayError, match=r"^training\.curriculum.* = .* one of implicit, mixt"):
+        TrainingConfig(curriculum=given)
 
 
-def test_every_hop_is_read_out_after_its_layer():
-    task = Retrieval(depth=2)
-    config = TransformerConfig(n_layers=5, d_model=16)
-    model = Transformer(config, task.d_input, 4, task.length, 4)
-    batch = task.sample(3, torch.Generator())
-    first, last = read_by_layers(model, batch.inputs, 2)
-    assert torch.equal(last, model(batch.inputs))
-    model.blocks = model.blocks[:3]  # ⌈5/2⌉
-    torch.testing.assert_close(first, model(batch.inputs))
-
-
-@pytest.mark.parametrize(
-    "task", [Retrieval(depth=2), Composition(asked=(1, 2), n_symbols=3, hidden=None)]
-)
-def test_layers_learn_from_every_hop_and_answer_one(tiny, with_training, tmp_path, task):
-    model = replace(tiny.model, causal=not task.looks_ahead)
-    config = with_training(
-        replace(tiny, task=task, model=model),
-        **{"curriculum": PerLayer(), "eval_every": 1, "steps": 2, "cooldown_steps": 0},
-    )
-    run = train(config, tmp_path / "run")
-    assert run.task.hops == task.hops[-1:]
-    stream = Stream(config)
-    batch = stream.batch(1)
-    assert torch.equal(batch.targets, task.assemble(stream.draws(1)).targets)
-    read = read_by_layers(run.new_model("cpu"), batch.inputs, 2)
-    if task.vocabulary is None:
-        expected = (torch.cat(read, -1) - batch.targets.flatten(2)).square().mean()
-    else:
-        wanted = batch.targets.unbind(2)
-        pairs = zip(read, wanted, strict=True)
-        losses = [torch.nn.functional.cross_entropy(said.mT, w) for said, w in pairs]
-        expected = torch.stack(losses).mean()
-    assert run.metrics()[0]["train_loss"] == pytest.approx(expected.item(), rel=1e-4)
-
-
-def test_gaps_leave_hops_out():
-    task = Retrieval(3)
-    gaps = Implicit((1, 3)).view(task)
-    assert gaps.hops == ("x_1", "x_3")
-    assert gaps.d_target == 8
-    assert gaps.hop_order == [("x_1", "x_3")]
-    draws = task.draw(5, torch.Generator().manual_seed(0))
-    every, some = task.assemble(draws), gaps.assemble(draws)
-    assert torch.equal(some.targets, every.targets[:, :, [0, 2]])
-    assert torch.equal(some.inputs, every.inputs)
-    assert Implicit((1, 2, 3)).view(task) is task
-
-
-def test_patience_begins_when_the_full_depth_has_come(tiny, with_training, tmp_path):
-    config = with_training(
-        tiny,
-        optimizer="adam",
-        learning_rate=1e-9,
-        steps=40,
-        cooldown_steps=0,
-        curriculum=Growing(10),
-        patience=8,
-        eval_every=2,
-    )
-    given_up = (train(config, tmp_path / "run").outcome() or {})["given_up"]
-    assert [attempt["step"] for attempt in given_up] == [18]
-
-
-NAMED = r"^training\.curriculum"
-
-
-@pytest.mark.parametrize(
-    ("task", "curriculum", "complaint"),
-    [
-        (Retrieval(3), Implicit(()), NAMED + r"\.hops = \(\) .* rise to 3, the number of hops"),
-        (Retrieval(3), Implicit((3, 1)), NAMED + r"\.hops"),
-        (Retrieval(3), Implicit((1, 2)), NAMED + r"\.hops"),
-        (Retrieval(3), Implicit((1, 1, 3)), NAMED + r"\.hops"),
-        (Retrieval(3), Implicit((1, 4)), NAMED + r"\.hops"),
-        (Hops(n_places=8), FinalHop(), NAMED + " = final_hop .* asks for one hop"),
-        (Retrieval(1), Scheduled("random"), NAMED + " = scheduled .* several hops"),
-        (Hops(n_places=8), Scheduled("random"), NAMED + " = scheduled .* several hops"),
-        (Composition(asked=(4,)), Scheduled("random"), NAMED + " = scheduled"),
-        (Retrieval(), Scheduled("falling", 10), NAMED + r"\.every = 10 .* last of 3 stages"),
-        (Conditional(), Scheduled("rising", 10), NAMED + r"\.every"),
-        (Retrieval(2), Growing(20), NAMED + r"\.every = 20 .* training.steps = 20"),
-        (Composition(), Mixture(), NAMED + " = mixture .* one depth"),
-        (Conditional(), Growing(2), NAMED + " = growing .* one depth"),
-        (Retrieval(2, order="shallow-first"), Mixture(), NAMED + " = mixture .* one depth"),
-        (Hops(n_places=8), Mixture(final=True), NAMED + " = mixture .* one hop"),
-        (Conditional(), PerLayer(), NAMED + " = per_layer .* hops of one chain"),
-        (Hops(n_places=8), PerLayer(), NAMED + " = per_layer"),
-        (Retrieval(5), PerLayer(), r"^model\.n_layers = 4 .* at least 5, the number of hops"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(task, curriculum, complaint):
-    model = TransformerConfig(causal=not task.looks_ahead)
-    training = TrainingConfig(steps=20, curriculum=curriculum)
-    with pytest.raises(HeadwayError, match=complaint) as error:
-        RunConfig(task, model, training)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("make", "complaint"),
-    [
-        (lambda: Implicit((0, 3)), r"training\.curriculum\.hops = \(0, 3\)"),
-        (lambda: Growing(0), r"training\.curriculum\.every = 0 .* at least 1"),
-        (lambda: Scheduled("up"), r"training\.curriculum\.order = 'up' .* rising, falling, random"),
-        (lambda: TrainingConfig(curriculum="mixture"), r"training\.curriculum = 'mixture' .* one"),
-    ],
-)
-def test_what_is_no_curriculum(make, complaint):
-    with pytest.raises(HeadwayError, match=complaint):
-        make()
-
-
-def test_what_asks_for_what_there_is_is_allowed():
-    for task in (Retrieval(1), Hops(asked=(4,), n_places=8), Bigrams(n_triggers=1)):
-        RunConfig(task, training=TrainingConfig(curriculum=FinalHop()))
-
-
-def test_hops_that_lead_on_need_a_model_that_sees_both_ways():
-    with pytest.raises(HeadwayError, match=r"^model\.causal = True is not allowed: .* later"):
-        RunConfig(Composition())
-
-
-@pytest.mark.parametrize("curriculum", [Mixture(), Growing(4), Scheduled("random"), PerLayer()])
-def test_a_stack_asks_for_the_same_at_every_step(tiny, with_training, tmp_path, curriculum):
-    configs = [with_training(tiny, curriculum=curriculum)] * 2
-    with pytest.raises(HeadwayError, match=r"training\.curriculum = .* implicit or final_hop"):
+def test_a_stack_asks_for_the_same_at_every_step(tiny, with_training, tmp_path):
+    configs = [with_training(tiny, curriculum=Mixture())] * 2
+    with pytest.raises(HeadwayError, match=r"training\.curriculum = 'mixture' .* implicit in a"):
         train_stacked(configs, [tmp_path / "a", tmp_path / "b"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_plateau_stays_without_the_curriculum_and_falls_with_it(tmp_path, seed):
-    """Musat 2024, section 7.2, at smoke scale."""
-    losses = {}
-    for curriculum in (Implicit(), FinalHop()):
-        config = fast(depth=2, seed=seed, n_layers=5)
-        # Both get the same steps at the same rates.
-        training = replace(
-            config.training,
-            curriculum=curriculum,
-            steps=450,
-            cooldown_steps=0,
-            cooldown_below=0.0,
-            stop_below=0.0,
-            checkpoint_every=0,
-        )
-        metrics = train(replace(config, training=training), tmp_path / curriculum.kind).metrics()
-        losses[curriculum.kind] = metrics[-1]["val_loss"]
-    assert losses["final_hop"] > 0.7
-    assert losses["implicit"] < 0.6

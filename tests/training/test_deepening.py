@@ -10,6 +10,7 @@ from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval
 from headway.tasks.retrieval import code_of
 from headway.training import (
+    Ask,
     Deepening,
     Implicit,
     RunConfig,
@@ -76,9 +77,8 @@ def test_longer_sequences_ask_for_the_hops_that_are_known():
     batches = [stream.batch(step, 2) for step in range(1, 61)]
     assert {batch.targets.shape[2] for batch in batches} == {3}
     assert set(map(depth_of, batches)) == {3, 4, 5, 6, 7}
-    assert Deepening().judged_in(0, task) == (3, 3)
-    assert Deepening().judged_in(2, task) == (7, 3)
-    assert Deepening().judged_in(3, task) == (7, 7)
+    judged = [Deepening().judged(stage, task) for stage in (0, 2, 3, 4)]
+    assert judged == [Ask(3, range(3), 0, 3), Ask(7, range(3), 0, 3), Ask(7, range(7), 0, 4), None]
 
 
 def test_the_recipe_deepens_in_the_fewest_layers_from_two_hops_on():

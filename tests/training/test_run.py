@@ -17,9 +17,7 @@ from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.training import Run, find_runs, from_dict, to_dict, train
 from headway.training import files as files_module
-from headway.training.files import (
-    write_tensors,
-)
+from headway.training.files import write_tensors
 
 EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
 
@@ -288,8 +286,7 @@ tell(lambda: readable.writing().__enter__())
 def test_folders_without_permission_are_one_line_each(tiny, tmp_path):
     shut = Run.create(tmp_path / "a-shut", tiny).folder
     opened = Run.create(tmp_path / "b-open", tiny)
-    opened.write("outcome.json", {"status": "failed"})
-    (opened.folder / ".lock").touch()
+    opened.fail("it broke")
     for path in (tmp_path, *tmp_path.parents):
         if path.stat().st_uid == os.geteuid() and Path(tempfile.gettempdir()) in path.parents:
             path.chmod(path.stat().st_mode | 0o055)

@@ -1,88 +1,82 @@
 """Circuits: a mechanism for every head, the evidence for it, and when it was born."""
 
-from headway.circuits.ablation import Bench
-from headway.circuits.certificate import Certificate, certify, sequences_for
-from headway.circuits.comparison import Comparison, compare, jaccard
-from headway.circuits.discovery import (
-    THRESHOLD,
-    Discovery,
-    circuit_file,
-    discover,
-    saved_discovery,
-)
-from headway.circuits.emergence import PathHistory, Timeline, emergence, saved_timeline
-from headway.circuits.evidence_records import (
-    MLP,
-    BackUp,
-    Evidence,
-    Likeness,
-    Likenesses,
-    MLPs,
-    Necessity,
-    Pair,
-    Trial,
-)
-from headway.circuits.given import read_circuit
-from headway.circuits.mechanism import (
-    Circuit,
-    Head,
-    Identity,
-    KnockOut,
-    Mechanism,
-    Paths,
-    Uniform,
-)
-from headway.circuits.minimal import MinimalCircuits, every_circuit
-from headway.circuits.patching import Effects, Residual, Site, patch, patch_all
-from headway.circuits.patterns import ABLATIONS, Patterns, attention_along
-from headway.circuits.saved import saved
-from headway.paths import Path, Relation
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ABLATIONS",
-    "MLP",
-    "THRESHOLD",
-    "BackUp",
-    "Bench",
-    "Certificate",
-    "Circuit",
-    "Comparison",
-    "Discovery",
-    "Effects",
-    "Evidence",
-    "Head",
-    "Identity",
-    "KnockOut",
-    "Likeness",
-    "Likenesses",
-    "MLPs",
-    "Mechanism",
-    "MinimalCircuits",
-    "Necessity",
-    "Pair",
-    "Path",
-    "PathHistory",
-    "Paths",
-    "Patterns",
-    "Relation",
-    "Residual",
-    "Site",
-    "Timeline",
-    "Trial",
-    "Uniform",
-    "attention_along",
-    "certify",
-    "circuit_file",
-    "compare",
-    "discover",
-    "emergence",
-    "every_circuit",
-    "jaccard",
-    "patch",
-    "patch_all",
-    "read_circuit",
-    "saved",
-    "saved_discovery",
-    "saved_timeline",
-    "sequences_for",
-]
+from headway.circuits.ablation import Bench as Bench
+from headway.circuits.ablation import Replaced as Replaced
+from headway.circuits.candidates import CANDIDATE_ATTENTION as CANDIDATE_ATTENTION
+from headway.circuits.candidates import relation_attention as relation_attention
+from headway.circuits.comparison import Comparison as Comparison
+from headway.circuits.comparison import compare as compare
+from headway.circuits.comparison import jaccard as jaccard
+from headway.circuits.discovery import THRESHOLD as THRESHOLD
+from headway.circuits.discovery import Discovery as Discovery
+from headway.circuits.discovery import circuit_file as circuit_file
+from headway.circuits.discovery import discover as discover
+from headway.circuits.discovery import saved_discovery as saved_discovery
+from headway.circuits.emergence import BIRTH as BIRTH
+from headway.circuits.emergence import PathHistory as PathHistory
+from headway.circuits.emergence import Timeline as Timeline
+from headway.circuits.emergence import crossing as crossing
+from headway.circuits.emergence import emergence as emergence
+from headway.circuits.emergence import hop_steps as hop_steps
+from headway.circuits.emergence import learnt_in_order as learnt_in_order
+from headway.circuits.emergence import saved_timeline as saved_timeline
+from headway.circuits.evidence import necessity as necessity
+from headway.circuits.evidence import with_path as with_path
+from headway.circuits.evidence_records import MLP as MLP
+from headway.circuits.evidence_records import BackUp as BackUp
+from headway.circuits.evidence_records import Evidence as Evidence
+from headway.circuits.evidence_records import Likeness as Likeness
+from headway.circuits.evidence_records import Likenesses as Likenesses
+from headway.circuits.evidence_records import MLPs as MLPs
+from headway.circuits.evidence_records import Necessity as Necessity
+from headway.circuits.evidence_records import Pair as Pair
+from headway.circuits.evidence_records import Trial as Trial
+from headway.circuits.evidence_records import WrittenPath as WrittenPath
+from headway.circuits.given import device_of as device_of
+from headway.circuits.given import read_circuit as read_circuit
+from headway.circuits.likeness import ablated as ablated
+from headway.circuits.mechanism import Circuit as Circuit
+from headway.circuits.mechanism import Head as Head
+from headway.circuits.mechanism import Identity as Identity
+from headway.circuits.mechanism import KnockOut as KnockOut
+from headway.circuits.mechanism import Mechanism as Mechanism
+from headway.circuits.mechanism import Paths as Paths
+from headway.circuits.mechanism import Uniform as Uniform
+from headway.circuits.patterns import ABLATIONS as ABLATIONS
+from headway.circuits.patterns import Patterns as Patterns
+from headway.circuits.patterns import attention_along as attention_along
+from headway.circuits.search import free_above as free_above
+from headway.circuits.study import DRAFT as DRAFT
+from headway.circuits.study import Sample as Sample
+from headway.circuits.study import Settings as Settings
+from headway.circuits.study import require_fits as require_fits
+from headway.late import late
+from headway.paths import Path as Path
+from headway.paths import Relation as Relation
+
+if TYPE_CHECKING:
+    from headway.circuits.certificate import Certificate as Certificate
+    from headway.circuits.certificate import certify as certify
+    from headway.circuits.certificate import sequences_for as sequences_for
+    from headway.circuits.exhaustive import Exhaustive as Exhaustive
+    from headway.circuits.exhaustive import idle_mechanisms as idle_mechanisms
+    from headway.circuits.fresh import stream_of as stream_of
+    from headway.circuits.minimal import MinimalCircuits as MinimalCircuits
+    from headway.circuits.minimal import candidates_among as candidates_among
+    from headway.circuits.minimal import every_circuit as every_circuit
+    from headway.circuits.patching import Effects as Effects
+    from headway.circuits.patching import Residual as Residual
+    from headway.circuits.patching import Site as Site
+    from headway.circuits.patching import patch as patch
+    from headway.circuits.patching import patch_all as patch_all
+    from headway.circuits.reach import Reach as Reach
+    from headway.circuits.roles import block_starts as block_starts
+    from headway.circuits.roles import position_labels as position_labels
+    from headway.circuits.routes import trace as trace
+    from headway.circuits.subject import Judgement as Judgement
+    from headway.circuits.subject import Subject as Subject
+    from headway.circuits.subject import judged as judged
+
+__all__, __getattr__, __dir__ = late(__name__)

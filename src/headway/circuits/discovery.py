@@ -15,7 +15,6 @@ from headway.circuits.evidence_records import Evidence
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.saved import saved
 from headway.circuits.study import Settings, study
 from headway.circuits.text import of_discovery
 from headway.circuits.verdicts import held
@@ -297,7 +296,7 @@ def saved_discovery(run: Run) -> Discovery:
     Raises:
         HeadwayError: if there is none.
     """
-    found = saved(run, Discovery)
+    found = run.load(Discovery)
     if found is None:
         raise HeadwayError(
             f"{run.folder}: no circuit yet; find it with: {command('circuit', run.folder)}"

@@ -20,7 +20,6 @@ from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit, KnockOut
 from headway.circuits.patterns import attention_along
-from headway.circuits.saved import saved
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
@@ -158,11 +157,11 @@ def emergence(
         its, load = run.task, run.model
         kept = {step: lambda at=step: with_tap(load(at), its) for step in steps}
         hops = hop_steps(run.metrics(), its.hops)
-        found = saved(run, Discovery)
+        found = run.load(Discovery)
         its_own = found is None or found.circuit.paths == circuit.paths
         timeline = _dated(kept, its, batch, circuit, watch, hops)
         if its_own:
-            run.write(timeline.FILE, timeline.to_json())
+            run.save(timeline)
     return timeline
 
 
@@ -213,7 +212,7 @@ def saved_timeline(run: Run) -> Timeline:
     Raises:
         HeadwayError: if there is none.
     """
-    timeline = saved(run, Timeline)
+    timeline = run.load(Timeline)
     if timeline is None:
         raise HeadwayError(
             f"{run.folder}: its circuit has not been dated; do it with:"

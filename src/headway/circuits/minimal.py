@@ -180,7 +180,7 @@ def every_circuit(
     with run.writing(), run.computing():
         its = run.config.seed if seed is None else seed
         circuits = all_of(run.model(), run.task, saved_discovery(run), its)
-        run.write(circuits.FILE, circuits.to_json())
+        run.save(circuits)
     return circuits
 
 

@@ -9,12 +9,11 @@ from headway.circuits.dependence import Dependence
 from headway.circuits.discovery import Discovery
 from headway.circuits.emergence import Timeline
 from headway.circuits.minimal import MinimalCircuits
-from headway.circuits.saved import saved
 from headway.errors import HeadwayError
 from headway.training.config import Elsewhere
+from headway.training.loop import Trainer
 from headway.training.run import Run
 from headway.training.state import is_checkpoint
-from headway.training.trainer import restored
 
 
 def faults_of(folder: Path) -> list[str]:
@@ -33,10 +32,10 @@ def faults_of(folder: Path) -> list[str]:
         return faults
     metrics = tried(run.metrics)
     tried(run.sessions)
-    found, dated = tried(lambda: saved(run, Discovery)), tried(lambda: saved(run, Timeline))
-    tried(lambda: saved(run, MinimalCircuits))
-    tried(lambda: saved(run, Dependence))
-    certified = tried(lambda: saved(run, Certificate))
+    found, dated = tried(lambda: run.load(Discovery)), tried(lambda: run.load(Timeline))
+    tried(lambda: run.load(MinimalCircuits))
+    tried(lambda: run.load(Dependence))
+    certified = tried(lambda: run.load(Certificate))
     if found and dated and [one.path for one in dated.paths] != found.circuit.paths:
         faults.append(f"{folder}: emergence.json dates another circuit than circuit.json")
     if found and certified and not certified.is_of(found):
@@ -44,7 +43,7 @@ def faults_of(folder: Path) -> list[str]:
     for step in run.checkpoint_steps():
         tried(lambda step=step: run.model(step))
     if metrics is not None and not isinstance(run.config.training, Elsewhere):
-        tried(lambda: restored(run))
+        tried(lambda: Trainer.restored(run))
         tried(lambda: _require_checkpoints(run, metrics[-1]["step"] if metrics else 0))
     for path in sorted(run.folder.rglob(".*.draft-*")):
         faults.append(f"{path} was left by a writer that was stopped; the next to write removes it")

@@ -1,17 +1,18 @@
 """The five formulations of the retrieval problem in words, for language models (Musat 2024, section
 4 and appendix A), and local models that are asked by exact probabilities."""
 
-from headway.language.accuracy import Cell, cells
-from headway.language.asking import Asked, answered, ask, summary
+from headway.language.accuracy import Cell, Reply, cells
+from headway.language.asking import Asked, answered, ask_local, summary
 from headway.language.formulations import (
     FORMULATIONS,
     Chains,
     Formulation,
     formulation,
     places,
+    questions,
 )
 from headway.language.ledger import Ledger, as_text
-from headway.language.loading import compute_on
+from headway.language.loading import compute_on, place_of, short_name
 from headway.language.local import (
     Answers,
     Form,
@@ -20,10 +21,7 @@ from headway.language.local import (
     common_start,
     expectation,
 )
-from headway.language.matching import matched
-from headway.language.question import Question, Span
-from headway.language.sampling import questions
-from headway.language.weights import place_of, short_name
+from headway.language.question import Question, Span, matched
 
 __all__ = [
     "FORMULATIONS",
@@ -36,10 +34,11 @@ __all__ = [
     "Ledger",
     "LocalModel",
     "Question",
+    "Reply",
     "Span",
     "answered",
     "as_text",
-    "ask",
+    "ask_local",
     "best",
     "cells",
     "common_start",

@@ -1,11 +1,56 @@
-"""Accuracies with their intervals, beside chance and the most common answer."""
+"""What a model replied to questions, and its accuracies with their intervals, beside chance."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headway.fields import AtLeastOne, NotNegative
 from headway.intervals import wilson
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A model's answer to one question, as it is kept.
+
+    Attributes:
+        formulation: its name.
+        depth: look-ups to the answer.
+        chains: interleaved.
+        number: of the question, from 0.
+        correct: the right answer.
+        rank: which of the acceptable answers that is.
+        acceptable: how many acceptable answers there are.
+        nearer: how many of them belong to the asked function, person or the like.
+        argmax: the most probable acceptable answer.
+        expectation: the probability of ending right by the paper's protocol.
+        said: log-probabilities of the acceptable answers.
+        ended: the same, and that the answer ends there.
+        sampled: what the paper's protocol ended with; None if nothing acceptable came.
+        draws: how many it took; None if the protocol was not run.
+        seconds: that the answer took.
+    """
+
+    formulation: str
+    depth: int
+    chains: int
+    number: int
+    correct: str
+    rank: int
+    acceptable: AtLeastOne
+    nearer: AtLeastOne
+    argmax: str
+    expectation: float
+    said: list[float]
+    ended: list[float]
+    sampled: str | None
+    draws: NotNegative | None
+    seconds: float
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """The cell that the question is of."""
+        return self.formulation, self.depth, self.chains
 
 
 @dataclass(frozen=True)
@@ -59,36 +104,34 @@ class Cell:
         return wilson(share * count, count) if count else None
 
 
-def cells(lines: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """Sums up answered questions, cell by cell, in their order."""
-    groups: dict[tuple[str, int, int], list[Mapping[str, Any]]] = {}
-    for line in lines:
-        place = line["formulation"], line["depth"], line["chains"]
-        groups.setdefault(place, []).append(line)
+def cells(replies: Iterable[Reply]) -> list[Cell]:
+    """Sums up replies, cell by cell, in their order."""
+    groups: dict[tuple[str, int, int], list[Reply]] = {}
+    for reply in replies:
+        groups.setdefault(reply.place, []).append(reply)
     return [_cell(*place, group) for place, group in groups.items()]
 
 
-def _cell(formulation: str, depth: int, chains: int, lines: Sequence[Mapping[str, Any]]) -> Cell:
-    drawn = [line for line in lines if line.get("draws") is not None]
-    answered = [line for line in drawn if line["sampled"] is not None]
-    ranks = Counter(line["rank"] for line in lines)
-    count = len(lines)
+def _cell(formulation: str, depth: int, chains: int, replies: Sequence[Reply]) -> Cell:
+    drawn = [(one.sampled, one.draws, one.correct) for one in replies if one.draws is not None]
+    ended = [(text, draws, correct) for text, draws, correct in drawn if text is not None]
     return Cell(
         formulation=formulation,
         depth=depth,
         chains=chains,
-        count=count,
-        argmax=sum(line["argmax"] == line["correct"] for line in lines) / count,
-        expectation=sum(line["expectation"] for line in lines) / count,
+        count=len(replies),
+        argmax=mean([one.argmax == one.correct for one in replies]),
+        expectation=mean([one.expectation for one in replies]),
         drawn=len(drawn),
-        sampled=_mean([line["sampled"] == line["correct"] for line in answered]),
-        unanswered=_mean([line["sampled"] is None for line in drawn]),
-        draws=_mean([line["draws"] for line in answered]),
-        chance=sum(1 / line["acceptable"] for line in lines) / count,
-        nearer=sum(1 / line["nearer"] for line in lines) / count,
-        majority=max(ranks.values()) / count,
+        sampled=mean([text == correct for text, _, correct in ended]) if ended else None,
+        unanswered=(len(drawn) - len(ended)) / len(drawn) if drawn else None,
+        draws=mean([draws for _, draws, _ in ended]) if ended else None,
+        chance=mean([1 / one.acceptable for one in replies]),
+        nearer=mean([1 / one.nearer for one in replies]),
+        majority=max(Counter(one.rank for one in replies).values()) / len(replies),
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def mean(values: Sequence[float]) -> float:
+    """The mean of some values, at least one."""
+    return sum(values) / len(values)

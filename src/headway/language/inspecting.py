@@ -30,12 +30,12 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from rich.markup import escape
 from tenacity import RetryError
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
+from headway.intervals import wilson
+from headway.language.accuracy import mean
+from headway.language.asking import Asked
 from headway.language.formulations import formulation
-from headway.language.matching import matched
-from headway.language.question import Question
-from headway.language.sampling import questions
-from headway.language.tally import Outcome, tally
+from headway.language.question import Question, matched
 from headway.words import values_of
 
 RETRIES = 6
@@ -61,13 +61,17 @@ def task_of(name: str) -> Callable[..., Task]:
         draws: int = 100,
         **unknown: Any,
     ) -> Task:
-        numbers = {"n": n, "chains": chains, "seed": seed, "draws": draws}
         try:
-            dataset = _dataset(name, d, numbers, unknown)
+            for field, value in unknown.items():
+                raise HeadwayError(
+                    f"-T {field}={value} is not allowed: {name} takes d, n, chains, seed, draws"
+                )
+            places = tuple((name, depth) for depth in depths_of(d, formulation(name).default_depth))
+            asked = Asked("", None, places, chains, n, seed, draws=draws)
         except HeadwayError as error:
             raise PrerequisiteError(escape(f"headway: {error}")) from None
         return Task(
-            dataset=dataset,
+            dataset=MemoryDataset([_sample(*one) for one in asked.questions()], name=name),
             solver=until_acceptable(draws),
             scorer=acceptable_answer(),
             config=GenerateConfig(temperature=1.0, max_retries=RETRIES, attempt_timeout=ATTEMPT),
@@ -86,28 +90,6 @@ lives_with = task_of("lives-with")
 kingdoms = task_of("kingdoms")
 functions = task_of("functions")
 relatives = task_of("relatives")
-
-
-def _dataset(name: str, d: Any, numbers: dict[str, int], unknown: dict[str, Any]) -> MemoryDataset:
-    """The questions of every depth.
-
-    Raises:
-        HeadwayError: if a parameter is unknown or out of range.
-    """
-    for field, value in unknown.items():
-        known = ", ".join(["d", *numbers])
-        raise HeadwayError(f"-T {field}={value} is not allowed: {name} takes {known}")
-    for field, value in numbers.items():
-        require(type(value) is int, field, value, "a whole number")
-    draws = numbers["draws"]
-    require(draws >= 1, "draws", draws, "a whole number of at least 1")
-    of = numbers["chains"], numbers["n"], numbers["seed"]
-    asked = [
-        (number, question)
-        for depth in depths_of(d, formulation(name).default_depth)
-        for number, question in enumerate(questions(name, depth, *of))
-    ]
-    return MemoryDataset([_sample(*one) for one in asked], name=name)
 
 
 def _sample(number: int, question: Question) -> Sample:
@@ -175,13 +157,41 @@ def until_acceptable(draws: int) -> Solver:
 
 @metric(scores="unreduced")
 def shares() -> Metric:
-    """Accuracies, intervals, the share unanswered, draws and chance, overall and by depth; see
-    `tally`. Epochs count as questions of their own."""
+    """Accuracies, intervals, the share unanswered, draws and chance, overall and by depth, whose
+    names begin with `D=…`. Epochs count as questions of their own."""
 
     def summed(scores: list[SampleScore]) -> Value:
-        return tally([_outcome(score) for score in scores])
+        every = [one.score for one in scores]
+        found = _shares(every)
+        for depth in sorted({_about(one, "depth") for one in every}):
+            own = _shares([one for one in every if _about(one, "depth") == depth])
+            found |= {f"D={depth} {name}": value for name, value in own.items()}
+        return found
 
     return summed
+
+
+def _shares(scores: list[Score]) -> dict[str, float]:
+    """What is missing has no share: `of_answered` if nothing was answered, and all of no scores."""
+    if not scores:
+        return {"questions": 0.0}
+    right = sum(one.value == CORRECT for one in scores)
+    answered = sum(one.value != NOANSWER for one in scores)
+    found: dict[str, float] = {}
+    for name, count in (("accuracy", len(scores)), ("of_answered", answered)):
+        if count:
+            low, high = wilson(right, count)
+            found |= {name: right / count, f"{name}_low": low, f"{name}_high": high}
+    found["unanswered"] = (len(scores) - answered) / len(scores)
+    for name in ("draws", "chance", "nearer_chance"):
+        found[name] = mean([_about(one, name) for one in scores])
+    if found["nearer_chance"] == found["chance"]:
+        del found["nearer_chance"]
+    return found | {"questions": float(len(scores))}
+
+
+def _about(score: Score, name: str) -> Any:
+    return (score.metadata or {})[name]
 
 
 @scorer(metrics=[shares()])
@@ -207,15 +217,3 @@ def acceptable_answer() -> Scorer:
         return Score(value=CORRECT if right else INCORRECT, answer=answer, metadata=told)
 
     return score
-
-
-def _outcome(score: SampleScore) -> Outcome:
-    told, value = score.score.metadata or {}, score.score.value
-    return Outcome(
-        depth=told["depth"],
-        answered=value != NOANSWER,
-        right=value == CORRECT,
-        draws=told["draws"],
-        chance=told["chance"],
-        nearer=told["nearer_chance"],
-    )

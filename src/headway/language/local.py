@@ -2,7 +2,8 @@
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal
@@ -10,11 +11,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from headway.errors import HeadwayError, require
-from headway.language.loading import loaded
+from headway.errors import HeadwayError, require, shown
+from headway.language.loading import clear_model_errors, loaded, located
 from headway.language.question import Question
-from headway.language.weights import located
-from headway.training.files import first_line
 
 Form = Literal["chat", "completion"]
 
@@ -45,8 +44,6 @@ class LocalModel:
             `Answer:`; by default the template if there is one.
         device: as PyTorch calls it.
         say: called with what takes long.
-        keep: whether to read the common beginning of all prompts only once, and a prompt that is
-            repeated; not for a model that is changed between questions.
 
     Attributes:
         front: the tokens that stand in front of every text.
@@ -67,25 +64,25 @@ class LocalModel:
         form: Form | None = None,
         device: str = "cpu",
         say: Callable[[str], None] = lambda _: None,
-        keep: bool = False,
     ):
-        path = located(model, say)
         self.name, self.device = model, device
-        self.tokenizer, self.model = loaded(path, say)
-        self.model = self.model.to(device).eval()
+        self.tokenizer, self.model = loaded(located(model, say), say)
         has_template = bool(self.tokenizer.chat_template)
-        require(
-            form != "chat" or has_template, "form", form, "completion: this model has no template"
-        )
+        allowed = "completion: this model has no template"
+        require(form != "chat" or has_template, "form", form, allowed)
         self.form: Form = form or ("chat" if has_template else "completion")
-        self.front = [] if self.form == "chat" else front(self.tokenizer)
-        self.lead = self._lead()
-        self.known = set(self.tokenizer.get_vocab().values()) & set(range(self.columns))
-        self.stops = self._stops()
-        self.goes_on = self._goes_on()
-        self.keep = keep and self.goes_on
-        self._beginning, self._begun = self._begin() if self.keep else ([], None)
-        self._last: tuple[list[int], Tensor, Any] | None = None
+        with self._reading():
+            self.model = self.model.to(device).eval()
+            self.front = [] if self.form == "chat" else self._front()
+            self.lead = self._lead()
+            self.known = set(self.tokenizer.get_vocab().values()) & set(range(self.columns))
+            self.stops = self._stops()
+            self.goes_on = self._goes_on()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with torch.no_grad(), clear_model_errors(f"{self.kind} cannot be asked"):
+            yield
 
     @property
     def context(self) -> int:
@@ -102,6 +99,18 @@ class LocalModel:
     def kind(self) -> str:
         """The model's name and class, as errors tell them."""
         return f"{self.name} ({type(self.model).__name__})"
+
+    def _front(self) -> list[int]:
+        """The tokens that the tokenizer puts in front of every text.
+
+        Raises:
+            HeadwayError: if it also changes the text's own tokens.
+        """
+        bare, whole = self._cut(PROBE), self._cut(PROBE, add_special_tokens=True)
+        for start in range(len(whole)):
+            if whole[start : start + len(bare)] == bare:
+                return whole[:start]
+        raise HeadwayError(f"the special tokens of {self.name} change the text's own")
 
     def _lead(self) -> str:
         if self.form == "completion":
@@ -122,28 +131,25 @@ class LocalModel:
         require(bool(found), "model", self.name, "one with a token with which an answer ends")
         return torch.tensor(found, device=self.device)
 
-    @torch.no_grad()
     def _goes_on(self) -> bool:
         """Reads a text as a whole, and in two parts, by the cache.
 
         Raises:
-            HeadwayError: if the model cannot read it, or looks ahead.
+            HeadwayError: if the model looks ahead.
         """
         ids = self.tokens(PROBE)[: min(100, self.context)]
         require(len(ids) > 4, "model", self.name, "one that reads letters, digits and full stops")
         prompt = torch.tensor(ids[:-2], device=self.device)
         rows = [ids[-2:], ids[:-3:-1]]
-        try:
-            one, other = (self.whole(prompt[None, :1], [ids[i]])[0, 0] for i in (1, 2))
-            whole = torch.cat([self.whole(prompt[None], row)[:, 1:] for row in rows])
-        except Exception as error:  # what models raise is not documented
-            raise HeadwayError(f"{self.kind} reads no text: {first_line(error)}") from error
+        one, other = (self.whole(prompt[None, :1], [ids[i]])[0, 0] for i in (1, 2))
         if (one - other).abs().max() > 1e-3 * one.std():
             raise HeadwayError(f"{self.kind} does not read from left to right")
+        whole = self._after(prompt, None, rows)
+        self.goes_on = True
         try:
-            _, cache = self._first(prompt)
+            cache = self._read(prompt)[1]
             after = self._after(prompt, cache, rows)
-        except Exception:  # likewise, where a cache is missing, or has parts that do not repeat
+        except Exception:  # where a cache is missing, or has parts that do not repeat
             return False
         same = (after - whole).abs().max() <= 1e-3 * whole.std()
         return cache is not None and bool(same)
@@ -157,25 +163,25 @@ class LocalModel:
         turns = [{"role": "user", "content": asked}]
         if answered is not None:
             turns.append({"role": "assistant", "content": answered})
-        try:
+        with clear_model_errors(f"the chat template of {self.name} cannot be used"):
             return self.tokenizer.apply_chat_template(
                 turns, add_generation_prompt=answered is None, tokenize=False
             )
-        except Exception as error:  # templates are programs, and raise what they like
-            raise HeadwayError(
-                f"the chat template of {self.name} cannot be used: {first_line(error)}"
-            ) from error
 
     def tokens(self, text: str) -> list[int]:
         """The tokens of a text that may go on: nothing stands behind them.
 
         Raises:
-            HeadwayError: if the model does not know one.
+            HeadwayError: if the tokenizer cannot read the text, or the model does not know a token.
         """
-        ids = [*self.front, *self.tokenizer(text, add_special_tokens=False)["input_ids"]]
+        ids = [*self.front, *self._cut(text)]
         allowed = f"below {self.columns}, as {self.kind} has no more"
         require(max(ids, default=0) < self.columns, "token", max(ids, default=0), allowed)
         return ids
+
+    def _cut(self, text: str, add_special_tokens: bool = False) -> list[int]:
+        with clear_model_errors(f"the tokenizer of {self.name} cannot read {shown(text, 40)}"):
+            return self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
 
     def prompt(self, question: Question) -> Tensor:
         """The tokens of a question as this model is asked, [token].
@@ -208,24 +214,13 @@ class LocalModel:
             raise HeadwayError(f"the tokens of {self.name} do not tell the answers apart")
         return ways[0][:start], options
 
-    @torch.no_grad()
-    def _begin(self) -> tuple[list[int], Any]:
-        """The tokens with which every prompt begins, as chat templates have many, and what the
-        model keeps of them: they are read once."""
-        ways = [self.tokens(self.text(prompt)) for prompt in ("What", "b = 2")]
-        same = common_start(ways)
-        if same < 2:
-            return [], None
-        ids = ways[0][:same]
-        return ids, self._first(torch.tensor(ids, device=self.device))[1]
-
-    @torch.no_grad()
     def answers(self, question: Question) -> Answers:
         """The probabilities of all acceptable answers: one pass over the prompt, one over them."""
         options, padded = self.options(question)
         prompt = self.prompt(question)
-        first, cache = self._read(prompt)
-        return self.told(options, first, self._after(prompt, cache, padded))
+        with self._reading():
+            first, cache = self._read(prompt)
+            return self.told(options, first, self._after(prompt, cache, padded))
 
     def options(self, question: Question) -> tuple[list[list[int]], list[list[int]]]:
         """The tokens of every acceptable answer, and the same filled up to one length."""
@@ -255,7 +250,6 @@ class LocalModel:
             raise HeadwayError("the model answers with values that are not finite")
         return Answers(said, ended)
 
-    @torch.no_grad()
     def sample(self, question: Question, count: int, generator: torch.Generator) -> list[str]:
         """`count` independent answers at temperature 1, each up to where it ends.
 
@@ -264,37 +258,36 @@ class LocalModel:
         have said the same so far share a pass.
         """
         prompt, options = self.prompt(question), self._ways(question)[1]
-        first, cache = self._read(prompt)
-        answers = {
-            self._text(prompt, option): text
-            for option, text in zip(options, question.acceptable, strict=True)
-        }
-        begun = {tuple(option[:n]) for option in options for n in range(1, len(option) + 1)}
-        longest, stops = max(map(len, options)), set(self.stops.tolist())
         told = [""] * count
-        open_draws: dict[tuple[int, ...], list[int]] = {(): list(range(count))}
-        log_p = first[None]
-        for _ in range(longest + 2):
-            going: dict[tuple[int, ...], list[int]] = {}
-            for row, (said, draws) in zip(log_p.exp().cpu(), open_draws.items(), strict=True):
-                tokens = torch.multinomial(row, len(draws), True, generator=generator)
-                for draw, token in zip(draws, tokens.tolist(), strict=True):
-                    more = (*said, token)
-                    if token in stops and more not in begun:
-                        text = self._text(prompt, said)
-                        told[draw] = answers.get(text, text)
-                        continue
-                    if token not in self.known:
-                        told[draw] = "…"
-                        continue
-                    text = self._text(prompt, more)
-                    told[draw] = f"{text} …"
-                    if any(answer.startswith(text) for answer in answers):
-                        going.setdefault(more, []).append(draw)
-            if not going:
-                break
-            open_draws = going
-            log_p = self._after(prompt, cache, list(map(list, going)))[:, -1]
+        with self._reading():
+            answers = {
+                self._text(prompt, option): text
+                for option, text in zip(options, question.acceptable, strict=True)
+            }
+            begun = {tuple(option[:n]) for option in options for n in range(1, len(option) + 1)}
+            ends = set(self.stops.tolist())
+            first, cache = self._read(prompt)
+            log_p, open_draws = first[None], {(): list(range(count))}
+            for _ in range(max(map(len, options)) + 2):
+                going: dict[tuple[int, ...], list[int]] = {}
+                for row, (said, draws) in zip(log_p.exp().cpu(), open_draws.items(), strict=True):
+                    tokens = torch.multinomial(row, len(draws), True, generator=generator)
+                    for draw, token in zip(draws, tokens.tolist(), strict=True):
+                        more = (*said, token)
+                        if token in ends and more not in begun:
+                            text = self._text(prompt, said)
+                            told[draw] = answers.get(text, text)
+                        elif token not in self.known:
+                            told[draw] = "…"
+                        else:
+                            text = self._text(prompt, more)
+                            told[draw] = f"{text} …"
+                            if any(answer.startswith(text) for answer in answers):
+                                going.setdefault(more, []).append(draw)
+                if not going:
+                    break
+                open_draws = going
+                log_p = self._after(prompt, cache, list(map(list, going)))[:, -1]
         return told
 
     def _text(self, prompt: Tensor, tokens: Sequence[int]) -> str:
@@ -323,29 +316,13 @@ class LocalModel:
         out = self.model(input_ids=tokens, past_key_values=begun, use_cache=True)
         return out.logits.float().log_softmax(-1)
 
-    def _first(self, tokens: Tensor, begun: Any = None) -> tuple[Tensor, Any]:
-        """Log-probabilities of what comes after tokens that follow a cache, and the cache then."""
-        out = self.model(
-            input_ids=tokens[None],
-            past_key_values=copy.deepcopy(begun),
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        return out.logits[0, -1].float().log_softmax(-1), out.past_key_values
-
     def _read(self, prompt: Tensor) -> tuple[Tensor, Any]:
         """Log-probabilities of what comes after a prompt, and the cache to go on with, if the model
-        can; of the prompt that was read last, they are at hand."""
+        can."""
         if not self.goes_on:
             return self.whole(prompt[None], [])[0, 0], None
-        ids = prompt.tolist()
-        if self._last is None or self._last[0] != ids or not self.keep:
-            start = len(self._beginning)
-            if ids[:start] != self._beginning or start == len(ids):
-                self._last = ids, *self._first(prompt)
-            else:
-                self._last = ids, *self._first(prompt[start:], self._begun)
-        return self._last[1], self._last[2]
+        out = self.model(input_ids=prompt[None], use_cache=True, logits_to_keep=1)
+        return out.logits[0, -1].float().log_softmax(-1), out.past_key_values
 
 
 def common_start(ways: Sequence[Sequence[int]]) -> int:
@@ -354,30 +331,13 @@ def common_start(ways: Sequence[Sequence[int]]) -> int:
     return sum(1 for _ in same)
 
 
-def front(tokenizer: Any) -> list[int]:
-    """The tokens that a tokenizer puts in front of every text.
-
-    Raises:
-        HeadwayError: if it also changes the text's own tokens.
-    """
-    bare = tokenizer(PROBE, add_special_tokens=False)["input_ids"]
-    whole = tokenizer(PROBE)["input_ids"]
-    for start in range(len(whole)):
-        if whole[start : start + len(bare)] == bare:
-            return whole[:start]
-    raise HeadwayError(f"the special tokens of {type(tokenizer).__name__} change the text's own")
-
-
 def expectation(answers: Answers, question: Question) -> float:
     """The probability that the paper's protocol, asking until the answer is acceptable, ends with
-    the right one. Zero if no acceptable answer has any probability."""
-    top = max(answers.ended)
-    if top == -math.inf:
-        return 0.0
-    weights = [math.exp(log_p - top) for log_p in answers.ended]
-    return weights[question.acceptable.index(question.correct)] / sum(weights)
+    the right one."""
+    log_p = torch.tensor(answers.ended, dtype=torch.float64)
+    return log_p.softmax(0)[question.rank].item()
 
 
 def best(answers: Answers, question: Question) -> str:
     """The acceptable answer whose tokens are the most probable."""
-    return question.acceptable[max(range(len(answers.said)), key=answers.said.__getitem__)]
+    return question.acceptable[answers.said.index(max(answers.said))]

@@ -1,8 +1,7 @@
 """One question in words, with its right answer and where everything stands in the text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 Span = tuple[int, int]
@@ -11,9 +10,40 @@ Span = tuple[int, int]
 Mark = tuple[int, str]
 """A chain and the role that a word plays in it."""
 
-Phrase = tuple[int | None, Sequence[str | tuple[str, str]]]
-"""The chain that something is said of, if it is one that leads somewhere, and what is said: words,
-and words with their roles."""
+AROUND = "\"'`“”‘’«»*_"
+"""Quotation marks and those of bold, italic and code; dropped, as white space is, at both ends."""
+
+FINAL = ".,;:!"
+"""What ends a sentence or a part of one; dropped at the end."""
+
+
+@dataclass
+class Text:
+    """A text that is written sentence by sentence.
+
+    Attributes:
+        prompt: the whole text so far.
+        spans: where every role of every chain stands in it.
+    """
+
+    prompt: str = ""
+    spans: dict[Mark, Span] = field(default_factory=dict)
+
+    def put(self, on_way: bool, *parts: str | tuple[str, str], chain: int = 0) -> None:
+        """Adds words, and words with the role that they play.
+
+        Args:
+            on_way: whether the words lie on the way from a question to its answer; only then do
+                roles count.
+            parts: in their order.
+            chain: whose way it is.
+        """
+        for part in parts:
+            word, role = part if isinstance(part, tuple) else (part, None)
+            start = len(self.prompt)
+            self.prompt += word
+            if on_way and role is not None:
+                self.spans[chain, role] = start, len(self.prompt)
 
 
 @dataclass(frozen=True)
@@ -24,7 +54,8 @@ class Question:
         formulation: its name.
         depth: look-ups from the question to the answer.
         chains: how many chains are interleaved.
-        phrases: the text, phrase by phrase.
+        prompt: the whole text.
+        spans: where every role of every chain stands in it.
         asked: the chain that is asked about.
         correct: the right answer.
         acceptable: every answer of the right kind, sorted.
@@ -36,31 +67,18 @@ class Question:
     formulation: str
     depth: int
     chains: int
-    phrases: Sequence[Phrase]
+    prompt: str
+    spans: dict[Mark, Span]
     asked: int
     correct: str
     acceptable: tuple[str, ...]
     nearer: tuple[str, ...]
-    links: tuple[tuple[str, str], ...]
+    links: Sequence[tuple[str, str]]
 
-    @cached_property
-    def prompt(self) -> str:
-        """The whole text."""
-        # `type` is quicker than `isinstance`, and this is done for every word.
-        parts = [part for _, parts in self.phrases for part in parts]
-        return "".join([part if type(part) is str else part[0] for part in parts])
-
-    @cached_property
-    def spans(self) -> dict[Mark, Span]:
-        """Where every role of every chain stands in the prompt."""
-        at, found = 0, {}
-        for chain, parts in self.phrases:
-            for part in parts:
-                word, role = (part, None) if isinstance(part, str) else part
-                if chain is not None and role is not None:
-                    found[chain, role] = at, at + len(word)
-                at += len(word)
-        return found
+    @property
+    def rank(self) -> int:
+        """Which of the acceptable answers is the right one."""
+        return self.acceptable.index(self.correct)
 
     @property
     def relations(self) -> dict[str, list[tuple[Span, Span]]]:
@@ -71,13 +89,10 @@ class Question:
         order = sorted(range(self.chains), key=lambda chain: chain != self.asked)
         found: dict[str, list[tuple[Span, Span]]] = {}
         for query, key in self.links:
-            both = [
-                (self.spans[chain, query], self.spans[chain, key])
-                for chain in order
-                if (chain, query) in self.spans and (chain, key) in self.spans
-            ]
-            if both:
-                found[f"{query}←{key}"] = both
+            for chain in order:
+                if (chain, query) in self.spans and (chain, key) in self.spans:
+                    both = self.spans[chain, query], self.spans[chain, key]
+                    found.setdefault(f"{query}←{key}", []).append(both)
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -92,3 +107,19 @@ class Question:
             "nearer": list(self.nearer),
             "relations": self.relations,
         }
+
+
+def matched(text: str, acceptable: Sequence[str]) -> str | None:
+    """The acceptable answer that a whole message of a chat model gives; None if it gives none.
+
+    White space and `AROUND` are dropped at both ends, `FINAL` at the end. What is left must be one
+    of the acceptable answers, letter by letter: another case or one more word is no answer.
+
+    Args:
+        text: the message.
+        acceptable: every answer of the right kind.
+    """
+    before = None
+    while text != before:
+        before, text = text, text.strip().strip(AROUND).rstrip(FINAL)
+    return text if text in acceptable else None

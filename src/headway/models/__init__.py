@@ -1,24 +1,19 @@
-"""The models: a transformer with one tap, learnt or built by hand."""
+"""The models: a transformer with one tap, and a tap for any module."""
 
-from headway.models.compiled import compiled
-from headway.models.config import TransformerConfig
-from headway.models.known import Known
-from headway.models.lens import accuracy_lens, logit_lens, loss_lens
-from headway.models.tap import Tap, Tappable, attention_patterns
-from headway.models.tapped import Tapped, tapped
-from headway.models.transformer import Transformer
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Known",
-    "Tap",
-    "Tappable",
-    "Tapped",
-    "Transformer",
-    "TransformerConfig",
-    "accuracy_lens",
-    "attention_patterns",
-    "compiled",
-    "logit_lens",
-    "loss_lens",
-    "tapped",
-]
+from headway.late import late
+from headway.models.config import TransformerConfig as TransformerConfig
+from headway.models.tap import Tap as Tap
+from headway.models.tap import Tappable as Tappable
+from headway.models.tap import attention_patterns as attention_patterns
+from headway.models.tapped import Tapped as Tapped
+from headway.models.tapped import tapped as tapped
+from headway.models.transformer import Transformer as Transformer
+
+if TYPE_CHECKING:
+    from headway.models.lens import accuracy_lens as accuracy_lens
+    from headway.models.lens import logit_lens as logit_lens
+    from headway.models.lens import loss_lens as loss_lens
+
+__all__, __getattr__, __dir__ = late(__name__)

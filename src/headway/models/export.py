@@ -94,7 +94,7 @@ def _lens_config(model: Transformer) -> Any:
         attn_only=shape.attn_only,
         act_fn=shape.act_fn,
         attention_dir="causal" if shape.causal else "bidirectional",
-        n_ctx=_longest(model),
+        n_ctx=model.longest or LONGEST_UNMASKED,
         d_vocab=vocabulary_of(model) or model.d_input,
         d_vocab_out=model.unembed.out_features,
         positional_embedding_type="none" if model.pos_embed is None else "standard",
@@ -145,7 +145,7 @@ class Body(nn.Module):
         else:
             self.tok_embed = nn.Embedding(self.vocabulary, self.shape.d_model)
         if model.pos_embed is not None:
-            self.pos = nn.Embedding(_longest(model), self.shape.d_model)
+            self.pos = nn.Embedding(model.longest or LONGEST_UNMASKED, self.shape.d_model)
         self.layers = nn.ModuleList(blocks)
         self.ln_out = nn.LayerNorm(self.shape.d_model)
         self.head = nn.Linear(self.shape.d_model, model.unembed.out_features)
@@ -250,12 +250,6 @@ def _require_plain(model: Transformer) -> None:
 def vocabulary_of(model: Transformer) -> int | None:
     """How many tokens a model knows, if it reads them by number."""
     return model.embed.num_embeddings if isinstance(model.embed, nn.Embedding) else None
-
-
-def _longest(model: Transformer) -> int:
-    if model.pos_embed is not None:
-        return model.pos_embed.num_embeddings
-    return LONGEST_UNMASKED if model.mask is None else len(model.mask)
 
 
 @torch.no_grad()

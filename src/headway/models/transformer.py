@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from headway.errors import require
 from headway.models.config import TransformerConfig
 from headway.models.hooks import Hooked, HookPoint, is_watched
 from headway.models.initial import initialise
@@ -242,6 +243,9 @@ class Transformer(Hooked):
 
         Sequences may be shorter than `n_positions`. With `layers`, the first so many are all that
         there is.
+
+        Raises:
+            HeadwayError: if they are longer than `longest`.
         """
         (last,) = deque(islice(self.streams(inputs, tap), layers), maxlen=1)
         return self.read(last)
@@ -254,7 +258,9 @@ class Transformer(Hooked):
         Unless there is a tap, or a hook in it, the last layer is computed at the read-out positions
         only: nothing else of it can reach the output.
         """
-        length = inputs.shape[1]
+        length, longest = inputs.shape[1], self.longest
+        if longest is not None and length > longest:
+            require(False, "positions in a sequence", length, f"at most {longest}")
         mask = None if self.mask is None else self.mask[:length, :length]
         x = self.embedded(inputs)
         last = self.layers[-1]
@@ -282,6 +288,13 @@ class Transformer(Hooked):
         if not is_watched(self.ln_final):
             stream = stream[:, -self.n_read :]
         return self.unembed(self.ln_final(stream)[:, -self.n_read :])
+
+    @property
+    def longest(self) -> int | None:
+        """Positions in the longest sequence that it reads; None if it reads any."""
+        if self.pos_embed is not None:
+            return self.pos_embed.num_embeddings
+        return None if self.mask is None else len(self.mask)
 
     @property
     def n_layers(self) -> int:

@@ -7,7 +7,7 @@ others must not see an exchange of the first; else queries or keys stand elsewhe
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ from headway.models.tap import Tap
 
 BITS, DRAWN = 5, 3
 """Bits of a position's number that make sets of positions; sets that are drawn if it has more."""
+TAKES = {torch.Tensor.__getitem__, torch.index_select, torch.Tensor.index_select}
+"""Operations that may take rows in another order."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,9 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     output, seen, patterns = _recorded(module, pair)
     precision = max(torch.finfo(dtype).eps for dtype in {output.dtype, *seen.dtypes})
     _require_same(module, pair, output, patterns, precision)
-    trial = _Trial(module, pair[:1], precision)
+    trial = _Trial(module, pair[:1], precision, seen.shapes)
     if not seen.shapes:
-        mixers = trial.others((), False)
+        mixers = trial.others(())
         instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
         raise HeadwayError(
             f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
@@ -91,7 +93,7 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
             )
         extra = max(n_keys - length, 0)
         require(extra == beside, f"keys beside the positions in layer {layer}", extra, f"{beside}")
-    places, mixers = trial.placed(seen.shapes)
+    places, mixers = trial.placed()
     return Shape(len(seen.shapes), n_heads, beside, places, mixers)
 
 
@@ -139,42 +141,61 @@ def _repeats(module: nn.Module, inputs: Tensor, expected: list[Tensor], precisio
 
 
 class _Trial:
-    """Two sequences, and the sets of positions that they exchange.
+    """Two sequences, and cases that have some positions of the one and some of the other.
 
     Args:
         module: that is tried.
         one: a sequence.
         precision: of its numbers.
+        shapes: heads, queries and keys of every layer.
     """
 
-    def __init__(self, module: nn.Module, one: Tensor, precision: float):
+    def __init__(
+        self,
+        module: nn.Module,
+        one: Tensor,
+        precision: float,
+        shapes: list[tuple[int, int, int]],
+    ):
         self.module, self.name = module, type(module).__name__
-        self.one, self.other = one, _other(one)
-        self.length = one.shape[1]
+        self.length, self.shapes = one.shape[1], shapes
         self.tolerance = precision ** (2 / 3)
-        self.exchanges = _exchanges(self.length).to(one.device)
-        self.alone = torch.eye(self.length, dtype=torch.bool, device=one.device)
+        self.is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         self.is_blind = True
         """True until an output was seen that depends on the inputs."""
+        weights = dict(module.named_parameters())
+        sets = _exchanges(self.length).to(one.device)
+        none, alone = torch.zeros_like(sets[:1]), torch.eye(len(sets[0])).bool().to(one.device)
+        sizes = {*one.shape, *itertools.chain(*shapes)}
+        sizes = sizes.union(*(weight.shape for weight in [*weights.values(), *module.buffers()]))
+        self.cases = _count(len(sets) + 4, sizes)
+        self.sets = slice(2, 2 + len(sets))
+        self.exchanged = none.repeat(self.cases, 1)
+        """The positions of the other sequence in every case: none, all, those of the sets, and the
+        first set in the last case."""
+        self.exchanged[1], self.exchanged[self.sets], self.exchanged[-1] = True, sets, sets[0]
+        wide = self.exchanged.reshape(*self.exchanged.shape, *[1] * (one.ndim - 2))
+        self.inputs = torch.where(wide, _other(one), one)
+        self.alone = alone.repeat(self.cases, 1, 1)
+        """What positions attend to: themselves. In the last two cases, those of the first set to
+        all, and the others to all but these."""
+        self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
         # Weights that are zero before training would hide what they are going to let through.
         generator = torch.Generator().manual_seed(0)
         self.weights = {
             name: (0.1 * torch.randn(weight.shape, generator=generator)).to(weight)
-            for name, weight in module.named_parameters()
+            for name, weight in weights.items()
             if weight.is_floating_point() and _is_zero(weight)
         }
 
-    def placed(
-        self, shapes: list[tuple[int, int, int]]
-    ) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+    def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """The places of positions in the patterns, and the operations that mix them otherwise."""
-        every = list(_arrangements(shapes, self.length))
-        is_partial = any(min(shape[1:]) < self.length for shape in shapes)
+        every = list(_arrangements(self.shapes, self.length))
         true: list[tuple[Place, ...]] = []
         for places in every:
-            if self._is_true(places, is_partial):
+            if self._is_true(places):
                 true.append(places)
-                if not is_partial:
+                if not self.is_partial:
                     break
         if len(true) == 1:
             return true[0], ()
@@ -184,12 +205,12 @@ class _Trial:
             )
         found: dict[tuple[Place, ...], tuple[str, ...]] = {}
         refused = HeadwayError(
-            f"the patterns of {self.name}, {_listed(shapes)}, are not [head, query, key] of its"
-            f" {self.length} positions"
+            f"the patterns of {self.name}, {_listed(self.shapes)}, are not [head, query, key] of"
+            f" its {self.length} positions"
         )
         for places in every:
             try:
-                found[places] = self.others(places, is_partial)
+                found[places] = self.others(places)
             except HeadwayError as error:
                 refused = error
         if not any(found.values()):
@@ -197,45 +218,59 @@ class _Trial:
         fewest = min((places for places in found if found[places]), key=lambda p: len(found[p]))
         return fewest, found[fewest]
 
-    def _is_true(self, places: tuple[Place, ...], is_partial: bool) -> bool:
-        """Tell whether outputs depend on what the patterns let them see, and on nothing else.
+    def others(self, places: tuple[Place, ...]) -> tuple[str, ...]:
+        """Operations that mix positions although no head reads anything.
 
-        Args:
-            places: of the positions in the patterns.
-            is_partial: whether a layer has fewer queries or keys than positions.
+        Each is switched off in turn, so that none hides behind another.
+
+        Raises:
+            HeadwayError: if one may be attention that the tap does not see, or the outputs without
+                these operations are not those of their positions.
         """
-        first, none = self.exchanges[0], torch.zeros_like(self.exchanges[:1])
-        blind = ~(~first[:, None] & first)  # the others do not see the first
-        exchanged = torch.cat([none, ~none, self.exchanges, none, first[None]])
-        allowed = torch.stack([self.alone] * (len(exchanged) - 2) + [blind] * 2)
-        seen = Interception(_fixed(allowed[:, None]), len(exchanged), self.length, places)
-        output = _rows(intercepted(self.module, self.inputs(exchanged), seen, self.weights))
-        one, other, alone, before, after = output.split([1, 1, len(self.exchanges), 1, 1])
+        cut: list[str] = []
+        while True:
+            trace = _Trace(self, torch.zeros_like(self.alone), places, cut)
+            output = intercepted(self.module, self.inputs, trace, self.weights)
+            trace.note([], [output], "an operation that torch does not show", True)
+            found = next((call for call in trace.calls if call.mixes), None)
+            if found is None:
+                break
+            if found.is_joint:
+                raise HeadwayError(
+                    f"in {self.name} one position reaches another by {found.name}, which is no "
+                    "attention that the tap sees"
+                )
+            cut.append(found.name)
+        if cut and not self._is_alone(self._rows(_Trace(self, self.alone, places, cut))):
+            raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
+        return tuple(cut)
+
+    def _rows(self, seen: Interception) -> Tensor:
+        """The output of all cases as [case, row, number]."""
+        output = intercepted(self.module, self.inputs, seen, self.weights)
+        return output[:, None] if output.ndim == 2 else output.flatten(2)
+
+    def _is_true(self, places: tuple[Place, ...]) -> bool:
+        """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
+        rows = self._rows(Interception(_fixed(self.alone), self.cases, self.length, places))
+        one, other, first, *_, before, after = rows
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
-        sees = differs & ~self.same(alone[:1], other) & ~self.same(before, after)
-        return (
-            bool(differs.any())
-            and self._is_alone(one, other, alone, is_partial)
-            and not bool(sees.any())
-        )
+        sees = differs & ~self.same(first, other) & ~self.same(before, after)
+        return bool(differs.any()) and self._is_alone(rows) and not bool(sees.any())
 
-    def _is_alone(self, one: Tensor, other: Tensor, alone: Tensor, is_partial: bool) -> bool:
+    def _is_alone(self, rows: Tensor) -> bool:
         """Tell whether every row of an output depends on one position: its own, if there are as
         many rows, and fewer queries or keys."""
+        one, other, alone = rows[:1], rows[1:2], rows[self.sets]
         if self.mixed(alone, one, other).any():
             return False
-        differs, has_all = ~self.same(one, other), alone.shape[1] == self.length
+        differs, has_all = ~self.same(one, other), rows.shape[1] == self.length
         exchanged = self.same(alone, other) & differs
-        if has_all and is_partial:
-            return torch.equal(exchanged, self.exchanges[..., None] & differs)
+        if has_all and self.is_partial:
+            return torch.equal(exchanged, self.exchanged[self.sets, :, None] & differs)
         both = exchanged.any(-1) & (differs & ~exchanged).any(-1)
-        return not ((has_all or is_partial) and bool(both.any()))
-
-    def inputs(self, exchanged: Bool[Tensor, "case position"]) -> Tensor:
-        """The one sequence with some positions from the other."""
-        wide = exchanged.reshape(*exchanged.shape, *[1] * (self.one.ndim - 2))
-        return torch.where(wide, self.other, self.one)
+        return not ((has_all or self.is_partial) and bool(both.any()))
 
     def same(self, found: Tensor, expected: Tensor) -> Tensor:
         """Tell which numbers are equal, compared with the largest of their column."""
@@ -248,64 +283,22 @@ class _Trial:
         """Tell which numbers belong to neither of two sequences."""
         return ~(self.same(found, one) | self.same(found, other))
 
-    def others(self, places: tuple[Place, ...], is_partial: bool) -> tuple[str, ...]:
-        """Operations that mix positions although no head reads anything.
-
-        Each is switched off in turn, so that none hides behind another.
-
-        Raises:
-            HeadwayError: if one may be attention that the tap does not see, or the outputs without
-                these operations are not those of their positions.
-        """
-        cut: list[str] = []
-        while True:
-            calls = self._passes(torch.zeros_like(self.alone), places, cut)[0].calls
-            found = next((call for call in calls if call.mixes), None)
-            if found is None:
-                break
-            if found.is_joint:
-                raise HeadwayError(
-                    f"in {self.name} one position reaches another by {found.name}, which is no "
-                    "attention that the tap sees"
-                )
-            cut.append(found.name)
-        passes = self._passes(self.alone, places, cut)
-        one, other, *alone = [_rows(trace.calls[-1].out[0]) for trace in passes]
-        if cut and not self._is_alone(one, other, torch.cat(alone), is_partial):
-            raise HeadwayError(f"positions of {self.name} stand elsewhere in its patterns")
-        return tuple(cut)
-
-    def _passes(self, allowed: Tensor, places: tuple[Place, ...], cut: list[str]) -> list["_Trace"]:
-        """The passes of the one sequence, of the other, and of all exchanges."""
-        none = torch.zeros_like(self.exchanges[:1])
-        traces: list[_Trace] = []
-        for exchanged in torch.cat([none, ~none, self.exchanges]):
-            inputs = self.inputs(exchanged[None])
-            trace = _Trace(self, exchanged, _fixed(allowed), places, cut, *traces[:2])
-            trace.varying[inputs] = True
-            output = intercepted(self.module, inputs, trace, self.weights)
-            trace.note([output], "an operation that torch does not show", True)
-            traces.append(trace)
-        return traces
-
 
 @dataclass(eq=False)
 class _Call:
-    """An operation of a pass, and the tensors that came out.
+    """An operation of a pass.
 
     Attributes:
-        name: of what was called, and the shape of what came out.
-        out: copies of the tensors.
+        name: of what was called, and the shape of what came out for one case.
         scores: if these are some.
-        is_mixed: whether a number of them belongs to neither of two sequences.
         is_joint: whether they come from several positions, and not by fixed weights.
+        is_mixed: whether a number of them belongs to neither of two sequences.
     """
 
     name: str
-    out: list[Tensor]
     scores: Scores | None
+    is_joint: bool
     is_mixed: bool = False
-    is_joint: bool = False
 
     @property
     def mixes(self) -> bool:
@@ -314,103 +307,111 @@ class _Call:
 
 
 class _Trace(Interception):
-    """A pass of which every operation is noted, and compared with those of others.
+    """A pass of all cases, in which every operation is looked at.
 
     Args:
         trial: that it belongs to.
-        exchanged: positions of the other sequence.
-        tap: what stands in place of attention.
+        allowed: what positions attend to.
         places: of the positions.
-        cut: names of operations that give at every position what they gave for its sequence.
-        one: the pass of the one sequence.
-        other: the pass of the other.
+        cut: names of operations that give at every position what they give for its sequence.
     """
 
     def __init__(
-        self,
-        trial: _Trial,
-        exchanged: Tensor,
-        tap: Tap,
-        places: tuple[Place, ...],
-        cut: list[str],
-        one: "_Trace | None" = None,
-        other: "_Trace | None" = None,
+        self, trial: _Trial, allowed: Tensor, places: tuple[Place, ...], cut: Sequence[str]
     ):
-        super().__init__(tap, 1, trial.length, places)
-        self.trial, self.exchanged, self.cut = trial, exchanged, cut
-        self.one, self.other = one, other
+        super().__init__(_fixed(allowed), trial.cases, trial.length, places)
+        self.trial, self.cut = trial, cut
         self.calls: list[_Call] = []
         self.varying = WeakTensorKeyDictionary()
+        """Tensors that differ from case to case: None, or, where cases cannot be told apart, as
+        among the tokens of an expert, whether something joint made them."""
+        self.varying[trial.inputs] = None
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Called by torch in place of each of its functions."""
         given = list(tensors_in(args, kwargs or {}))
-        varying = [t for t in given if t in self.varying]
         attends = func is F.scaled_dot_product_attention or any(
             self.layer_of(tensor) is not None for tensor in given
         )
         out = super().__torch_function__(func, types, args, kwargs)
         made = args[0] if out is None and args else out  # an assignment changes its first argument
-        tensors = [t for t in tensors_in((made,), {}) if t.is_floating_point() or t.is_complex()]
-        if not tensors:
-            return out
-        alike = any(t.shape == tensors[0].shape for t in varying)
-        product = func in PRODUCTS or not alike
-        joint = func in SOFTMAXES or attends or (len(varying) > 1 and product)
-        name = f"{name_of(func)} to {list(tensors[0].shape)}"
-        number = len(self.calls)
-        if name in self.cut and self.one is not None and number < len(self.one.calls):
-            ones = self.one.calls[number].out
-            others = self.other.calls[number].out if self.other else tensors
-            for tensor, one, other in zip(tensors, ones, others, strict=True):
-                tensor.copy_(self._by_position(varying, one, other))
-        return self.note(tensors, name, joint, out)
-
-    def note(self, tensors: list[Tensor], name: str, joint: bool, out: Any = None) -> Any:
-        """Notes what an operation gives, and compares it; returns what goes on."""
-        number = len(self.calls)
-        scores = next((self.scores[t] for t in tensors if t in self.scores), None)
-        call = _Call(name, [t.clone() for t in tensors], scores)
-        self.calls.append(call)
-        if self.one is None:
-            return out
-        one = self._same_call(self.one, number, call)
-        other = self._same_call(self.other, number, call) if self.other else call
-        for tensor, *known in zip(tensors, one.out, other.out, strict=True):
-            if not self.trial.same(tensor, known[0]).all():
-                self.varying[tensor] = True
-            one.is_mixed |= bool(self.trial.mixed(tensor, *known).any())
-        one.is_joint |= joint
+        tensors = list(tensors_in((made,), {}))
+        if tensors and "empty" not in name_of(func):
+            varying = [tensor for tensor in given if tensor in self.varying]
+            alike = any(tensor.shape == tensors[0].shape for tensor in varying)
+            several = len(varying) > 1 and (func in PRODUCTS or not alike)
+            shape = next((rows.shape[1:] for rows in self._readings(tensors[0])), tensors[0].shape)
+            name = f"{name_of(func)} to {list(shape)}"
+            taken = func in TAKES and len(varying) > 1
+            self.note(given, tensors, name, func in SOFTMAXES or attends or several, taken)
         return out
 
-    def _by_position(self, given: list[Tensor], one: Tensor, other: Tensor) -> Tensor:
+    def note(
+        self,
+        given: list[Tensor],
+        tensors: list[Tensor],
+        name: str,
+        is_joint: bool,
+        is_taken: bool = False,
+    ) -> None:
+        """Notes an operation, and whether positions are mixed in what it made.
+
+        Args:
+            given: what it was given.
+            tensors: what it made.
+            name: of it.
+            is_joint: whether they come from several positions, and not by fixed weights.
+            is_taken: whether they may be rows of what it was given, in another order.
+        """
+        varying = [tensor for tensor in given if tensor in self.varying]
+        is_joint |= any(self.varying[tensor] for tensor in varying)
+        scores = next((self.scores[t] for t in tensors if t in self.scores), None)
+        call = _Call(name, scores, is_joint)
+        self.calls.append(call)
+        loose = [tensor for tensor in given if self.varying.get(tensor) is not None]
+        apart = [t.shape for t in given if t.is_floating_point() and self.varying.get(t) is None]
+        for tensor in tensors:
+            readings = list(self._readings(tensor))
+            if not readings or is_taken or (loose and tensor.shape not in apart):
+                if varying:
+                    self.varying[tensor] = is_joint
+                continue
+            is_number = tensor.is_floating_point() or tensor.is_complex()
+            if not is_number:
+                readings = [rows.double() for rows in readings]
+            elif name in self.cut:
+                readings[0].copy_(self._by_position(varying, readings[0]))
+            if not self.trial.same(readings[0], readings[0][:1]).all():
+                self.varying[tensor] = None
+            call.is_mixed |= is_number and all(
+                self.trial.mixed(rows, rows[:1], rows[1:2]).any() for rows in readings
+            )
+
+    def _readings(self, tensor: Tensor) -> Iterator[Tensor]:
+        """Views of a tensor as [case, …], by every dimension that cases may be in."""
+        count = self.trial.cases
+        for dim, size in enumerate(tensor.shape):
+            if size and not size % count:
+                yield tensor.unflatten(dim, (count, -1)).movedim(dim, 0)
+                if size > count:
+                    yield tensor.unflatten(dim, (-1, count)).movedim(dim + 1, 0)
+
+    def _by_position(self, given: list[Tensor], rows: Tensor) -> Tensor:
         """At every position, what its sequence has there; what the one sequence has, if it is not
         clear which dimension the positions are."""
-        length = len(self.exchanged)
-        places = [n for n, size in enumerate(one.shape) if size == length]
-        if any(list(tensor.shape).count(length) != 1 for tensor in [*given, one]):
-            return one
-        shape = [1] * one.ndim
-        shape[places[0]] = -1
-        return torch.where(self.exchanged.reshape(shape), other, one)
-
-    def _same_call(self, trace: "_Trace", number: int, call: _Call) -> _Call:
-        """The call of another pass that this one repeats."""
-        known = trace.calls[number] if number < len(trace.calls) else None
-        if known is None or known.name != call.name:
-            raise HeadwayError(
-                f"one position reaches another in {self.trial.name}, whose operations depend on "
-                f"what stands there ({call.name})"
-            )
-        return known
+        shapes = [next(self._readings(tensor), tensor[None]).shape[1:] for tensor in given]
+        if any(list(shape).count(self.length) != 1 for shape in [*shapes, rows.shape[1:]]):
+            return rows[:1].clone()
+        sizes = [size if size == self.length else 1 for size in rows.shape[1:]]
+        return torch.where(self.trial.exchanged.reshape(-1, *sizes), rows[1:2], rows[:1])
 
 
-def _fixed(allowed: Bool[Tensor, "*case position position"]) -> Tap:
+def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
     """A tap that lets every query attend evenly to the keys that are allowed, and to all keys that
     are no position."""
-    even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)
+    even = (allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None]
 
     def tap(_: int, own: Tensor) -> Tensor:
         count = own.shape[-1] - even.shape[-1]
@@ -472,6 +473,16 @@ def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[t
         yield tuple(of[shape[1:]] for shape in shapes)
 
 
+def _count(least: int, sizes: set[int]) -> int:
+    """A prime number of cases that tells their dimension from others: it divides no other size."""
+    return next(
+        number
+        for number in itertools.count(least)
+        if all(number % factor for factor in range(2, number))
+        and not any(size and size % number == 0 for size in sizes)
+    )
+
+
 def _starts(count: int, length: int) -> list[int]:
     """Possible starts of positions among so many queries or keys, the likeliest first."""
     if count < length:
@@ -488,11 +499,6 @@ def _is_zero(weight: Tensor) -> bool:
     """Tell whether all of a weight is so small that what it multiplies is lost in rounding."""
     small = 1e-3
     return bool(weight.reshape(-1)[:64].abs().max() < small and weight.abs().max() < small)
-
-
-def _rows(output: Tensor) -> Tensor:
-    """An output as [batch, row, number]."""
-    return output[:, None] if output.ndim == 2 else output.flatten(2)
 
 
 def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> bool:

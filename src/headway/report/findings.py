@@ -18,7 +18,6 @@ from headway.circuits import (
     Head,
     MinimalCircuits,
     Timeline,
-    saved,
 )
 from headway.circuits.dependence import Dependence
 from headway.circuits.emergence import hop_steps
@@ -80,27 +79,27 @@ class Findings:
         Raises:
             HeadwayError: if a file in it is corrupted.
         """
-        discovery, timeline = saved(run, Discovery), saved(run, Timeline)
+        discovery, timeline = run.load(Discovery), run.load(Timeline)
         if discovery and set(discovery.circuit.mechanisms) != set(heads_of(run)):
             raise HeadwayError(
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: {command('circuit', run.folder)}"
             )
-        certificate, depends = saved(run, Certificate), saved(run, Dependence)
+        certificate, depends = run.load(Certificate), run.load(Dependence)
         if discovery:
             own = discovery.circuit.paths
             dates = timeline is None or [history.path for history in timeline.paths] == own
             certifies = certificate is None or certificate.is_of(discovery)
             asks = depends is None or depends.circuit == own
-            for agrees, file, what, verb in (
-                (dates, "emergence.json dates", "date", "emergence"),
-                (certifies, "certificate.json is of", "certify", "certify"),
-                (asks, "dependence.json is about", "ask about", "depend"),
+            for agrees, file, what, how in (
+                (dates, "emergence.json dates", "date", ["emergence"]),
+                (certifies, "certificate.json is of", "certify", ["circuit", "--certify"]),
+                (asks, "dependence.json is about", "ask about", ["depend"]),
             ):
                 if not agrees:
                     raise HeadwayError(
                         f"{run.folder}: {file} another circuit than circuit.json;"
-                        f" {what} this one with: {command(verb, run.folder)}"
+                        f" {what} this one with: {command(*how, run.folder)}"
                     )
         return cls(
             run=run,
@@ -109,7 +108,7 @@ class Findings:
             sessions=run.sessions(),
             discovery=discovery,
             timeline=timeline,
-            circuits=saved(run, MinimalCircuits),
+            circuits=run.load(MinimalCircuits),
             checkpoints=run.checkpoint_steps(),
             dependence=depends,
             certificate=certificate,

@@ -1,83 +1,62 @@
-"""How every run of a sweep stands, to be shown. The truth is in the run folders."""
+"""How every run of a sweep stands. The truth is in the run folders."""
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from headway.sweeps.jobs import Event
+from headway.errors import HeadwayError
+from headway.reading import parsed
 from headway.training import RunConfig
+from headway.training.files import whole_lines
+from headway.training.folder import Evaluation, RunFolder
 from headway.training.size import n_weights
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
-STATES: dict[str, State] = {
-    "started": "running",
-    "progressed": "running",
-    "lost": "waiting",
-    "elsewhere": "elsewhere",
-    "done": "done",
-    "failed": "failed",
-}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Standing:
     """How one run stands.
 
     Attributes:
         state: `elsewhere` if another process is writing to the run.
-        cost: of a step of it, in any unit.
-        planned: steps that its config allows.
-        first: step at which it was first seen in this session; None before that.
         step: that it is at.
-        end: the last step as planned now.
         loss: of the last evaluation.
-        message: why it failed.
+        message: why it failed, or is to be resumed.
     """
 
-    state: State
-    cost: float
-    planned: int
-    first: int | None = None
+    state: State = "waiting"
     step: int = 0
-    end: int = 0
     loss: float | None = None
     message: str | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done or failed."""
+        return self.state in ("done", "failed")
+
 
 class Board:
-    """How every run stands, from the events of an engine.
+    """How every run of a sweep stands.
 
     Args:
-        runs: the config of every run by name.
+        configs: of every run by name.
+        runs: how those stand that were begun before.
+
+    Attributes:
+        runs: how each stands, by name.
+        before: how many runs had ended before, by how they ended.
     """
 
-    def __init__(self, runs: dict[str, RunConfig]):
-        self.runs = {
-            name: Standing("waiting", step_cost(config), config.training.steps)
-            for name, config in runs.items()
-        }
-        self.before: Counter[str] = Counter()
-        self._since = time.monotonic()
-
-    def found(self, end: Event) -> None:
-        """Takes note of a run that had ended before."""
-        self.note(end)
-        self.before[STATES[end.kind]] += 1
-
-    def note(self, event: Event) -> None:
-        """Takes note of an event."""
-        run = self.runs[event.name]
-        if event.kind == "done" and run.state == "running" and run.first is None:
-            run.first = 0
-        run.state = STATES[event.kind]
-        if event.kind == "progressed" and (run.first is None or event.step < run.step):
-            run.first = max(0, event.step - 1)
-        if event.kind in ("started", "progressed", "done"):
-            run.step, run.end = event.step or run.step, event.end or run.end
-            run.loss = event.loss if event.loss is not None else run.loss
-        if event.kind == "failed":
-            run.message = event.message
+    def __init__(self, configs: Mapping[str, RunConfig], runs: Mapping[str, Standing]):
+        self.runs = {name: runs.get(name, Standing()) for name in configs}
+        self.before = Counter(run.state for run in self.runs.values() if run.has_ended)
+        self.steps = {name: config.training.steps for name, config in configs.items()}
+        self._costs = {name: step_cost(one) * self.steps[name] for name, one in configs.items()}
+        self._begun, self._share = time.monotonic(), self.share
 
     def named(self, state: State) -> list[str]:
         """The runs in a state, in the order of the plan."""
@@ -85,26 +64,45 @@ class Board:
 
     def count(self, state: State) -> int:
         """How many runs are in a state."""
-        return sum(run.state == state for run in self.runs.values())
+        return len(self.named(state))
+
+    @property
+    def ended(self) -> int:
+        """How many runs have ended."""
+        return sum(run.has_ended for run in self.runs.values())
+
+    @property
+    def share(self) -> float:
+        """How much of all computing is done, from 0 to 1; a run that has ended counts as whole."""
+        done = sum(
+            self._costs[name] * (1.0 if run.has_ended else run.step / self.steps[name])
+            for name, run in self.runs.items()
+        )
+        return done / sum(self._costs.values())
 
     def seconds_left(self) -> float | None:
-        """About how long the rest will take; None if that is not known yet.
+        """About how long the rest will take; None if that is not known yet."""
+        made = self.share - self._share
+        return (1 - self.share) * (time.monotonic() - self._begun) / made if made > 0 else None
 
-        A step still to be made is taken to cost as much as one that was made, and runs that have
-        not begun are taken to end as early as those that have ended here.
-        """
-        runs = self.runs.values()
-        done = sum(run.cost * (run.step - run.first) for run in runs if run.first is not None)
-        if not done:
-            return None
-        ended = [run for run in self.runs.values() if run.state == "done" and run.step]
-        share = sum(run.step / run.planned for run in ended) / len(ended) if ended else 1.0
-        left = sum(
-            run.cost * (run.end - run.step if run.state == "running" else share * run.planned)
-            for run in self.runs.values()
-            if run.state in ("running", "waiting")
-        )
-        return left * (time.monotonic() - self._since) / done
+
+def standing(folder: Path) -> Standing:
+    """How a run stands by its folder: ended, or `running` since its last evaluation.
+
+    Raises:
+        HeadwayError: if that cannot be read.
+    """
+    if (outcome := RunFolder(folder).outcome()) is not None:
+        step, loss = outcome["step"] or 0, outcome["val_loss"]
+        return Standing(outcome["status"], step, loss, outcome["message"])
+    path = folder / "metrics.jsonl"
+    if not (lines := whole_lines(path)):
+        return Standing("running")
+    try:
+        line = Evaluation(**parsed(lines[-1], str(path)))
+    except TypeError as error:
+        raise HeadwayError(f"{path} is corrupted or of another version ({error})") from None
+    return Standing("running", line.step, line.val_loss)
 
 
 def step_cost(config: RunConfig) -> float:

@@ -1,6 +1,6 @@
 """Clamped trainings of a run, one for every path of its circuit, and what depends on what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 
@@ -9,7 +9,6 @@ from headway.circuits.dependence import Dependence, Watch, dependence
 from headway.errors import HeadwayError, require
 from headway.paths import Path
 from headway.sweeps.engine import Engine
-from headway.sweeps.local import LocalEngine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
 from headway.text import command, counted
@@ -45,7 +44,7 @@ def depend(
             that the learning rate is the same at every step (`schedule`).
         engine: that trains; by default worker processes on this machine.
         retry_failed: whether trainings that have failed are tried again.
-        training: called with every event of the trainings.
+        training: called with every change in the trainings.
         measuring: called with how many checkpoints are measured, and of how many.
 
     Raises:
@@ -54,7 +53,15 @@ def depend(
     """
     run = run if isinstance(run, Run) else Run.open(run)
     plan = clamped_plan(run, paths, after, until, steps)
-    return measure_clamped(run, train_clamped(run, plan, engine, retry_failed, training), measuring)
+    place = run.folder / plan.name
+    board = sweep(plan, place, engine, retry_failed, training)
+    for name in board.named("failed"):
+        raise HeadwayError(f"{place / name}: training failed: {board.runs[name].message}")
+    clamped = {Path.parse(name): Run.open(place / name) for name in plan.runs}
+    with run.writing():
+        found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=measuring)
+        run.write(found.FILE, found.to_json())
+    return found
 
 
 def clamped_plan(
@@ -66,22 +73,27 @@ def clamped_plan(
 ) -> Plan:
     """The trainings with a path clamped each, by its name; called after the folder they lie in.
 
+    Paths by which a position keeps what stands there, such as `s1←s1`, are not clamped: it has that
+    without any attention, too.
+
     Raises:
         HeadwayError: as `depend` does, but for what goes wrong in training.
     """
     require_comparable(run)
-    stays = stays_of(run)
-    circuit = [path for path in saved_discovery(run).circuit.paths if path not in stays]
+    names, paths_there = clampable(run.task), saved_discovery(run).circuit.paths
+    circuit = [path for path in paths_there if path.relation in names]
     known = ", ".join(map(str, circuit)) or "none, as it has no path"
+    kept = " that is no stay" if len(circuit) < len(paths_there) else ""
     chosen = [Path.parse(str(path)) for path in paths] or circuit
     for path in chosen:
-        kept = " that is no stay" if stays else ""
         require(path in circuit, "path", str(path), f"one of the circuit{kept}: {known}")
-    allowed = "one with a path at least" + (" that is no stay" if stays else "")
-    require(bool(circuit), "circuit", "without paths", allowed)
-    most = schedule(run) if steps is None else steps
-    require_steps(after, until, most)
-    free = run.config.training
+    require(bool(circuit), "circuit", "without paths", f"one with a path at least{kept}")
+    most, free = schedule(run) if steps is None else steps, run.config.training
+    require(most >= 1, "steps", most, "a whole number of at least 1")
+    require(0 <= after < most, "after", after, f"from 0 to {most - 1}: trainings take {most} steps")
+    if until is not None:
+        allowed = f"from {after + 1} to {most}: trainings take {most} steps"
+        require(after < until <= most, "until", until, allowed)
     training = replace(
         free,
         steps=most,
@@ -90,46 +102,13 @@ def clamped_plan(
         clamped_after=after,
         clamped_until=until,
     )
-    clamped = {path: replace(training, clamped=(str(path),)) for path in chosen}
-    told = {"after": after or None, "until": until, "steps": steps}
-    name = ["clamped", *(f"{field}={value}" for field, value in told.items() if value is not None)]
-    configs = [(str(path), replace(run.config, training=one)) for path, one in clamped.items()]
-    return Plan.of(",".join(name), configs)
-
-
-def train_clamped(
-    run: Run,
-    plan: Plan,
-    engine: Engine | None = None,
-    retry_failed: bool = False,
-    watch: SweepWatch | None = None,
-) -> dict[Path, Run]:
-    """Carries out what is not done yet of a `clamped_plan`; every training by its path."""
-    place = run.folder / plan.name
-    board = sweep(plan, place, engine or LocalEngine(), retry_failed, watch)
-    if failed := board.named("failed"):
-        message = board.runs[failed[0]].message
-        raise HeadwayError(f"{place / failed[0]}: training failed: {message}")
-    return {Path.parse(name): Run.open(place / name) for name in plan.runs}
-
-
-def measure_clamped(
-    run: Run, clamped: Mapping[Path, Run], watch: Watch | None = None
-) -> Dependence:
-    """What became of the circuit in trainings with a path clamped (see `depend`)."""
-    with run.writing():
-        found = dependence(run, clamped, saved_discovery(run).circuit.paths, watch=watch)
-        run.write(found.FILE, found.to_json())
-    return found
-
-
-def stays_of(run: Run) -> list[Path]:
-    """The paths of a run's circuit by which a position keeps what stands there, such as `s1←s1`.
-
-    They are not clamped: a position has what stands there without any attention, too.
-    """
-    names = clampable(run.task)
-    return [path for path in saved_discovery(run).circuit.paths if path.relation not in names]
+    given = {"after": after or None, "until": until, "steps": steps}
+    name = ["clamped", *(f"{field}={value}" for field, value in given.items() if value is not None)]
+    runs = {
+        str(path): replace(run.config, training=replace(training, clamped=(str(path),)))
+        for path in chosen
+    }
+    return Plan(",".join(name), runs)
 
 
 def require_comparable(run: Run) -> None:
@@ -148,7 +127,7 @@ def require_comparable(run: Run) -> None:
             " grew with a clamp; take a run without one"
         )
     kind = config.training.curriculum.kind
-    if len(config.training.curriculum.stages(config.task)) > 1:
+    if config.training.curriculum.judged(0, config.task) is not None:
         raise HeadwayError(
             f"{run.folder}: training.curriculum = {kind}: its stages begin when hops are learnt, so"
             " a clamped training would be asked other things; train with another curriculum"
@@ -173,12 +152,3 @@ def schedule(run: Run) -> int:
     begins = config.steps - config.cooldown_steps
     small = [line["step"] for line in run.metrics() if line["val_loss"] < config.cooldown_below]
     return min([begins, *small]) + config.cooldown_steps
-
-
-def require_steps(after: int, until: int | None, most: int) -> None:
-    """Raises `HeadwayError` unless a clamp begins and ends within the steps of a training."""
-    require(most >= 1, "steps", most, "a whole number of at least 1")
-    require(0 <= after < most, "after", after, f"from 0 to {most - 1}: trainings take {most} steps")
-    if until is not None:
-        allowed = f"from {after + 1} to {most}: trainings take {most} steps"
-        require(after < until <= most, "until", until, allowed)

@@ -10,63 +10,48 @@ from contextlib import contextmanager
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection, wait
 from types import ModuleType
-from typing import Self
 
-from headway.errors import require
-from headway.sweeps.engine import cores
-from headway.sweeps.jobs import Event, Stack
-from headway.sweeps.work import carry_out
+from headway.errors import HeadwayError
+from headway.sweeps.engine import Engine, cores
+from headway.sweeps.work import Work, carry_out
+
+STARTS = 3
+"""After so many processes in a row that ended before they could be given anything, none can be."""
 
 
-class LocalEngine:
-    """Stacks side by side on this machine, each in a process that stays for the next one.
-
-    The processes are kept until the engine is left as often as it was entered, so `with engine:`
-    around several sweeps starts them once.
-
-    Args:
-        workers: how many stacks side by side; by default as many as there are cores for.
-    """
+class LocalEngine(Engine):
+    """Work side by side on this machine, each in a process that stays for the next one."""
 
     def __init__(self, workers: int | None = None):
-        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
-        self.workers = workers
+        super().__init__(workers)
         self._workers: list[Worker] = []
-        self._entered = 0
+        self._false_starts = 0
 
-    def __enter__(self) -> Self:
-        self._entered += 1
-        return self
+    def end(self, close: bool) -> None:
+        """Ends what is being computed; the other processes only if it is closed."""
+        self._drop([worker for worker in self._workers if close or worker.is_busy])
 
-    def __exit__(self, *error: object) -> None:
-        self._entered -= 1
-        if not self._entered:
-            self._close(self._workers)
+    def places(self, work: Work) -> int:
+        """How many such works may be carried out side by side."""
+        return self.workers or max(1, cores() // work.threads)
 
-    @property
-    def options(self) -> str:
-        """What the command line must say to use this engine again."""
-        return "" if self.workers is None else f" --workers {self.workers}"
-
-    def places(self, stack: Stack) -> int:
-        """How many such stacks may be computed side by side."""
-        return self.workers or max(1, cores() // stack[0].config.threads)
-
-    def submit(self, stack: Stack) -> Future[list[Event]]:
-        """Lets a process carry out a stack (see `Engine`)."""
+    def submit(self, work: Work) -> Future[dict[str, str]]:
+        """Lets a process carry out work (see `Engine`)."""
         for worker in [worker for worker in self._workers if not worker.is_busy]:
             try:
-                return worker.submit(stack)
+                future = worker.submit(work)
             except BrokenExecutor:
-                self._close([worker])
+                self._false_starts = 0 if worker.has_started else self._false_starts + 1
+                self._drop([worker])
+            else:
+                self._false_starts = 0
+                return future
+        if self._false_starts >= STARTS:
+            raise HeadwayError(f"no worker process can start: {STARTS} in a row ended at once")
         self._workers.append(Worker())
-        return self._workers[-1].submit(stack)
+        return self._workers[-1].submit(work)
 
-    def stop(self) -> None:
-        """Ends what is being computed, at whatever step it is."""
-        self._close([worker for worker in self._workers if worker.is_busy])
-
-    def _close(self, workers: "list[Worker]") -> None:
+    def _drop(self, workers: "list[Worker]") -> None:
         self._workers = [worker for worker in self._workers if worker not in workers]
         for worker in workers:
             worker.end()
@@ -84,32 +69,33 @@ class Worker:
         self._theirs, self._ours = Pipe(duplex=False)
         spawn = get_context("spawn")
         self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
-        self._future: Future[list[Event]] | None = None
+        self._started: Future[int] | None = None
+        self._future: Future[dict[str, str]] | None = None
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the process was ever able to do anything."""
+        return bool(self._started and self._started.done() and not self._started.exception())
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is carrying out a stack."""
+        """Whether it is carrying out work."""
         return self._future is not None and not self._future.done()
 
-    def submit(self, stack: Stack) -> Future[list[Event]]:
-        """Gives it a stack.
+    def submit(self, work: Work) -> Future[dict[str, str]]:
+        """Gives it work.
 
         Raises:
             BrokenExecutor: if it has ended.
+            HeadwayError: if the system starts no process.
         """
-        with _aside():
-            done = self._pool.submit(carry_out, [job.to_json() for job in stack])
-        self._future = Future()
-        done.add_done_callback(self._pass_on)
+        try:
+            with _aside():
+                self._started = self._started or self._pool.submit(os.getpid)
+                self._future = self._pool.submit(carry_out, work)
+        except OSError as error:
+            raise HeadwayError(f"no worker process can start: {error.strerror}") from None
         return self._future
-
-    def _pass_on(self, done: Future[list[Event]]) -> None:
-        assert self._future is not None
-        if not isinstance(done.exception(), BrokenExecutor):
-            self._future.set_result(done.result())
-            return
-        message = "its process ended from outside or crashed (was there enough memory?)"
-        self._future.set_exception(BrokenExecutor(message))
 
     def end(self) -> None:
         """Tells it to end at once."""

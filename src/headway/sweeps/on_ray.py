@@ -1,4 +1,4 @@
-"""The engine for clusters: one Ray task a run, or a stack of runs."""
+"""The engine for clusters: Ray tasks."""
 
 import logging
 import os
@@ -6,23 +6,23 @@ import socket
 import sys
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future
-from pathlib import Path
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.engine import cores
-from headway.sweeps.jobs import Event, Stack
-from headway.sweeps.sources import PLAN
-from headway.sweeps.work import carry_out
+from headway.sweeps.engine import Engine, cores
+from headway.sweeps.work import Work, carry_out
 from headway.training.files import first_line, is_there
 from headway.userfile import described
 
 REACH = 5.0
 """Seconds that a cluster may take to answer."""
 
+SETTINGS = b"\x04"
+"""The kind of the first frame that whoever speaks HTTP/2, as Ray does, sends; its fourth byte."""
 
-class RayEngine:
-    """Stacks as tasks of a Ray cluster, each with as many CPUs as its runs have threads.
+
+class RayEngine(Engine):
+    """Work as tasks of a Ray cluster, each with as many CPUs as its runs have threads.
 
     Tasks write to the sweep's folder, which the nodes must share.
 
@@ -39,18 +39,22 @@ class RayEngine:
         workers: int | None = None,
         gpus_per_run: float | None = None,
     ):
-        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+        super().__init__(workers)
         share = 0 if gpus_per_run is None else gpus_per_run
         fits = 0 <= share <= 1 or (share > 1 and share % 1 == 0)
         require(fits, "gpus_per_run", gpus_per_run, "from 0 to 1, or a whole number")
-        self.address, self.workers, self.gpus_per_run = address, workers, gpus_per_run
+        self.address, self.gpus_per_run = address, gpus_per_run
         self._tasks: list[Any] = []
-        self._ours = False
 
     def __enter__(self) -> Self:
-        self._ray = _imported()
-        if self._ray.is_initialized():
-            return self
+        if not self._entered:
+            self._ray = _imported()
+            self._ours = not self._ray.is_initialized()
+            if self._ours:
+                self._connect()
+        return super().__enter__()
+
+    def _connect(self) -> None:
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         if address not in ("local", "auto"):
             require_reachable(address)
@@ -61,28 +65,18 @@ class RayEngine:
             self._ray.init(address=address, **options)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
             raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
-        self._ours = True
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._ours:
+    def end(self, close: bool) -> None:
+        """Ends what is being computed, and may leave the cluster."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            self._ray.cancel(task, force=True)
+        if close and self._ours:
             self._ray.shutdown()
-            self._ours = False
 
-    @property
-    def options(self) -> str:
-        """What the command line must say to use this engine again."""
-        given = {name: getattr(self, name) for name in ("address", "workers", "gpus_per_run")}
-        said = [f" --{name.replace('_', '-')} {x}" for name, x in given.items() if x is not None]
-        return " --engine ray" + "".join(said)
-
-    def places(self, stack: Stack) -> int:
-        """How many such stacks may be computed side by side.
-
-        Raises:
-            HeadwayError: if no node has what one asks for.
-        """
-        asked = self._resources(stack)
+    def places(self, work: Work) -> int:
+        """How many such works may be carried out side by side (see `Engine`)."""
+        asked = self._resources(work)
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         each = [
             min(int(node.get(kind, 0.0) / count) for kind, count in asked.items() if count)
@@ -91,71 +85,67 @@ class RayEngine:
         if not any(each):
             most = {kind: max(node.get(kind, 0.0) for node in nodes) for kind in asked}
             raise HeadwayError(
-                f"{stack[0].name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
+                f"{work.folders[0].name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
                 f" (threads, --gpus-per-run): no node of the cluster has both; the most there"
                 f" are on one are {most['CPU']:g} and {most['GPU']:g}"
             )
         return self.workers or sum(each)
 
-    def submit(self, stack: Stack) -> Future[list[Event]]:
-        """Lets a process carry out a stack (see `Engine`)."""
+    def submit(self, work: Work) -> Future[dict[str, str]]:
+        """Lets a process carry out work (see `Engine`)."""
         # Ray would try a task that is killed for its memory without end.
-        asked = self._resources(stack)
+        asked = self._resources(work)
         options = {"num_cpus": asked["CPU"], "num_gpus": asked["GPU"], "max_retries": 0}
-        task = self._ray.remote(**options)(on_node)
-        self._tasks.append(task.remote([job.to_json() for job in stack], sys.argv))
-        future = Future[list[Event]]()
+        self._tasks.append(self._ray.remote(**options)(on_node).remote(work, sys.argv))
+        future = Future[dict[str, str]]()
         self._tasks[-1].future().add_done_callback(lambda done: self._pass_on(done, future))
         return future
 
-    def _pass_on(self, done: Future[list[Event]], future: Future[list[Event]]) -> None:
-        error, known = done.exception(), self._ray.exceptions
+    def _pass_on(self, done: Future[dict[str, str]], future: Future[dict[str, str]]) -> None:
+        error = done.exception()
         if error is None:
             future.set_result(done.result())
-        elif isinstance(error, known.RayTaskError):
+        elif isinstance(error, self._ray.exceptions.RayTaskError):
             cause = getattr(error, "cause", None) or error
             told = f"the cluster cannot run headway: {described(cause)}"
             future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else told))
         else:
-            how = f"lost with its process or node ({type(error).__name__})"
-            future.set_exception(BrokenExecutor(how))
+            future.set_exception(BrokenExecutor(type(error).__name__))
 
-    def stop(self) -> None:
-        """Ends what is being computed, at whatever step it is."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            self._ray.cancel(task, force=True)
-
-    def _resources(self, stack: Stack) -> dict[str, float]:
-        gpus, config = self.gpus_per_run, stack[0].config
+    def _resources(self, work: Work) -> dict[str, float]:
+        gpus = self.gpus_per_run
         if gpus is None:
-            gpus = 1.0 if config.device.startswith("cuda") else 0.0
-        return {"CPU": float(config.threads), "GPU": gpus}
+            gpus = 1.0 if work.device.startswith("cuda") else 0.0
+        return {"CPU": float(work.threads), "GPU": gpus}
 
 
-def on_node(told: Sequence[dict[str, Any]], command: list[str]) -> list[Event]:
-    """Carries out a stack on a node, as if it were the process with this command line.
+def on_node(work: Work, command: Sequence[str]) -> dict[str, str]:
+    """Carries out work on a node, as if it were the process with this command line.
 
     Raises:
         HeadwayError: if the sweep's folder is not to be seen there.
     """
-    folder = Path(told[0]["folder"]).parent
-    if not is_there(folder / PLAN):
+    if not is_there(work.folders[0]):
         raise HeadwayError(
-            f"{folder} is not the same folder on all nodes of the cluster: put the sweep into one"
-            " that they share"
+            f"{work.folders[0].parent} is not the same folder on all nodes of the cluster: put the"
+            " sweep into one that they share"
         )
-    sys.argv = command
-    return carry_out(told)
+    sys.argv = [*command]
+    return carry_out(work)
 
 
 def require_reachable(address: str) -> None:
-    """Raises `HeadwayError` unless something answers at an address; Ray would try for minutes."""
+    """Raises `HeadwayError` unless a Ray cluster may be at an address; Ray would try for minutes.
+
+    Who speaks HTTP/2 tells so at once, unasked.
+    """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+        with socket.create_connection((host.strip("[]"), int(port)), REACH) as connection:
+            if connection.recv(4)[3:] != SETTINGS:
+                raise OSError("what answers is no Ray")
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or first_line(error) or type(error).__name__
         raise HeadwayError(f"no Ray cluster can be reached at {address}: {reason}") from None

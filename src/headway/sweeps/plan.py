@@ -1,25 +1,33 @@
-"""A plan: which runs a sweep is made of, each under a name of its own."""
+"""A plan: which runs a sweep is made of, each under a name of its own, and where it comes from."""
 
 import hashlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from headway.bases import Base, base_of
+from headway import userfile
+from headway.bases import Base, base_of, is_file
 from headway.changes import Carried, configured, hints_in, whole_names
 from headway.errors import HeadwayError, require
-from headway.training import RunConfig, from_dict, to_dict
+from headway.reading import is_folder
+from headway.training import RECIPES, RunConfig, from_dict, to_dict
 from headway.training.config import FORMAT, flat
-from headway.words import MOST, said, short_names, values_of, varied
+from headway.training.files import is_there, read_json
+from headway.training.finding import PLAN
+from headway.words import MOST, said, short_names, texts_of, values_of, varied
 
 LONGEST = 120
 """The most characters in a name that is made here."""
 
 Axes = Mapping[str, str | Iterable[Any]]
 """The values of every field of a grid: written in the grammar, or as they are."""
+
+RETURNED = "a list of RunConfig, a dict of them by name, or a list of pairs (name, RunConfig)"
+"""A plan as a user's function may return it."""
 
 
 @dataclass(frozen=True)
@@ -42,48 +50,6 @@ class Plan:
         for name, config in self.runs.items():
             require_name(name)
             require(isinstance(config, RunConfig), f"run {name!r}", config, "a RunConfig")
-
-    @classmethod
-    def of(cls, name: str, pairs: Iterable[tuple[str, RunConfig]]) -> Self:
-        """A plan of named configs.
-
-        Raises:
-            HeadwayError: if two have one name, or there are none.
-        """
-        runs: dict[str, RunConfig] = {}
-        for run, config in pairs:
-            if run in runs:
-                raise HeadwayError(
-                    f"{name}: two configs are called {run}: every run needs a name of its own"
-                )
-            runs[run] = config
-        return cls(name, runs)
-
-    @classmethod
-    def of_cells(cls, name: str, made: Iterable["Cell"]) -> Self:
-        """The plan of a grid's cells.
-
-        Raises:
-            HeadwayError: if two have one name, or there are none.
-        """
-        cells = list(made)
-        plan = cls.of(name, [(cell.name, cell.config) for cell in cells])
-        return replace(plan, carried=tuple(one for cell in cells for one in cell.carried))
-
-    def crossed(self, axes: Axes) -> Self:
-        """Every run of this plan with every combination of other fields.
-
-        Raises:
-            HeadwayError: if a field is none of a run's config, or a value is not allowed.
-        """
-        return self.of_cells(
-            self.name,
-            [
-                replace(cell, name=f"{name},{cell.name}")
-                for name, config in self.runs.items()
-                for cell in cells(Base.of(config), axes)
-            ],
-        )
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain JSON data."""
@@ -109,21 +75,6 @@ class Plan:
             raise HeadwayError(f"{where}: {error}") from None
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One combination of a grid's values.
-
-    Attributes:
-        name: made of what varies.
-        config: with the values.
-        carried: what they carried along.
-    """
-
-    name: str
-    config: RunConfig
-    carried: list[Carried]
-
-
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
     """A plan of every combination of some fields' values.
 
@@ -138,15 +89,41 @@ def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
         HeadwayError: if a field is unknown, has no values or one that is not allowed.
     """
     made = base_of(base) if isinstance(base, str) else Base.of(base)
-    return Plan.of_cells(made.name, cells(made, axes))
+    return crossed(made.name, [("", made)], axes)
 
 
-def cells(base: Base, axes: Axes) -> Iterator[Cell]:
-    """Every combination of the axes' values.
+def crossed(name: str, bases: Iterable[tuple[str, Base]], axes: Axes) -> Plan:
+    """A plan of every base with every combination of some fields' values.
+
+    A run is named by its base, if that has a name, and by what varies, or by all if nothing does.
 
     Raises:
-        HeadwayError: which combination is not allowed, and why.
+        HeadwayError: if the values do not fit (see `grid`), or two runs have one name.
     """
+    runs, carried = dict[str, RunConfig](), list[Carried]()
+    for of_base, base in bases:
+        values = _values(base, axes)
+        several = [name for name, one in values.items() if len(one) > 1] or list(values)
+        for chosen in itertools.product(*values.values()):
+            fields = dict(zip(values, chosen, strict=True))
+            cell = name_of(fields, several)
+            try:
+                config, along = configured(base, fields)
+            except HeadwayError as error:
+                where = f"in the grid's cell {cell}: " if cell else ""
+                raise HeadwayError(f"{where}{error}") from None
+            run = ",".join(filter(None, (of_base, cell))) or f"seed={config.seed}"
+            if run in runs:
+                raise HeadwayError(
+                    f"{name}: two configs are called {run}: every run needs a name of its own"
+                )
+            runs[run] = config
+            carried += along
+    return Plan(name, runs, tuple(carried))
+
+
+def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
+    """The values of every field of a grid, by whole name."""
     hints, values = hints_in(base), dict[str, list[Any]]()
     for name, given in whole_names(base, axes).items():
         values[name] = (
@@ -155,35 +132,25 @@ def cells(base: Base, axes: Axes) -> Iterator[Cell]:
         require(bool(values[name]), name, values[name], "at least one value")
     count = math.prod(map(len, values.values()))
     require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
-    for name, chosen in combinations(values):
-        try:
-            yield Cell(name, *configured(base, chosen))
-        except HeadwayError as error:
-            raise HeadwayError(f"in the grid's cell {name}: {error}") from None
+    return values
 
 
-def combinations(values: dict[str, list[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every combination of values; named by what varies, or by all if nothing does."""
-    several = [field for field, one in values.items() if len(one) > 1] or list(values)
-    short = short_names(several)
-    for chosen in itertools.product(*values.values()):
-        cell = dict(zip(values, chosen, strict=True))
-        name = ",".join(f"{short[field]}={said(cell[field])}" for field in several)
-        yield file_name(name), cell
-
-
-def named_by_what_varies(configs: Sequence[RunConfig]) -> list[tuple[str, RunConfig]]:
-    """Every config with a name made of the fields in which the configs differ, or of its seed."""
+def named_by_what_varies(configs: Sequence[RunConfig], axes: Axes) -> list[tuple[str, Base]]:
+    """Every config with a name made of the fields in which they differ, but for those of axes."""
     fields = [flat(config) for config in configs]
-    names = varied(fields) or ["seed"]
-    short = short_names(names)
+    names = varied(fields)
+    if names:
+        names = [name for name in names if name not in whole_names(Base.of(configs[0]), axes)]
     return [
-        (
-            file_name(",".join(f"{short[n]}={said(one[n])}" for n in names if n in one)),
-            config,
-        )
+        (name_of(one, [name for name in names if name in one]), Base.of(config))
         for one, config in zip(fields, configs, strict=True)
     ]
+
+
+def name_of(values: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """A run's name, made of some fields' values."""
+    short = short_names(fields)
+    return file_name(",".join(f"{short[name]}={said(values[name])}" for name in fields))
 
 
 def file_name(text: str) -> str:
@@ -202,8 +169,80 @@ def require_name(name: Any) -> None:
         and name.isprintable()
         and not re.search(r"[/\\]", name)
         and not name.startswith(".")
-        and name != "plan.json",
+        and name != PLAN,
         "a run's name",
         name,
         "a folder's name: no slash, no dot in front, at most 200 bytes",
     )
+
+
+def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
+    """The plan that a user names.
+
+    Args:
+        source: a recipe's name; a Python file that defines a task, or `recipe()`, which returns a
+            `RunConfig`, or `plan()`, which returns a list of them, or a dict of them by name, or a
+            list of pairs (name, `RunConfig`); or the folder of a sweep.
+        texts: a grid to cross it with, each `FIELD=VALUES`.
+
+    Raises:
+        HeadwayError: if there is no such plan, it is not one, or the grid does not fit.
+    """
+    axes, path = texts_of(texts), Path(source)
+    if path.suffix == ".py" and callable(plan := getattr(userfile.load(path), "plan", None)):
+        returned = userfile.called(path, plan)
+        try:
+            return crossed(path.stem, _bases(returned, axes), axes)
+        except HeadwayError as error:
+            raise HeadwayError(f"{path}: {error}") from None
+    if is_file(str(source)) or source in RECIPES:
+        return grid(str(source), axes)
+    if is_there(path / PLAN):
+        if axes:
+            raise HeadwayError(f"{path} is a sweep's folder: its plan is not crossed with a grid")
+        return read_plan(path)
+    if is_folder(path):
+        raise HeadwayError(f"{path} is a folder without {PLAN}: no sweep was started in it")
+    raise HeadwayError(
+        f"plan = {str(source)!r} is not allowed: it must be one of {', '.join(RECIPES)},"
+        " a Python file that defines a task or plan(), or a sweep's folder"
+    )
+
+
+def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
+    """The configs, with their names, that `plan()` returned."""
+    ones = list(returned.items()) if isinstance(returned, dict) else returned
+    if not isinstance(ones, list | tuple):
+        raise HeadwayError(f"plan() returned {type(returned).__name__}: it must be {RETURNED}")
+    if not ones:
+        raise HeadwayError("plan() returned no configs: a plan has at least one")
+    configs = [one for one in ones if isinstance(one, RunConfig)]
+    if len(configs) == len(ones):
+        return named_by_what_varies(configs, axes)
+    for one in ones:
+        if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], RunConfig)):
+            shown = repr(one).partition("\n")[0]
+            shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+            raise HeadwayError(f"plan() returned {shown} in it: it must be {RETURNED}")
+        require_name(one[0])
+    return [(name, Base.of(config)) for name, config in ones]
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of the sweep in a folder.
+
+    Raises:
+        HeadwayError: if it cannot be read, or names a file that the user does not trust.
+    """
+    return Plan.from_json(read_json(folder / PLAN), str(folder / PLAN))
+
+
+def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:
+    """The folder of a sweep for which none is named.
+
+    The one that the plan comes from; else one in `runs/`, named after the plan and the grid.
+    """
+    if is_there(Path(source) / PLAN):
+        return Path(source)
+    grid = ",".join(f"{f.rpartition('.')[2]}={v}" for f, v in texts_of(texts).items())
+    return Path("runs") / file_name("-".join(filter(None, (plan.name, grid))))

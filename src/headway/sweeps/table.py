@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,10 +43,12 @@ def table(
     Raises:
         HeadwayError: if there is no such folder, field or column, or a value is not one.
     """
-    rows = [row_of(run) for run in _found(Path(folder))]
-    fields = _annotations() if where else {}
-    keep = [_condition(text, fields) for text in where]
-    rows = [row for row in rows if all(holds(row) for holds in keep)]
+    rows = [row_of(path) for path in run_folders(Path(folder))]
+    for text in where:
+        name, values = split(text)
+        field = named(name, fields := _annotations())
+        allowed = values_of(field, values, fields[field])
+        rows = [row for row in rows if field in row and row[field] in allowed]
     if sort is not None:
         names = columns(rows)
         require(sort in names or not rows, "sort", sort, f"one of {', '.join(names)}")
@@ -54,20 +56,24 @@ def table(
     return rows
 
 
-def row_of(run: Run | HeadwayError) -> Row:
-    """The row of a run, or of why it cannot be read."""
-    if isinstance(run, HeadwayError):
-        return {"name": None, "folder": None, "status": "unreadable", "message": str(run)}
-    row: Row = {"name": run.folder.name, "folder": str(run.folder)}
+def row_of(folder: Path) -> Row:
+    """The row of the run in a folder."""
+    row: Row = {"name": folder.name, "folder": str(folder)}
     try:
+        run = Run.open(folder)
         outcome, metrics, status = run.outcome() or {}, run.metrics(), run.status
         given_up, found = outcome.get("given_up") or [], run.read("circuit.json")
         last = metrics[-1] if metrics else {}
-        with clear_content_errors(run.folder / "circuit.json"):
+        with clear_content_errors(folder / "circuit.json"):
             heads = None if found is None else int(found["useful_heads"])
-        with clear_content_errors(run.folder / "outcome.json"):
+        with clear_content_errors(folder / "outcome.json"):
             spent = sum(attempt["step"] for attempt in given_up)
-            figures = {
+            partial = outcome.get("partial") or last.get("partial") or {}
+            return {
+                **row,
+                "status": status,
+                "message": outcome.get("message"),
+                **flat(run.config),
                 "step": outcome.get("step", last.get("step", 0)),
                 "val_loss": outcome.get("val_loss", last.get("val_loss")),
                 "test_loss": outcome.get("test_loss"),
@@ -75,19 +81,10 @@ def row_of(run: Run | HeadwayError) -> Row:
                 "given_up_steps": spent,
                 "attempts": len(given_up) + 1,
                 "useful_heads": heads,
+                **{f"partial.{hop}": loss for hop, loss in partial.items()},
             }
-            partial = outcome.get("partial") or last.get("partial") or {}
-            hops = {f"partial.{hop}": loss for hop, loss in partial.items()}
     except HeadwayError as error:
         return {**row, "status": "unreadable", "message": str(error)}
-    return {
-        **row,
-        "status": status,
-        "message": outcome.get("message"),
-        **flat(run.config),
-        **figures,
-        **hops,
-    }
 
 
 def columns(rows: Sequence[Row]) -> list[str]:
@@ -114,18 +111,16 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
     require_format(file)
     names = columns(rows)
     whole = [{name: row.get(name) for name in names} for row in rows]
-    write_whole(file, {".csv": _csv, ".json": _json, ".parquet": _parquet}[file.suffix](whole))
-
-
-def _found(folder: Path) -> list[Run | HeadwayError]:
-    """The runs that are found in a folder; for what cannot be read, why."""
-    found: list[Run | HeadwayError] = []
-    for path in run_folders(folder):
-        try:
-            found.append(Run.open(path))
-        except HeadwayError as error:
-            found.append(error)
-    return found
+    if file.suffix == ".parquet":
+        content = _parquet(whole)
+    elif file.suffix == ".json":
+        content = (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
+    else:
+        text = io.StringIO(newline="")
+        lines = [["" if value is None else said(value) for value in row.values()] for row in whole]
+        csv.writer(text).writerows([names, *lines])
+        content = text.getvalue().encode()
+    write_whole(file, content)
 
 
 def _annotations() -> dict[str, Any]:
@@ -137,14 +132,6 @@ def _annotations() -> dict[str, Any]:
     return {**found, "status": Literal[STATUSES], "name": str}
 
 
-def _condition(text: str, fields: Mapping[str, Any]) -> Callable[[Row], bool]:
-    """Whether a row fits `FIELD=VALUES`."""
-    name, values = split(text)
-    field = named(name, fields)
-    allowed = values_of(field, values, fields[field])
-    return lambda row: field in row and row[field] in allowed
-
-
 def _rank(value: Any) -> tuple[int, Any]:
     """A key by which values of different types can be sorted, none last."""
     if value is None:
@@ -152,19 +139,6 @@ def _rank(value: Any) -> tuple[int, Any]:
     if isinstance(value, int | float):
         return (0, value)
     return (1, said(value))
-
-
-def _csv(rows: list[Row]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(columns(rows))
-    for row in rows:
-        writer.writerow("" if value is None else said(value) for value in row.values())
-    return text.getvalue().encode()
-
-
-def _json(rows: list[Row]) -> bytes:
-    return (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _parquet(rows: list[Row]) -> bytes:

@@ -1,65 +1,69 @@
-"""Carrying out the runs of a stack, whatever goes wrong with one of them."""
+"""What one process is given to do: it goes on with a run, or with several at once, to the end."""
 
 import gc
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
 
 from headway.errors import HeadwayError
-from headway.sweeps.jobs import Event, Job, Stack, ended, failed, opened, settled
-from headway.training import RunBusyError, resume_stacked
-from headway.userfile import described
+from headway.tasks.registry import task_to_json
+from headway.training import RunBusyError, RunConfig, resume_stacked
+from headway.userfile import Source, described, lend
 
 
-def carry_out(told: Sequence[dict[str, Any]]) -> list[Event]:
-    """Starts runs or goes on with them, each from where it is, to their ends.
+@dataclass(frozen=True)
+class Work:
+    """Runs that one process trains, at once if there are several.
 
-    What goes wrong with a run is recorded in its folder. A run that has ended is left as it is, and
-    one that another process writes to is left to it. A run that cannot be read, as the file of its
-    task is gone, has an error in it or has changed, has failed: to try it again would not help.
+    Attributes:
+        folders: of the runs, which are there.
+        threads: that they compute with.
+        device: that they compute on.
+        trusted: the file of their task that the process may execute, if it is a user's own.
+    """
 
-    Args:
-        told: the jobs of a stack, each as `Job.to_json` gives it.
+    folders: tuple[Path, ...]
+    threads: int
+    device: str
+    trusted: Source | None
+
+    @classmethod
+    def of(cls, folders: Sequence[Path], config: RunConfig) -> "Work":
+        """The work on runs that have task, threads and device in common."""
+        defined = task_to_json(config.task).get("defined")
+        trusted = None if defined is None else Source(**defined)
+        return cls(tuple(folders), config.threads, config.device, trusted)
+
+
+def carry_out(work: Work) -> dict[str, str]:
+    """Goes on with runs, each from where it is, to their ends.
+
+    A run that is done is left as it is, and one that another process writes to is left to it.
 
     Returns:
-        How each ended: `done`, `failed` or `elsewhere`.
+        Why runs failed, by name, where their folders do not tell: one cannot be read, its task has
+        changed or breaks, the memory does not suffice, …
     """
-    jobs, ends = list[Job](), list[Event]()
-    for data in told:
-        try:
-            jobs.append(Job.from_json(data))
-        except HeadwayError as error:
-            ends.append(Event("failed", data["name"], message=reason(error)))
-    return ends + trained(tuple(jobs))
+    if work.trusted is not None:
+        lend(work.trusted)
+    return _trained(work.folders)
 
 
-def trained(stack: Stack) -> list[Event]:
+def _trained(folders: Sequence[Path]) -> dict[str, str]:
     """Trains runs at once; what keeps them from going on so is found by each going on alone."""
-    ends = {job: _before(job) for job in stack}
-    going = [job for job, end in ends.items() if end is None]
-    found = [end for end in ends.values() if end is not None]
+    alone, failures = len(folders) == 1, dict[str, str]()
     try:
-        resume_stacked([job.folder for job in going])
-        return found + [ended(job) or Event("done", job.name) for job in going]
+        resume_stacked(folders)
+        return failures
     except RunBusyError:
-        told = [Event("elsewhere", job.name) for job in going[:1]]
+        pass
     except Exception as error:
-        message = reason(error)
-        told = [failed(job, message) for job in going] if len(going) == 1 else []
+        if alone:
+            failures[folders[0].name] = reason(error)
     gc.collect()  # of runs that were too large, what the error's frames held
-    if len(going) == 1:
-        return found + told
-    return found + [end for job in going for end in trained((job,))]
-
-
-def _before(job: Job) -> Event | None:
-    """Why there is nothing to be done for a run, if so; else it has a folder."""
-    try:
-        with opened(job).writing():
-            return settled(job)
-    except RunBusyError:
-        return Event("elsewhere", job.name)
-    except Exception as error:
-        return failed(job, reason(error))
+    for folder in () if alone else folders:
+        failures |= _trained((folder,))
+    return failures
 
 
 def reason(error: Exception) -> str:

@@ -4,11 +4,15 @@ from headway.tasks.base import Batch, Task
 from headway.tasks.checking import Finding, check_task
 from headway.tasks.codes import sinusoid
 from headway.tasks.conditional import Conditional
-from headway.relations.general import general_relations
-from headway.tasks.hops import Hops
-from headway.tasks.labelled import Labelled
+from headway.relations import (
+    NO_KEY,
+    Edges,
+    general_relations,
+    own_position,
+    previous_token,
+)
+from headway.tasks.hops import Hops, SeveralHops
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
-from headway.relations.edges import NO_KEY, Edges, previous_token
 from headway.tasks.retrieval import Retrieval
 from headway.tasks.targets import IGNORE_INDEX, Targets, Tokens, Vectors
 
@@ -21,14 +25,15 @@ __all__ = [
     "Edges",
     "Finding",
     "Hops",
-    "Labelled",
     "Retrieval",
+    "SeveralHops",
     "Targets",
     "Task",
     "Tokens",
     "Vectors",
     "check_task",
     "general_relations",
+    "own_position",
     "previous_token",
     "sinusoid",
     "task_from_json",

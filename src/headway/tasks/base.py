@@ -21,7 +21,7 @@ from headway.relations import (
     own_position,
     previous_token,
 )
-from headway.tasks.registry import register
+from headway.tasks.registry import register, require_hints
 from headway.tasks.targets import Targets, Tokens, Vectors
 from headway.theory.flow import Flow
 
@@ -76,6 +76,7 @@ class Task(ABC):
             register(cls)
 
     def __post_init__(self):
+        require_hints(type(self))
         check(self, "task.")
 
     @abstractmethod

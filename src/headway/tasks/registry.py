@@ -5,7 +5,6 @@ import inspect
 import re
 import typing
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from weakref import WeakSet
 
 from headway import userfile
 from headway.errors import HeadwayError, require
-from headway.fields import from_json, to_json
+from headway.fields import from_json, hints_of, to_json
 from headway.userfile import Source
 
 if TYPE_CHECKING:
@@ -53,6 +52,20 @@ def register(cls: type["Task"]) -> None:
     _registered.add(cls)
 
 
+def require_hints(cls: type["Task"]) -> None:
+    """Makes sure that the annotations of a task's fields mean something.
+
+    Raises:
+        HeadwayError: if one names what is not there.
+    """
+    try:
+        hints_of(cls)
+    except Exception as error:  # whatever evaluating an annotation may raise
+        raise HeadwayError(
+            f"{cls.__name__}: an annotation is of no use: {userfile.described(error)}"
+        ) from None
+
+
 def _file_of(cls: type) -> str | None:
     """The user's file that a class is defined in; None for headway's own and those of packages."""
     source = userfile.source_of(cls) if userfile.is_loaded(cls) else None
@@ -60,9 +73,16 @@ def _file_of(cls: type) -> str | None:
 
 
 def _defined_in(module: ModuleType) -> list[type["Task"]]:
-    """The tasks that a module defines."""
+    """The tasks that a module defines.
+
+    Raises:
+        HeadwayError: if an annotation of one means nothing.
+    """
     there = [cls for cls in vars(module).values() if isinstance(cls, type) and cls in _registered]
-    return [cls for cls in dict.fromkeys(there) if cls.__module__ == module.__name__]
+    found = [cls for cls in dict.fromkeys(there) if cls.__module__ == module.__name__]
+    for cls in found:
+        require_hints(cls)
+    return found
 
 
 def is_known(kind: Any, file: Any) -> bool:
@@ -115,9 +135,7 @@ def _import_from_package(kind: str) -> None:
     Raises:
         HeadwayError: if that fails.
     """
-    for point in metadata.entry_points(group=GROUP, name=kind):
-        if not _is_installed(point):
-            continue
+    if point := userfile.installed(GROUP).get(kind):
         try:
             cls = point.load()
         except Exception as error:  # whatever a package may raise
@@ -131,14 +149,7 @@ def _import_from_package(kind: str) -> None:
 
 def offered() -> list[str]:
     """The kinds of all tasks that can be named: those known so far, and those of packages."""
-    packages = [point.name for point in metadata.entry_points(group=GROUP)]
-    return list(dict.fromkeys([*KINDS, *packages]))
-
-
-def _is_installed(point: metadata.EntryPoint) -> bool:
-    """Tell a package that was installed from what lies in a folder that Python looks into, too."""
-    where = None if point.dist is None else Path(str(point.dist.locate_file(""))).resolve()
-    return where is not None and where.name in ("site-packages", "dist-packages")
+    return list(dict.fromkeys([*KINDS, *userfile.installed(GROUP)]))
 
 
 def find(kind: Any, source: Source | None = None) -> type["Task"]:
@@ -182,8 +193,8 @@ def keep(task: "Task") -> None:
 @cache
 def _offers(package: str, kind: str) -> bool:
     """Whether an installed package offers a task of that kind."""
-    points = metadata.entry_points(group=GROUP, name=kind)
-    return any(point.module.partition(".")[0] == package for point in points)
+    point = userfile.installed(GROUP).get(kind)
+    return point is not None and point.module.partition(".")[0] == package
 
 
 def _own_source(cls: type["Task"]) -> Source | None:

@@ -3,22 +3,25 @@
 Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
-from headway.terminal.base import can_draw, columns, console, draw, draw_both, require_file
+from headway.terminal.base import can_draw, columns, console, draw, draw_both, require_file, say
 from headway.terminal.checking import print_findings, print_task
-from headway.terminal.circuit import note_older_report, print_comparison
 from headway.terminal.counting import counting, exhausting
-from headway.terminal.counts import print_counts
-from headway.terminal.fields import print_fields
-from headway.terminal.language import accuracy_curves, print_cells
+from headway.terminal.language import print_cells
 from headway.terminal.progress import watching
-from headway.terminal.runs import print_runs
-from headway.terminal.summary import print_summary, say
+from headway.terminal.runs import note_older_report, print_comparison, print_runs
+from headway.terminal.summary import print_summary
 from headway.terminal.sweep import following, print_sweep
-from headway.terminal.theory import TOLD, print_bounds, print_flow, print_hops, print_run
+from headway.terminal.theory import (
+    TOLD,
+    print_bounds,
+    print_counts,
+    print_flow,
+    print_hops,
+    print_run,
+)
 
 __all__ = [
     "TOLD",
-    "accuracy_curves",
     "can_draw",
     "columns",
     "console",
@@ -32,7 +35,6 @@ __all__ = [
     "print_cells",
     "print_comparison",
     "print_counts",
-    "print_fields",
     "print_findings",
     "print_flow",
     "print_hops",

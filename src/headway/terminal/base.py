@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 
@@ -44,6 +46,25 @@ class PlainConsole(Console):
         """What is shown, piece by piece."""
         for one in super().render(renderable, options):
             yield one if one.control else Segment(plain(one.text), one.style)
+
+
+@contextmanager
+def redrawn(transient: bool = True) -> Iterator[Live | None]:
+    """A display that is drawn anew in its place; None where there is no terminal.
+
+    Args:
+        transient: whether it goes away at the end.
+    """
+    if not sys.stdout.isatty():
+        yield None
+        return
+    with Live(console=console(), auto_refresh=False, transient=transient) as live:
+        yield live
+
+
+def say(line: str) -> None:
+    """One line about what happens next."""
+    print(line, flush=True)
 
 
 def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -> Table:

@@ -1,16 +1,14 @@
 """How far something is: on a terminal in place, else a line now and then."""
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.live import Live
 from rich.text import Text
 
 from headway.circuits.exhaustive import Watch
-from headway.terminal.base import console
+from headway.terminal.base import redrawn
 from headway.text import duration
 
 
@@ -58,15 +56,14 @@ def _line(pause: float, last: float = -math.inf) -> Iterator[Callable[[str, floa
         pause: seconds between two lines where there is no terminal.
         last: when the last one was shown.
     """
-    with Live(console=console(), auto_refresh=False, transient=True) as live:
+    with redrawn() as live:
 
         def show(line: str, now: float, at_once: bool) -> None:
             nonlocal last
-            in_place = sys.stdout.isatty()
-            if not at_once and now - last < (0.5 if in_place else pause):
+            if not at_once and now - last < (0.5 if live else pause):
                 return
             last = now
-            if in_place:
+            if live:
                 live.update(Text(line), refresh=True)
             else:
                 print(line, flush=True)

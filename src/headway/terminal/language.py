@@ -1,6 +1,6 @@
 """Accuracies of language models on the terminal, with their intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from headway.language.accuracy import Cell
 from headway.terminal.base import columns, console
@@ -40,26 +40,3 @@ def _share(cell: Cell, name: str) -> str:
 
 def _range(low: float, high: float) -> str:
     return f"{low:.2f}–{high:.2f}".replace("0.", ".")
-
-
-def accuracy_curves(answers: Mapping[str, Sequence[Cell]]):
-    """The accuracies as curves against depth, by formulation and kind.
-
-    Args:
-        answers: to the questions, by model.
-
-    Returns: for every formulation the points of every curve; see `draw_accuracy`.
-    """
-    from headway.report.figures.accuracy_plot import Point
-
-    found: dict[str, dict[str, list[Point]]] = {}
-    for model, all_cells in answers.items():
-        whose = f"{model}, " if len(answers) > 1 else ""
-        for cell in all_cells:
-            for kind in ("argmax", "expectation", "sampled"):
-                interval = cell.interval(kind)
-                if interval is not None:
-                    point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
-                    lines = found.setdefault(cell.formulation, {})
-                    lines.setdefault(f"{whose}{kind}", []).append(point)
-    return found

@@ -1,7 +1,6 @@
 """Training as it goes: a live display, or plain lines where there is no terminal."""
 
 import math
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from headway.terminal.base import console
+from headway.terminal.base import redrawn
 from headway.text import duration, sparkline
 from headway.training import Run
 from headway.training.loop import Watch
@@ -99,8 +98,5 @@ def height(loss: float) -> float:
 @contextmanager
 def watching() -> Iterator[Watch]:
     """A live display of training on a terminal, or plain lines where there is none."""
-    if not sys.stdout.isatty():
-        yield Progress(None)
-        return
-    with Live(console=console(), auto_refresh=False) as live:
+    with redrawn(transient=False) as live:
         yield Progress(live)

@@ -19,11 +19,6 @@ from headway.training.text import said_of_attempts
 INDENT = " " * 11
 
 
-def say(line: str) -> None:
-    """One line about what happens next."""
-    print(line, flush=True)
-
-
 def print_summary(
     run: Run,
     found: Discovery,
@@ -39,6 +34,8 @@ def print_summary(
     hops = "  ".join(f"{hop} {loss:.3f}" for hop, loss in outcome["partial"].items())
     born = {history.path: history.born for history in timeline.paths}
     learnt = "  ".join(f"{hop} {at_step(step)}" for hop, step in timeline.hops.items())
+    idle, solved = found.circuit.idle_heads, solved_at(task, run.metrics())
+    since = f"; solved (below {THRESHOLD:g}) from step {solved['step']}" if solved else ""
 
     out = console()
     out.rule(Text.assemble(("headway", "bold"), f"  {task.title}"), align="left")
@@ -47,7 +44,7 @@ def print_summary(
         "1 Trained",
         f"{model.n_layers} layers × {counted(model.n_heads, 'head')}, {model.size}, seed"
         f" {run.config.seed}: {outcome['step']} steps, {duration(outcome['seconds'])}",
-        f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){said_of_solved(run)}",
+        f"validation {measure} {outcome['val_loss']:.4f}  ({hops}){since}",
         f"curriculum {curriculum.kind}{said_of_attempts(outcome)}",
     )
     _part(
@@ -56,7 +53,7 @@ def print_summary(
         f"all {model.n_layers * model.n_heads} heads replaced: {measure}"
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
         *necessity_table(found, born, len(INDENT)),
-        *(f"{kind}: {named}" for kind, named in _idle(found).items()),
+        *(f"{kind}: {' '.join(map(name_of, heads))}" for kind, heads in idle.items()),
         said_of_verdicts(found),
     )
     _part(
@@ -70,12 +67,6 @@ def print_summary(
     _part(out, "5 Report", str(page), used)
 
 
-def said_of_solved(run: Run) -> str:
-    """When the task was solved, in words."""
-    line = solved_at(run.task, run.metrics())
-    return f"; solved (below {THRESHOLD:g}) from step {line['step']}" if line else ""
-
-
 def _part(out: Console, title: str, *lines: str) -> None:
     """A part of the summary: its title, and its lines beside that, broken where they are full."""
     title = title.ljust(len(INDENT))
@@ -83,24 +74,14 @@ def _part(out: Console, title: str, *lines: str) -> None:
     out.print(Text.assemble((title, "bold"), "\n".join(broken).removeprefix(INDENT)))
 
 
-def _idle(found: Discovery) -> dict[str, str]:
-    """The heads without paths, by what they do."""
-    idle = found.circuit.idle_heads
-    return {kind: " ".join(map(name_of, heads)) for kind, heads in idle.items()}
-
-
 def said_of_verdicts(found: Discovery) -> str:
     """Which verdicts hold, which do not, and which cannot be said; how like other searches are."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
     verdicts = {name: holds for name, holds in held(found).items() if name != "stable"}
     said = ", ".join(words[holds].format(name) for name, holds in verdicts.items())
-    return said + said_of_trials(found)
-
-
-def said_of_trials(found: Discovery) -> str:
-    """How like the circuit those of the other searches are, in words."""
     likeness = [trial.jaccard for trial in found.evidence.trials]
-    return f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
+    again = f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
+    return said + again
 
 
 def said_of_minimum(found: Discovery, flow: Flow | None) -> str:

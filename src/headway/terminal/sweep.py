@@ -10,9 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from headway.sweeps import Board, Event, table
-from headway.sweeps.board import Standing
-from headway.sweeps.sweep import SweepWatch
+from headway.sweeps import Board, Standing, SweepWatch, table
 from headway.terminal.base import console
 from headway.terminal.runs import print_runs
 from headway.text import counted, duration
@@ -38,35 +36,34 @@ class SweepProgress:
         self.live, self.begun = live, False
         self.shown = 0.0 if live else time.monotonic()
 
-    def __call__(self, board: Board, event: Event | None) -> None:
-        """Takes note of how all runs stand (a `SweepWatch`)."""
-        ended = event is not None and event.kind in ("done", "failed")
+    def __call__(self, board: Board, name: str | None) -> None:
+        """Shows how all runs stand (a `SweepWatch`)."""
+        has_ended = name is not None and board.runs[name].has_ended
         if self.live is None:
-            self._write(board, event)
-        elif ended or time.monotonic() - self.shown > 0.2:
+            self._write(board, name)
+        elif board.ended == len(board.runs):
+            self.live.stop()
+        elif has_ended or time.monotonic() - self.shown > 0.2:
             self.shown = time.monotonic()
             self.live.update(self.panel(board, self.live.console), refresh=True)
 
-    def _write(self, board: Board, event: Event | None) -> None:
+    def _write(self, board: Board, name: str | None) -> None:
         if not self.begun:
             self.begun = True
             before = [f"{count} {state} before" for state, count in board.before.items()]
-            print(
-                ", ".join([counted(len(board.runs), "run"), *before]),
-                flush=True,
-            )
-        if event is None or event.kind in ("started", "progressed"):
+            print(", ".join([counted(len(board.runs), "run"), *before]), flush=True)
+        if name is None or board.runs[name].state == "running":
             return self._beat(board)
-        ended, run = board.count("done") + board.count("failed"), board.runs[event.name]
+        run = board.runs[name]
         loss = "" if run.loss is None else f"  loss {run.loss:.4f}"
         said = {
             "done": f"done  step {run.step}{loss}",
-            "failed": f"failed  {event.message}",
-            "lost": f"lost, will be resumed: {event.message}",
+            "failed": f"failed  {run.message}",
+            "waiting": f"lost, will be resumed: {run.message}",
             "elsewhere": "left to the process that is writing to it",
-        }[event.kind]
-        print(f"{ended:{len(str(len(board.runs)))}d}/{len(board.runs)}  {event.name}  {said}")
-        sys.stdout.flush()
+        }[run.state]
+        width = len(str(len(board.runs)))
+        print(f"{board.ended:{width}d}/{len(board.runs)}  {name}  {said}", flush=True)
 
     def _beat(self, board: Board) -> None:
         """Says now and then that all is well, as a run may take minutes."""
@@ -74,17 +71,15 @@ class SweepProgress:
             return
         self.shown = time.monotonic()
         running = [(name, board.runs[name]) for name in board.named("running")]
-        at = ", ".join(f"{name} step {run.step}/{run.end}" for name, run in running[:4])
+        at = ", ".join(f"{name} step {run.step}/{board.steps[name]}" for name, run in running[:4])
         more = f" and {len(running) - 4} more" if len(running) > 4 else ""
         left = board.seconds_left()
         print(f"… {at}{more}" + (f"; about {duration(left)} left" if left else ""), flush=True)
 
     def panel(self, board: Board, out: Console) -> Group:
         """The live table."""
-        ended = board.count("done") + board.count("failed")
         running = board.named("running")
-        under_way = sum(board.runs[n].step / max(1, board.runs[n].end) for n in running)
-        filled = round(BAR * (ended + under_way) / len(board.runs))
+        filled = round(BAR * board.share)
         left = board.seconds_left()
         counts = [f"{board.count(state)} {state}" for state in ("done", "running")]
         failed, waiting, elsewhere = map(board.count, ("failed", "waiting", "elsewhere"))
@@ -93,7 +88,7 @@ class SweepProgress:
                 ("sweep  ", "bold"),
                 ("━" * filled, "green"),
                 ("─" * (BAR - filled), "dim"),
-                f"  {ended} of {len(board.runs)}",
+                f"  {board.ended} of {len(board.runs)}",
                 "" if left is None else f"   about {duration(left)} left",
             ),
             Text.assemble(
@@ -105,7 +100,9 @@ class SweepProgress:
         ]
         room = max(1, out.height - ASIDE)
         width = max(map(len, running[:room]), default=0)
-        lines += [self._line(name, board.runs[name], width) for name in running[:room]]
+        lines += [
+            self._line(name, board.runs[name], board.steps[name], width) for name in running[:room]
+        ]
         if len(running) > room:
             lines.append(Text(f"       and {len(running) - room} more"))
         for name in board.named("failed")[-2:]:
@@ -114,9 +111,9 @@ class SweepProgress:
             line.truncate(out.width, overflow="ellipsis")
         return Group(*lines)
 
-    def _line(self, name: str, run: Standing, width: int) -> Text:
+    def _line(self, name: str, run: Standing, end: int, width: int) -> Text:
         loss = "…" if run.loss is None else f"{run.loss:.3f}"
-        at = f"step {run.step:>{len(str(run.end))}}/{run.end}  loss {loss:5}"
+        at = f"step {run.step:>{len(str(end))}}/{end}  loss {loss:5}"
         width = max(1, min(width, columns() - 9 - len(at)))
         short = name if len(name) <= width else f"{name[: width - 1]}…"
         return Text.assemble(f"       {short:{width}}  ", at)

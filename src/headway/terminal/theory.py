@@ -14,9 +14,11 @@ from headway.theory import (
     Flow,
     Holdings,
     Order,
+    PairOrder,
     Witness,
     bounds,
     closed_form,
+    count_circuits,
     hop_flow,
     is_code,
     is_minimal_circuit,
@@ -28,6 +30,8 @@ TOLD = 64
 """The greatest depth whose positions are printed one by one, and the most hops simulated."""
 MASKS = {True: "causal mask", False: "no mask"}
 GAP = 4
+EXACT = 10**15
+"""The number of circuits from which on only the first digits are shown."""
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
 
 
@@ -82,6 +86,29 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
     out.print(f"simulated with {GAP} other tokens between two links; closer links are easier")
 
 
+def print_counts(depths: Sequence[int], order: PairOrder) -> None:
+    """How many minimal circuits there are with the fewest layers, for every depth.
+
+    Args:
+        depths: D, retrieval steps.
+        order: of the pairs.
+
+    Raises:
+        HeadwayError: if a depth cannot be counted, or the order does not fit it.
+    """
+    counts = [count_circuits(depth, order) for depth in depths]
+    out = console()
+    said = order if isinstance(order, str) else "pairs " + ", ".join(map(str, order))
+    out.print(f"Minimal circuits for D retrieval steps, causal mask, {said}", style="bold")
+    table = columns((), ("D", "layers", "paths of each", "circuits"))
+    for c in counts:
+        number = f"{c.circuits:,}" if c.circuits < EXACT else f"{c.circuits:.3e}"
+        table.add_row(str(c.depth), str(c.layers), str(c.paths), number)
+    out.print(table)
+    out.print("layers: the fewest that are enough; a circuit is a set of paths")
+    out.print("minimal: no path can be left out; each has just 2D paths, so none is smaller")
+
+
 def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = None) -> None:
     """Who holds what after every layer, and a circuit with as few layers.
 
@@ -94,21 +121,31 @@ def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = N
     Raises:
         HeadwayError: if no number of layers can answer, or it is too large to be drawn.
     """
-    if figure is not None:
-        _require_drawable(flow)
-    found = best_witness(flow, causal)
+    _require_drawable(flow, figure)
+    found, out = best_witness(flow, causal), console()
+    stages = flow.holdings(found.layers, causal)
     said = f"{title}, {MASKS[causal]}: at least {found.layers} layers"
-    print_account(flow, flow.holdings(found.layers, causal), said)
+    print_account(flow, stages, said)
     if flow.singled:
         alone = replace(flow, singled=()).minimum_layers(causal)
-        console().print(
+        out.print(
             "A row counts as found once all its symbols but the last are shared with it. Were one"
             f" enough, as the two assumptions have it, the least would be {alone} layers."
         )
-    print()
-    print_witness(found)
-    if figure is not None:
-        _draw(flow, causal, found.paths, flow.holdings(found.layers, causal), said, figure)
+    said_of = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
+    out.print(f"\nA circuit with {said_of}", style="bold")
+    lines = drawing(Circuit.of(found.paths), flow.roles)
+    lines.append("● attended to   ▶ attends")
+    if max(map(len, lines)) > text.width():
+        lines = [f"  {path}" for path in found.paths]
+    out.print("\n".join(lines))
+    if found.flow.codes_first:
+        out.print("Layer 0 finds by position codes, the later layers by symbols.")
+    if found.fewest:
+        out.print("No circuit has fewer paths, in any number of layers.")
+    elif found.least:
+        out.print(f"Every circuit has at least {found.least} paths.")
+    _draw(flow, causal, found.paths, stages, said, figure)
 
 
 def best_witness(flow: Flow, causal: bool) -> Witness:
@@ -131,12 +168,11 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
         HeadwayError: if no circuit was found yet.
     """
     found = saved_discovery(run)
-    flow, causal = run.config.task.flow(), run.config.model.causal
+    flow, causal, paths = run.config.task.flow(), run.config.model.causal, found.circuit.paths
     if flow is None:
         raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
-    if figure is not None:
-        _require_drawable(flow)
-    along = flow.along(found.circuit.paths, causal, run.config.model.n_layers)
+    _require_drawable(flow, figure)
+    along = flow.along(paths, causal, run.config.model.n_layers)
     out = console()
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
     least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
@@ -144,11 +180,19 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     out.print(f"{used} layers have a useful head; {said}, {MASKS[causal]}.")
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
-    print_broken(along.broken)
-    if is_minimal_circuit(flow, found.circuit.paths, causal):
+    if along.broken:
+        told = "The circuit breaks the flow: these paths look where nothing is shared with them"
+        out.print(told, style="bold")
+        out.print("\n".join(f"  {path}" for path in along.broken))
+        out.print(
+            "Either the circuit lacks a path (one that costs little when cut), or the head finds"
+            " its key by something else, such as its position: then assumption 1 is violated."
+        )
+    else:
+        out.print("Every path finds its key by a piece that the circuit brought to both ends.")
+    if is_minimal_circuit(flow, paths, causal):
         out.print("The circuit is minimal: without any one of its paths the flow would break.")
-    if figure is not None:
-        _draw(flow, causal, found.circuit.paths, along.stages, run.folder.name, figure)
+    _draw(flow, causal, paths, along.stages, run.folder.name, figure)
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
@@ -187,32 +231,12 @@ def held_said(flow: Flow, pieces: frozenset[str]) -> str:
     return ",".join(str(r[0]) if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
 
 
-def print_witness(found: Witness) -> None:
-    """A circuit with the fewest layers, as a drawing."""
-    out = console()
-    out.print(
-        f"A circuit with {found.layers} layers, {found.heads} heads, {len(found.paths)} paths",
-        style="bold",
-    )
-    lines = drawing(Circuit.of(found.paths), found.flow.roles)
-    lines.append("● attended to   ▶ attends")
-    if max(map(len, lines)) > text.width():
-        lines = [f"  {path}" for path in found.paths]
-    for line in lines:
-        out.print(line)
-    if found.flow.codes_first:
-        out.print("Layer 0 finds by position codes, the later layers by symbols.")
-    if found.fewest:
-        out.print("No circuit has fewer paths, in any number of layers.")
-    elif found.least:
-        out.print(f"Every circuit has at least {found.least} paths.")
+def _require_drawable(flow: Flow, figure: FilePath | None) -> None:
+    if figure is not None:
+        from headway.report.figures.flow_drawing import MOST_ROLES
 
-
-def _require_drawable(flow: Flow) -> None:
-    from headway.report.figures.flow_drawing import MOST_ROLES
-
-    size = len(flow.roles)
-    require(size <= MOST_ROLES, "figure", f"of {size} positions", f"of at most {MOST_ROLES}")
+        size, allowed = len(flow.roles), f"of at most {MOST_ROLES}"
+        require(size <= MOST_ROLES, "figure", f"of {size} positions", allowed)
 
 
 def _draw(
@@ -221,26 +245,9 @@ def _draw(
     paths: Sequence[Path],
     stages: Sequence[Holdings],
     title: str,
-    figure: FilePath,
+    figure: FilePath | None,
 ) -> None:
-    from headway.report.figures.flow_drawing import draw_flow
+    if figure is not None:
+        from headway.report.figures.flow_drawing import draw_flow
 
-    draw(draw_flow(flow, causal, paths, stages, title), figure, title)
-
-
-def print_broken(broken: Sequence[Path]) -> None:
-    """The paths at which a circuit breaks the flow, if any."""
-    out = console()
-    if not broken:
-        out.print("Every path finds its key by a piece that the circuit has brought to both ends.")
-        return
-    out.print(
-        "The circuit breaks the flow: these paths look where nothing is shared with them",
-        style="bold",
-    )
-    for path in broken:
-        out.print(f"  {path}")
-    out.print(
-        "Either the circuit lacks a path (one that costs little when cut), or the head finds its"
-        " key by something else, such as its position: then assumption 1 is violated."
-    )
+        draw(draw_flow(flow, causal, paths, stages, title), figure, title)

@@ -1,50 +1,34 @@
 """How few attention layers could do: information flow, simulated and proved."""
 
-from headway.theory.counting import Count, count_circuits, is_minimal_circuit, solves
-from headway.theory.flow import Along, Flow, Holdings, is_code
-from headway.theory.formulas import (
-    closed_form,
-    fewest_paths,
-    theorem_1_bound,
-)
-from headway.theory.problems import (
-    Copies,
-    Order,
-    PairOrder,
-    chain_depth,
-    conditional_flow,
-    facts_flow,
-    hop_flow,
-    retrieval_flow,
-)
-from headway.theory.simulation import minimum_layers, stretches
-from headway.theory.table import Bound, bounds
-from headway.theory.witnesses import Witness, witness
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Along",
-    "Bound",
-    "Copies",
-    "Count",
-    "Flow",
-    "Holdings",
-    "Order",
-    "PairOrder",
-    "Witness",
-    "bounds",
-    "chain_depth",
-    "closed_form",
-    "conditional_flow",
-    "count_circuits",
-    "facts_flow",
-    "fewest_paths",
-    "hop_flow",
-    "is_code",
-    "is_minimal_circuit",
-    "minimum_layers",
-    "retrieval_flow",
-    "solves",
-    "stretches",
-    "theorem_1_bound",
-    "witness",
-]
+from headway.late import late
+from headway.theory.flow import Along as Along
+from headway.theory.flow import Flow as Flow
+from headway.theory.flow import Holdings as Holdings
+from headway.theory.flow import is_code as is_code
+from headway.theory.problems import Copies as Copies
+from headway.theory.problems import Order as Order
+from headway.theory.problems import PairOrder as PairOrder
+from headway.theory.problems import chain_depth as chain_depth
+from headway.theory.problems import conditional_flow as conditional_flow
+from headway.theory.problems import facts_flow as facts_flow
+from headway.theory.problems import hop_flow as hop_flow
+from headway.theory.problems import retrieval_flow as retrieval_flow
+from headway.theory.simulation import minimum_layers as minimum_layers
+from headway.theory.simulation import stretches as stretches
+
+if TYPE_CHECKING:
+    from headway.theory.counting import Count as Count
+    from headway.theory.counting import count_circuits as count_circuits
+    from headway.theory.counting import is_minimal_circuit as is_minimal_circuit
+    from headway.theory.counting import solves as solves
+    from headway.theory.formulas import closed_form as closed_form
+    from headway.theory.formulas import fewest_paths as fewest_paths
+    from headway.theory.formulas import theorem_1_bound as theorem_1_bound
+    from headway.theory.table import Bound as Bound
+    from headway.theory.table import bounds as bounds
+    from headway.theory.witnesses import Witness as Witness
+    from headway.theory.witnesses import witness as witness
+
+__all__, __getattr__, __dir__ = late(__name__)

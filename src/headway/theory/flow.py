@@ -56,7 +56,7 @@ class Flow:
         singled: groups of roles, each with pieces. A role outside a group can attend to one inside
             only if the two share all of these pieces, such as x and y of a row of a table.
         codes_first: whether layer 0 finds by position codes alone, and later layers by symbols
-            alone, as in `models.compiled`.
+            alone, as in the compiled transformers.
 
     Raises:
         HeadwayError: if a role or a piece is named that there is not, or a role twice.

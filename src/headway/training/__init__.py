@@ -1,53 +1,37 @@
 """Training: one readable loop, exact resume, and the run as a folder."""
 
-from headway.training.config import RunConfig, TrainingConfig, from_dict, to_dict
-from headway.training.curriculum import (
-    Curriculum,
-    Deepening,
-    FinalHop,
-    Growing,
-    Implicit,
-    Mixture,
-    PerLayer,
-    Scheduled,
-)
-from headway.training.data import Stream, generator_for, held_out
-from headway.training.finding import find_runs
-from headway.training.folder import RunBusyError
-from headway.training.loop import resume, train
-from headway.training.losses import evaluate
-from headway.training.recipes import RECIPES, fast, own, paper
-from headway.training.recorder import Recorder
-from headway.training.run import Run
-from headway.training.stacked import resume_stacked, train_stacked
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "RECIPES",
-    "Curriculum",
-    "Deepening",
-    "FinalHop",
-    "Growing",
-    "Implicit",
-    "Mixture",
-    "PerLayer",
-    "Recorder",
-    "Run",
-    "RunBusyError",
-    "RunConfig",
-    "Scheduled",
-    "Stream",
-    "TrainingConfig",
-    "evaluate",
-    "fast",
-    "find_runs",
-    "from_dict",
-    "generator_for",
-    "held_out",
-    "own",
-    "paper",
-    "resume",
-    "resume_stacked",
-    "to_dict",
-    "train",
-    "train_stacked",
-]
+from headway.late import late
+from headway.training.config import RunConfig as RunConfig
+from headway.training.config import TrainingConfig as TrainingConfig
+from headway.training.config import from_dict as from_dict
+from headway.training.config import to_dict as to_dict
+from headway.training.curriculum import Ask as Ask
+from headway.training.curriculum import Curriculum as Curriculum
+from headway.training.curriculum import Implicit as Implicit
+from headway.training.curriculum import Mixture as Mixture
+from headway.training.data import Stream as Stream
+from headway.training.data import generator_for as generator_for
+from headway.training.data import held_out as held_out
+from headway.training.deepening import Deepening as Deepening
+from headway.training.environment import describe_environment as describe_environment
+from headway.training.folder import RunBusyError as RunBusyError
+from headway.training.loop import resume as resume
+from headway.training.loop import train as train
+from headway.training.losses import TapOf as TapOf
+from headway.training.losses import evaluate as evaluate
+from headway.training.losses import predictions as predictions
+from headway.training.recipes import RECIPES as RECIPES
+from headway.training.recipes import fast as fast
+from headway.training.recipes import own as own
+from headway.training.run import Run as Run
+from headway.training.seeds import seed_of as seed_of
+
+if TYPE_CHECKING:
+    from headway.training.finding import find_runs as find_runs
+    from headway.training.recorder import Recorder as Recorder
+    from headway.training.stacked import resume_stacked as resume_stacked
+    from headway.training.stacked import train_stacked as train_stacked
+
+__all__, __getattr__, __dir__ = late(__name__)

@@ -15,7 +15,6 @@ from headway.fields import (
     Positive,
     Share,
     check,
-    choices,
     from_json,
     require_fields,
     to_json,
@@ -24,17 +23,18 @@ from headway.models import TransformerConfig
 from headway.paths import Path
 from headway.tasks import Task, task_from_json, task_to_json
 from headway.training.clamp import Clamp
-from headway.training.curriculum import Curriculum, Implicit
+from headway.training.curriculum import (
+    CURRICULUM,
+    Chosen,
+    Implicit,
+    curriculum_from_json,
+)
 from headway.training.modules import Module
-from headway.training.trained import stages_of
 
 FORMAT = 1
 """The version of configs in JSON."""
 
 SECTIONS = ("task", "model", "training")
-CURRICULUM = "training.curriculum"
-CURRICULA = choices(Curriculum)
-"""Every curriculum by its kind."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,13 @@ class TrainingConfig:
             sequences are fresh at every step.
         curriculum: which depth and which hops a step asks for (see `training.curriculum`). The
             validation loss is always that of the full depth, over all hops that a model answers.
-        trained: which weights are trained, such as `W_K.0 W_K.1 W_O.1`, the others staying as they
-            were drawn, or one after the other, such as `W_O.1 > W_K`, perhaps with a factor on the
-            rates of a stage, `10 W_K` (see `training.trained`); by default all, biases and norms
-            too.
-        stage_steps: steps between one stage of `trained` and the next.
         clamped: paths, such as `L1.H0 s0←s2`, that are blocked: attention along them is set to
             zero, while training and in evaluations (see `training.clamp`).
         clamped_after: the step after which they are blocked.
         clamped_until: the last step at which they are; by default, to the end.
-        optimizer: `adam`, whose decay is decoupled (Loshchilov & Hutter 2017), so that `adamw` is
-            the same; `muon` (Jordan et al. 2024) on the blocks' matrices with Adam on the rest; or
-            `sgd`, gradient descent with momentum.
+        optimizer: `adam`, whose decay is decoupled (Loshchilov & Hutter 2017); `muon` (Jordan et
+            al. 2024) on the blocks' matrices with Adam on the rest; or `sgd`, gradient descent with
+            momentum.
         learning_rate: Adam's, or that of gradient descent.
         matrix_learning_rate: Muon's.
         betas: Adam's.
@@ -90,13 +85,11 @@ class TrainingConfig:
     steps: AtLeastOne = 24_000
     batch_size: AtLeastOne = 128
     train_examples: AtLeastOne | None = 262_144
-    curriculum: Curriculum = Implicit()  # noqa: RUF009
-    trained: str | None = None
-    stage_steps: AtLeastOne = 200
+    curriculum: Chosen = Implicit()  # noqa: RUF009
     clamped: tuple[str, ...] = ()
     clamped_after: NotNegative = 0
     clamped_until: AtLeastOne | None = None
-    optimizer: Literal["adam", "adamw", "muon", "sgd"] = "adam"
+    optimizer: Literal["adam", "muon", "sgd"] = "adam"
     learning_rate: Positive = 1e-3
     matrix_learning_rate: Positive = 0.02
     betas: tuple[Share, Share] = (0.9, 0.999)
@@ -115,23 +108,15 @@ class TrainingConfig:
     precision: Literal["float32", "tf32", "bfloat16", "auto"] = "float32"
 
     def __post_init__(self):
+        object.__setattr__(self, "curriculum", curriculum_from_json(self.curriculum))
         check(self, "training.")
-        if self.optimizer == "adamw":
-            object.__setattr__(self, "optimizer", "adam")
 
         def rule(name: str, holds: bool, allowed: str) -> None:
             require(holds, f"training.{name}", getattr(self, name), allowed)
 
-        sgd, muon = self.optimizer == "sgd", self.optimizer == "muon"
-        steps = f"training.steps = {self.steps}"
+        sgd, steps = self.optimizer == "sgd", f"training.steps = {self.steps}"
         rule("cooldown_steps", self.cooldown_steps <= self.steps, f"at most {steps}")
         rule("weight_decay", not sgd or self.weight_decay == 0, "0 with training.optimizer = sgd")
-        if self.trained is not None:
-            stages = len(stages_of(self.trained))
-            last = (stages - 1) * self.stage_steps < self.steps
-            few = f"so few that the last of {stages} stages of training.trained comes before"
-            rule("optimizer", not muon, "adam or sgd where training.trained names weights")
-            rule("stage_steps", last, f"{few} {steps}")
         object.__setattr__(self, "clamped", tuple(map(str, self.clamp.paths)))
         until = self.clamped_until
         fits = self.clamped_after < (until or self.steps) <= self.steps
@@ -191,7 +176,7 @@ class RunConfig:
             "false: hops of this task lead on to later positions",
         )
         if isinstance(self.model, TransformerConfig):
-            self.training.curriculum.require(self.task, self.model, self.training.steps)
+            self.training.curriculum.require(self.task, self.model, self.training)
             self.training.clamp.require(self.task, self.model.n_layers, self.model.n_heads)
 
     @property
@@ -248,7 +233,7 @@ def flat(config: RunConfig) -> dict[str, Any]:
         for field in dataclasses.fields(part)
     }
     if CURRICULUM in parts:
-        values[CURRICULUM] = values.pop(f"{CURRICULUM}.kind")
+        values[CURRICULUM] = config.training.curriculum.kind
     values = {name: value for name, value in values.items() if name not in SECTIONS}
     return {"task.kind": config.task.kind, **values}
 

@@ -1,216 +1,203 @@
-"""Curricula: which depth and which hops a step asks for, and which hops the model then answers.
+"""Curricula: what the sequences of a step ask for, and when a stage of training is over.
 
-    training.curriculum = implicit      all hops, or those that are named, at every step
-    training.curriculum = final_hop     the last hop alone
+    training.curriculum = implicit      all hops at every step
     training.curriculum = mixture       sequences of all depths, one depth a step
-    training.curriculum = growing       ever deeper sequences
-    training.curriculum = scheduled     ever more hops, or one at a time
-    training.curriculum = per_layer     every hop by a layer of its own
     training.curriculum = deepening     few hops in few layers first, then about twice as many
 
-Each says what it needs of a task, a model and a number of steps (`require`). Evaluations are always
-of sequences of the full depth.
+A curriculum of one's own is a frozen dataclass that derives from `Curriculum`, as a task is one
+that derives from `Task`; an installed package offers it under its kind, by an entry point of the
+group `headway.curricula`. Evaluations are always of sequences of the full depth.
 """
 
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Literal
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.errors import require
-from headway.fields import AtLeastOne
+from headway.errors import HeadwayError, require
+from headway.fields import Written, check, from_json, to_json
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
-from headway.tasks.asked import Asked, asks_several, last_of
-from headway.training.curriculum_base import (
-    CurriculumBase,
-    refuse,
-    require_depths,
-    require_final,
-    require_time,
-)
-from headway.training.deepening import Deepening
-from headway.training.losses import read_by_layers
+from headway.training.losses import Reader, loss_on
+from headway.training.offered import Offered
 from headway.training.seeds import seed_of
 
+if TYPE_CHECKING:
+    from headway.training.config import TrainingConfig
 
-@dataclass(frozen=True)
-class Implicit(CurriculumBase):
-    """All hops at every step, as in the paper (Musat 2024, section 7).
+CURRICULUM = "training.curriculum"
 
-    Attributes:
-        hops: the numbers of the hops that are asked, from 1, rising to the last; by default all.
-    """
-
-    kind: Literal["implicit"] = field(default="implicit", kw_only=True)
-    hops: tuple[AtLeastOne, ...] | None = None
-
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Checks that the numbers rise to that of the last hop."""
-        if self.hops is not None:
-            rise = all(low < high for low, high in pairwise((0, *self.hops)))
-            require(
-                rise and self.hops[-1:] == (task.n_hops,),
-                "training.curriculum.hops",
-                self.hops,
-                f"numbers from 1 up that rise to {task.n_hops}, the number of hops, or none",
-            )
-
-    def view(self, task: Task) -> Task:
-        """The named hops."""
-        if self.hops is None or len(self.hops) == task.n_hops:
-            return task
-        return Asked(task, tuple(hop - 1 for hop in self.hops))
+CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM)
+"""Every curriculum by its kind."""
 
 
-@dataclass(frozen=True)
-class FinalHop(CurriculumBase):
-    """The last hop alone: no curriculum."""
-
-    kind: Literal["final_hop"] = field(default="final_hop", kw_only=True)
-
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Checks that sequences do not ask for one of several hops."""
-        require_final(self.kind, task)
-
-    def view(self, task: Task) -> Task:
-        """The last hop."""
-        return last_of(task)
-
-
-@dataclass(frozen=True)
-class Mixture(CurriculumBase):
-    """Every batch is of one depth, drawn from 1 to the task's.
+class Ask(NamedTuple):
+    """What a step asks for; where it says nothing, all that the task has.
 
     Attributes:
-        final: whether sequences ask for their last hop alone; else for all of theirs.
+        depth: of the sequences.
+        hops: those that count, by index.
+        shift: by how many places sequences are moved towards the start (see `Task.shallower`).
+        layers: of the model that sequences pass through, from the first on.
     """
 
-    kind: Literal["mixture"] = field(default="mixture", kw_only=True)
-    final: bool = False
-    is_steady = False
+    depth: int | None = None
+    hops: Sequence[int] | None = None
+    shift: int = 0
+    layers: int | None = None
 
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Checks that the task has several depths."""
-        require_depths(self.kind, task, self.final)
-
-    def view(self, task: Task) -> Task:
-        """All hops, or the last."""
-        return last_of(task) if self.final else task
-
-    def depth_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """Drawn for every step."""
-        return 1 + seed_of(seed, "depth", step) % task.n_depths
+    def reader(self, model: Transformer) -> Reader:
+        """The part of a model that sequences pass through."""
+        return model if self.layers is None else partial(model, layers=self.layers)
 
 
 @dataclass(frozen=True)
-class Growing(CurriculumBase):
-    """First sequences of depth 1, then ever deeper ones.
+class Curriculum:
+    """What training steps ask for: unless a curriculum says otherwise, the whole task.
 
     Attributes:
-        every: steps between one depth and the next.
-        final: whether sequences ask for their last hop alone; else for all of theirs.
+        kind: the name by which configs choose it.
+        is_steady: whether every step asks for the same, of all weights.
     """
 
-    kind: Literal["growing"] = field(default="growing", kw_only=True)
-    every: AtLeastOne = 200
-    final: bool = False
-    is_steady = False
+    kind: ClassVar[str] = ""
+    is_steady: ClassVar[bool] = False
 
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Checks that the task has several depths, and the last comes before the end."""
-        require_depths(self.kind, task, self.final)
-        require_time(self.every, task.n_depths, steps)
+    def __init_subclass__(cls):
+        CURRICULA.known[cls.kind] = cls
+
+    def __post_init__(self):
+        check(self, f"{CURRICULUM}.")
+
+    def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
+        """Checks what the curriculum needs of the whole task, of the model and of training.
+
+        Raises:
+            HeadwayError: if they do not have it.
+        """
 
     def view(self, task: Task) -> Task:
-        """All hops, or the last."""
-        return last_of(task) if self.final else task
-
-    def depth_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """One more every so many steps."""
-        return min(task.n_depths, 1 + (step - 1) // self.every)
-
-    def full_from(self, task: Task) -> int:
-        """When the last depth but one is over."""
-        return (task.n_depths - 1) * self.every
-
-
-@dataclass(frozen=True)
-class Scheduled(CurriculumBase):
-    """Some of the hops count at a step.
-
-    Attributes:
-        order: `rising`, first the nearest, then one more every so many steps; `falling`, first the
-            farthest, and so on; or `random`, one at a time, drawn for every step.
-        every: steps between one hop and the next, if they do not come at random.
-    """
-
-    kind: Literal["scheduled"] = field(default="scheduled", kw_only=True)
-    order: Literal["rising", "falling", "random"] = "rising"
-    every: AtLeastOne = 200
-    is_steady = False
-
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Checks that sequences ask for several hops, and the last comes before the end."""
-        if not asks_several(task):
-            refuse(self.kind, "a sequence of this task does not ask for several hops")
-        if self.order != "random":
-            require_time(self.every, task.n_hops, steps)
-
-    def hops_at(self, step: int, task: Task, seed: object) -> range:
-        """The first few, the last few, or one."""
-        hops = range(task.n_hops)
-        if self.order == "random":
-            one = seed_of(seed, "target", step) % len(hops)
-            return hops[one : one + 1]
-        count = min(len(hops), 1 + (step - 1) // self.every)
-        return hops[:count] if self.order == "rising" else hops[-count:]
-
-    def full_from(self, task: Task) -> int:
-        """When all hops but one have come, if they do not come at random."""
-        return 0 if self.order == "random" else (task.n_hops - 1) * self.every
-
-
-@dataclass(frozen=True)
-class PerLayer(CurriculumBase):
-    """The model answers the last hop alone, but every hop is read out of a layer of its own.
-
-    There is one read-out map. It must find hop j of D at the query after layer ⌈j · L / D⌉ of L.
-    """
-
-    kind: Literal["per_layer"] = field(default="per_layer", kw_only=True)
-    is_steady = False
-
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
-        """Checks that sequences ask for several hops of one chain, with a layer for each."""
-        if not asks_several(task) or task.hop_order != list(pairwise(task.hops)):
-            refuse(self.kind, "a sequence of this task does not ask for several hops of one chain")
-        require(
-            task.n_hops <= model.n_layers,
-            "model.n_layers",
-            model.n_layers,
-            f"at least {task.n_hops}, the number of hops, with training.curriculum = per_layer",
-        )
-
-    def view(self, task: Task) -> Task:
-        """The last hop."""
-        return last_of(task)
-
-    def taught(self, task: Task) -> Task:
-        """All hops."""
+        """The task as a trained model answers it, and is evaluated on it."""
         return task
 
+    def taught(self, task: Task) -> Task:
+        """The task as training batches ask it."""
+        return self.view(task)
+
+    def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
+        """What a step asks for.
+
+        Args:
+            step: of training, from 1.
+            stage: of the curriculum, from 0.
+            task: as batches ask it.
+            seed: that everything drawn depends on.
+        """
+        return Ask()
+
+    def judged(self, stage: int, task: Task) -> Ask | None:
+        """What a stage is evaluated on, to find whether it is over; None if it is the last."""
+        return None
+
+    def is_over(self, losses: Sequence[float]) -> bool:
+        """Whether a stage is over, by the losses of the hops that it is judged by."""
+        return False
+
+    def full_from(self, task: Task) -> int:
+        """The last step before the first that may ask for the whole task, in the last stage."""
+        return 0
+
     def loss(
-        self, model: Transformer, targets: Targets, batch: Batch, tap: Tap | None = None
+        self, model: Transformer, targets: Targets, batch: Batch, ask: Ask, tap: Tap | None = None
     ) -> Float[Tensor, ""]:
-        """The mean over the hops, each read out of its layer."""
-        hops = batch.targets.shape[2]
-        read = read_by_layers(model, batch.inputs, hops, tap)
-        losses = [targets.loss(said, batch.targets[:, :, [hop]]) for hop, said in enumerate(read)]
-        return torch.stack(losses).mean()
+        """What a step lowers: the mean loss of all that its batch asks."""
+        return loss_on(ask.reader(model), targets, batch, tap)
+
+    def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
+        """Prepares a model before its optimisers are made, perhaps freezing some of its weights.
+
+        Returns:
+            What is entered around every move of the optimisers, with the number of steps before;
+            it gives a factor on their rates.
+        """
+        return lambda _: nullcontext(1.0)
 
 
-Curriculum = Implicit | FinalHop | Mixture | Growing | Scheduled | PerLayer | Deepening
+@dataclass(frozen=True)
+class Implicit(Curriculum):
+    """All hops at every step, as in the paper (Musat 2024, section 7)."""
+
+    kind = "implicit"
+    is_steady = True
+
+
+@dataclass(frozen=True)
+class Mixture(Curriculum):
+    """Every batch is of one depth, drawn from 1 to the task's."""
+
+    kind = "mixture"
+
+    def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
+        """Checks that the task has several depths."""
+        require_depths(self.kind, task)
+
+    def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
+        """Sequences of a depth that is drawn for every step."""
+        return Ask(depth=1 + seed_of(seed, "depth", step) % task.n_depths)
+
+
+def curriculum_from_json(data: Any) -> Curriculum:
+    """The curriculum that `curriculum_to_json` wrote; one that is a curriculum already stays.
+
+    Raises:
+        HeadwayError: if there is none of its kind, or a field is unknown, missing or not allowed.
+    """
+    if isinstance(data, Curriculum):
+        return data
+    require(isinstance(data, dict), CURRICULUM, data, "one of " + ", ".join(CURRICULA))
+    fields = dict(data)
+    kind = kind_of_curriculum(fields.pop("kind", None), f"{CURRICULUM}.kind")
+    return from_json(kind, fields, f"{CURRICULUM}.")
+
+
+def curriculum_to_json(curriculum: Curriculum) -> dict[str, Any]:
+    """A curriculum as plain JSON data: its kind, and its fields."""
+    return {"kind": curriculum.kind, **to_json(curriculum)}
+
+
+Chosen = Annotated[Curriculum, Written(curriculum_from_json, curriculum_to_json)]
+"""The field of a config that holds a curriculum."""
+
+
+def kind_of_curriculum(kind: Any, field: str = CURRICULUM) -> type[Curriculum]:
+    """The class of a kind that a field names.
+
+    Raises:
+        HeadwayError: if there is none.
+    """
+    known = isinstance(kind, str) and kind in CURRICULA
+    require(known, field, kind, "" if known else "one of " + ", ".join(CURRICULA))
+    return CURRICULA[kind]
+
+
+def refuse(kind: str, why: str) -> NoReturn:
+    """Refuses a curriculum.
+
+    Raises:
+        HeadwayError: that says why.
+    """
+    raise HeadwayError(f"{CURRICULUM} = {kind} is not allowed: {why}")
+
+
+def require_depths(kind: str, task: Task) -> None:
+    """Checks that a curriculum can have shallower sequences.
+
+    Raises:
+        HeadwayError: if not.
+    """
+    if task.n_depths == 1:
+        refuse(kind, "sequences of this task have one depth only (task.n_depths = 1)")

@@ -8,6 +8,7 @@ from torch import Tensor
 from headway.tasks import Batch, Task
 from headway.tasks.checking import require_sound
 from headway.training.config import RunConfig
+from headway.training.curriculum import Ask
 from headway.training.seeds import generator_for
 from headway.training.size import FLOAT, require_bytes
 
@@ -25,6 +26,20 @@ def held_out(task: Task, count: int, seed: int, device: str, purpose: str = "hel
     numbers = task.length * task.d_input + task.n_read * task.d_target
     require_bytes(FLOAT * count * numbers, f"{count} {purpose} sequences (task.*)", device)
     return task.sample(count, generator_for(device, seed, purpose))
+
+
+def batch_of(task: Task, draws: tuple[Tensor, ...], ask: Ask) -> Batch:
+    """The sequences that a curriculum asks for, laid out; draws are those of the full depth."""
+    if ask.depth is None:
+        batch = task.assemble(draws)
+    else:
+        batch = task.shallower(draws, ask.depth, *([ask.shift] if ask.shift else []))
+    if ask.hops is None:
+        return batch
+    if [*ask.hops] == [*range(len(ask.hops))]:
+        return replace(batch, targets=batch.targets[:, :, : len(ask.hops)])
+    rest = [hop for hop in range(task.n_hops) if hop not in ask.hops]
+    return replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
 
 
 class Stream:
@@ -51,22 +66,14 @@ class Stream:
             self._per_epoch = count // self.size
             self._epoch, self._shuffle = -1, torch.empty(0)
 
+    def asked(self, step: int, stage: int = 0) -> tuple[Ask, Batch]:
+        """What a step (from 1) asks for in a stage of the curriculum, and its batch."""
+        ask = self.curriculum.ask(step, stage, self.task, self.seed)
+        return ask, batch_of(self.task, self.draws(step), ask)
+
     def batch(self, step: int, stage: int = 0) -> Batch:
-        """The batch of a step (from 1), in a stage of the curriculum."""
-        draws, task = self.draws(step), self.task
-        depth = self.curriculum.depth_at(step, task, self.seed, stage)
-        hops = self.curriculum.hops_at(step, task, self.seed)
-        if depth is None:
-            batch = task.assemble(draws)
-        else:
-            earlier = self.curriculum.earlier_at(step, task, self.seed, stage)
-            batch = task.shallower(draws, depth, *([earlier] if earlier else []))
-        if (first := self.curriculum.first_at(step, task, self.seed, stage)) is not None:
-            batch = replace(batch, targets=batch.targets[:, :, :first])
-        if hops is None:
-            return batch
-        rest = [hop for hop in range(task.n_hops) if hop not in hops]
-        return replace(batch, targets=task.targets.leaving_out(batch.targets, rest))
+        """The batch of a step."""
+        return self.asked(step, stage)[1]
 
     @property
     def full_from(self) -> int:

@@ -1,22 +1,20 @@
 """A curriculum for models of the fewest layers: few hops come first, then about twice as many."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
-
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple
 
 from headway.errors import require
 from headway.fields import Positive
-from headway.models import Tap, Transformer, TransformerConfig
-from headway.tasks import Batch, Targets, Task
+from headway.models import TransformerConfig
+from headway.tasks import Task
 from headway.theory import closed_form
-from headway.training.curriculum_base import CurriculumBase, refuse, require_depths
-from headway.training.losses import Reader, loss_on
+from headway.training.curriculum import Ask, Curriculum, refuse, require_depths
 from headway.training.seeds import seed_of
+
+if TYPE_CHECKING:
+    from headway.training.config import TrainingConfig
 
 LEAP = 2
 """If the next depth has more than so many hops more, sequences get deeper before more is asked."""
@@ -39,7 +37,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Deepening(CurriculumBase):
+class Deepening(Curriculum):
     """Few hops come first, in few layers; then more, in one layer more.
 
     A batch that asks for d hops passes through the first ⌊log2 d⌋ + 2 layers, the fewest that d
@@ -66,9 +64,8 @@ class Deepening(CurriculumBase):
         learnt: the loss below which a hop counts as learnt.
     """
 
-    kind: Literal["deepening"] = field(default="deepening", kw_only=True)
+    kind = "deepening"
     learnt: Positive = 0.5
-    is_steady = False
 
     def stages(self, task: Task) -> list[Stage]:
         """One hop, then more in turn, then the task's depth."""
@@ -83,9 +80,9 @@ class Deepening(CurriculumBase):
             found.append(Stage("mixed", (known, more), more, more))
         return [*found, Stage("whole", (depth,), depth, depth)]
 
-    def require(self, task: Task, model: TransformerConfig, steps: int) -> None:
+    def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
         """Checks that the task is a chain of several hops, and layers the fewest that it takes."""
-        require_depths(self.kind, task, final=False)
+        require_depths(self.kind, task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
         if least != closed_form(task.n_depths) or task.hop_order != list(pairwise(task.hops)):
@@ -97,36 +94,23 @@ class Deepening(CurriculumBase):
             model.n_layers == least, "model.n_layers", model.n_layers, f"{allowed} {task.n_depths}"
         )
 
-    def depth_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """Drawn from the stage's."""
-        depths = self.stages(task)[stage].depths
-        return depths[seed_of(seed, "depth", step) % len(depths)]
-
-    def first_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int | None:
-        """As many as the stage asks for."""
-        return self.stages(task)[stage].hops
-
-    def earlier_at(self, step: int, task: Task, seed: object, stage: int = 0) -> int:
-        """Drawn for every step."""
-        reach = self.stages(task)[stage].reach
-        room = task.room(self.depth_at(step, task, seed, stage)) - task.room(reach)
-        return seed_of(seed, "place", step) % (room + 1)
-
-    def judged_in(self, stage: int, task: Task) -> tuple[int, int]:
-        """The deepest of its sequences; all hops that it asks for."""
+    def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
+        """The stage's hops, in sequences of one of its depths, at a place that is drawn."""
         one = self.stages(task)[stage]
-        return max(one.depths), one.hops
+        depth = one.depths[seed_of(seed, "depth", step) % len(one.depths)]
+        room = task.room(depth) - task.room(one.reach)
+        hops = min(depth, one.hops)
+        shift = seed_of(seed, "place", step) % (room + 1)
+        return Ask(depth, range(hops), shift, closed_form(hops))
+
+    def judged(self, stage: int, task: Task) -> Ask | None:
+        """All hops that the stage asks for, in the deepest of its sequences."""
+        *before, _ = self.stages(task)
+        if stage == len(before):
+            return None
+        one = before[stage]
+        return Ask(max(one.depths), range(one.hops), layers=closed_form(one.hops))
 
     def is_over(self, losses: Sequence[float]) -> bool:
         """Whether every hop is learnt."""
         return max(losses) < self.learnt
-
-    def through(self, model: Transformer, hops: int) -> Reader:
-        """The first layers, as many as the hops take."""
-        return partial(model, layers=closed_form(hops))
-
-    def loss(
-        self, model: Transformer, targets: Targets, batch: Batch, tap: Tap | None = None
-    ) -> Float[Tensor, ""]:
-        """The loss after as many layers as the batch passes through."""
-        return loss_on(self.through(model, batch.targets.shape[2]), targets, batch, tap)

@@ -1,15 +1,14 @@
-"""Reading and writing a run folder's files: whole or not at all.
+"""Files that are there whole or not at all, and folders with one writer at a time.
 
 JSON and safetensors only: reading a file runs nothing that is in it.
 """
 
 import fcntl
-import glob
 import hashlib
 import json
 import os
-import re
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +59,7 @@ def is_there(path: Path) -> bool:
     """Whether there is a file or folder.
 
     Raises:
-        HeadwayError: if that cannot be told, for want of permission.
+        HeadwayError: if that cannot be told, for want of permission or as no file can be called so.
     """
     with clear_io_errors(path, "read"):
         try:
@@ -72,12 +71,31 @@ def is_there(path: Path) -> bool:
         return True
 
 
+def draft_of(path: Path) -> Path:
+    """The name under which this thread writes a file or folder before it is moved into place."""
+    return path.with_name(f".{path.name}.draft-{threading.get_native_id()}")
+
+
+def remove_drafts(folder: Path, name: str = "*") -> None:
+    """Removes drafts that killed writers left in a folder, whose only writer the caller is.
+
+    Args:
+        folder: that they wrote to.
+        name: of what they were writing; a pattern.
+    """
+    with clear_io_errors(folder, "remove drafts in"):
+        for path in folder.glob(f".{name}.draft-[0-9]*"):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
 def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
     A reader sees the old content or the new one, whatever interrupts the writer. When this has
-    returned, a power cut does not lose it. Drafts that killed writers of the same file left are
-    removed.
+    returned, a power cut does not lose it.
 
     Args:
         path: of the file.
@@ -88,10 +106,8 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
     """
-    draft = path.with_name(f".{path.name}.draft-{os.getpid()}")
+    draft = draft_of(path)
     with clear_io_errors(path, "write"):
-        if lasting:
-            remove_drafts(path.parent, glob.escape(path.name), living=False)
         try:
             with open(draft, "wb") as file:
                 file.write(content)
@@ -146,37 +162,6 @@ def sync_folder(folder: Path) -> None:
         os.close(file)
 
 
-def remove_drafts(folder: Path, name: str = "*", living: bool = True) -> None:
-    """Removes drafts that killed writers left in a folder.
-
-    Args:
-        folder: that they wrote to.
-        name: of what they were writing; a pattern.
-        living: whether to remove also what a process on this machine may still be writing.
-    """
-    with clear_io_errors(folder, "read"):
-        found = list(folder.glob(f".{name}.draft-*")) if folder.is_dir() else []
-    for path in found:
-        written = re.fullmatch(r"\..+\.draft-(?:old-)?([0-9]{1,9})", path.name, re.DOTALL)
-        if written and (living or not _is_alive(int(written[1]))):
-            with clear_io_errors(path, "remove"):
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    """Whether a process of this machine runs."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
-
-
 @contextmanager
 def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
     """Holds a folder for one writer; the lock dies with the process.
@@ -202,21 +187,15 @@ def holding(folder: Path, busy: HeadwayError) -> Iterator[None]:
 
 
 def is_held(lock: Path) -> bool:
-    """Whether a process holds a lock; told without writing to its file, which may be missing."""
+    """Whether a process holds a lock; nothing is written to tell."""
     try:
-        file = os.open(lock, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with os.fdopen(opened(lock)) as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # a disk without locks
+    except (OSError, HeadwayError):  # no lock, or a disk without locks
         return False
-    else:
-        return False
-    finally:
-        os.close(file)
+    return False
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -249,21 +228,13 @@ def write_tensors(
 
 
 def packed(tensors: dict[str, Tensor], about: dict[str, Any]) -> bytes:
-    """Tensors and a little JSON about them as the content of a safetensors file."""
+    """Tensors and a little JSON about them as the content of a safetensors file.
+
+    Both are kept in one text with a checksum: with several, their order in the file is by chance.
+    """
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    said = json.dumps(about, allow_nan=False)
-    whole = safetensors.torch.save(flat, {"about": said, "checksum": checksum(flat, said)})
-    return in_order(whole)
-
-
-def in_order(whole: bytes) -> bytes:
-    """A safetensors file with the entries of its header in order, so that equal ones are equal."""
-    start = 8 + int.from_bytes(whole[:8], "little")
-    header = json.loads(whole[8:start])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + whole[start:]
+    checked = {**about, "checksum": checksum(flat, about)}
+    return safetensors.torch.save(flat, {"about": json.dumps(checked, allow_nan=False)})
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -279,22 +250,20 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         try:
             with safetensors.safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                metadata = file.metadata() or {}
-            said = metadata.get("about", "{}")
-            about = parsed(said.encode(), path)
+                about = parsed((file.metadata() or {}).get("about", "{}").encode(), path)
         except (safetensors.SafetensorError, ValueError) as error:
             raise HeadwayError(f"{path} is truncated or corrupted ({error})") from None
-    expected = metadata.get("checksum")
-    if not isinstance(about, dict) or expected not in (None, checksum(tensors, said)):
+    expected = about.pop("checksum", None) if isinstance(about, dict) else ""
+    if expected not in (None, checksum(tensors, about)):
         raise HeadwayError(
             f"{path} is truncated or corrupted (its content does not match its checksum)"
         )
     return tensors, about
 
 
-def checksum(tensors: dict[str, Tensor], said: str) -> str:
-    """A digest of contiguous tensors on the CPU (names, shapes, types, bytes) and of a text."""
-    digest = hashlib.blake2b(said.encode(), digest_size=16)
+def checksum(tensors: dict[str, Tensor], about: dict[str, Any]) -> str:
+    """A digest of contiguous tensors on the CPU (names, shapes, types, bytes) and of JSON data."""
+    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
     for name, tensor in sorted(tensors.items()):
         digest.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
         content = tensor.reshape(-1).view(torch.uint8).numpy()

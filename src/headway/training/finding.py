@@ -81,10 +81,9 @@ def _runs_of(folder: Path, below: int, root: Path | None) -> list[Path]:
         inside = _folders_in(folder, root)
     except OSError:
         return [folder]
-    deeper = below - 1 if not os.path.exists(folder / PLAN) else -1
-    if deeper < 0:
+    if below == 0 or os.path.exists(folder / PLAN):
         return [path for path in inside if _is_run(path)]
-    return [run for path in inside for run in _runs_of(path, deeper, root)]
+    return [run for path in inside for run in _runs_of(path, below - 1, root)]
 
 
 def _is_run(folder: Path) -> bool:

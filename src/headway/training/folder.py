@@ -1,4 +1,4 @@
-"""The files of a run's folder: what is kept of a run, and who may write to it.
+"""A run's folder: the files in it, what they must say, and who may write to it.
 
 config.json         what decides the run          environment.json   where it was computed
 metrics.jsonl       one line an evaluation        outcome.json       how it ended
@@ -10,22 +10,20 @@ figures/  report.html                             drawings of it
 clamped/  clamped,until=200/ …                    the same seed trained again, clamped (a sweep)
 """
 
-import glob
 import json
 import math
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.fields import found_in, to_json
+from headway.fields import NotBelowZero, NotNegative, found_in, to_json
 from headway.reading import parsed
 from headway.training.files import (
     append_line,
@@ -42,12 +40,77 @@ from headway.training.files import (
     write_tensors,
     write_whole,
 )
-from headway.training.records import FOUND_OUT, Evaluation, Outcome, Session
+
+FOUND_OUT = (
+    *("circuit.json", "circuits.json", "circuit_given.json", "emergence.json"),
+    *("dependence.json", "certificate.json"),
+)
+"""The files that are about the weights of the last step."""
 
 LAST = ("step", "val_loss", "partial", "seconds")
 """What an outcome has from the last evaluation."""
 
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a line of `metrics.jsonl` must say."""
+
+    step: NotNegative
+    train_loss: float
+    val_loss: float
+    partial: dict[str, float]
+    seconds: NotBelowZero
+    rate_scale: float = 1.0
+    examples_per_second: float = 0.0
+
+
+@dataclass(frozen=True)
+class Session:
+    """What an entry of `environment.json` must say, if it says it."""
+
+    command: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """The record of an attempt that was given up."""
+
+    step: NotNegative
+    partial: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `outcome.json` must say; a figure that was never known is None, or left out."""
+
+    status: Literal["done", "failed"]
+    message: str | None = None
+    step: NotNegative | None = None
+    val_loss: float | None = None
+    partial: dict[str, float] | None = None
+    seconds: NotBelowZero | None = None
+    given_up: list[GivenUp] = field(default_factory=list)
+    test_loss: float | None = None
+
+
+class Finding(Protocol):
+    """What is found out about a run, and kept in one file of its folder."""
+
+    FILE: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as JSON data."""
+        ...
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """The finding that `to_json` wrote; `HeadwayError` if the data is none."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Finding)
 
 
 class RunBusyError(HeadwayError):
@@ -62,8 +125,10 @@ class RunFolder:
 
     def checkpoint_steps(self) -> list[int]:
         """The steps at which the weights were kept, in order."""
-        matches = map(CHECKPOINT.fullmatch, self._names("checkpoints"))
-        return sorted(int(match[1]) for match in matches if match)
+        folder = self.folder / "checkpoints"
+        with clear_io_errors(folder, "read"):
+            names = os.listdir(folder) if is_there(folder) else []
+        return sorted(int(match[1]) for match in map(CHECKPOINT.fullmatch, names) if match)
 
     def checkpoint_path(self, step: int) -> Path:
         """Where the weights after a step are kept."""
@@ -76,12 +141,6 @@ class RunFolder:
         checkpoints that were kept before it.
         """
         write_tensors(self.checkpoint_path(step), weights, {"step": step}, lasting=False)
-
-    def _sync_checkpoints(self) -> None:
-        folder = self.folder / "checkpoints"
-        if is_there(folder):
-            with clear_io_errors(folder, "write to"):
-                sync_folder(folder)
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""
@@ -96,13 +155,15 @@ class RunFolder:
         """
         outcome = self.outcome()  # written after the last line, and so read before it
         evaluations = self._evaluations()
-        steps = [line["step"] for line in evaluations]
-        for i, (before, step) in enumerate(pairwise(steps), start=2):
-            if step <= before:
-                where = f"{self._metrics_path}, line {i}: step"
-                require(False, where, step, f"above that of the line before, {before}")
         if outcome is not None:
-            self._require_ended(outcome, evaluations[-1] if evaluations else {})
+            is_done = outcome["status"] == "done"  # else it ended between evaluations
+            last = _last(evaluations, ("val_loss", "partial", *(["step"] if is_done else [])))
+            for name, found in last.items():
+                if found != outcome[name]:
+                    raise HeadwayError(
+                        f"{self._metrics_path} ends with {name} = {found}, but outcome.json tells"
+                        f" of {outcome[name]}: evaluations were lost or changed"
+                    )
         return evaluations
 
     def metrics_until(self, step: int) -> list[dict[str, Any]]:
@@ -117,33 +178,21 @@ class RunFolder:
     def _metrics_path(self) -> Path:
         return self.folder / "metrics.jsonl"
 
-    def _lines(self) -> list[bytes]:
-        """The whole lines of `metrics.jsonl`."""
-        return whole_lines(self._metrics_path)
-
     def _evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`, each checked, to the first that is not before a step."""
-        path, lines = str(self._metrics_path), self._lines()
-        try:  # all at once, which is faster
-            found = [parsed(line, path) for line in lines]
-            found_in(list[Evaluation], found, path)
-        except HeadwayError:
-            found = _each(path, lines, until)
-        for number, line in enumerate(found):
-            if line["step"] >= until:
-                return found[: number + (line["step"] == until)]
+        """The lines of `metrics.jsonl` up to a step, each checked."""
+        found, last = list[dict[str, Any]](), -1
+        for number, line in enumerate(whole_lines(self._metrics_path), start=1):
+            if last == until:
+                break
+            where = f"{self._metrics_path}, line {number}"
+            evaluation = parsed(line, where)
+            step = found_in(Evaluation, evaluation, where).step
+            if step > until:
+                break
+            require(step > last, f"{where}: step", step, f"above that of the line before, {last}")
+            found.append(evaluation)
+            last = step
         return found
-
-    def _require_ended(self, outcome: dict[str, Any], last: dict[str, Any]) -> None:
-        """Makes sure that the last evaluation is the one that the outcome tells of."""
-        names = ("val_loss", "partial", *(["step"] if outcome["status"] == "done" else []))
-        for name in names:
-            told, found = outcome.get(name), last.get(name)
-            if told is not None and told != found:
-                raise HeadwayError(
-                    f"{self._metrics_path} ends with {name} = {found}, but outcome.json tells of"
-                    f" {told}: evaluations were lost or changed"
-                )
 
     def sessions(self) -> list[Any]:
         """Where the run was computed, from its start on; nothing if its folder does not tell.
@@ -164,7 +213,7 @@ class RunFolder:
 
         A circuit and its dates go too, as they will not be those of the run's last weights.
         """
-        kept = self._lines()[: len(self.metrics_until(step))]
+        kept = whole_lines(self._metrics_path)[: len(self.metrics_until(step))]
         for name in FOUND_OUT:
             self.remove(name)
         for after in [s for s in self.checkpoint_steps() if s > step]:
@@ -174,9 +223,8 @@ class RunFolder:
         if environment:
             sessions = [*self.sessions(), {**environment, "from_step": step}]
             self.write("environment.json", sessions)
-        for folder in (self.folder / "checkpoints", self.folder):
-            with clear_io_errors(folder, "write to"):
-                sync_folder(folder)
+        self._sync("checkpoints")
+        self._sync(".")
         write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
@@ -187,6 +235,19 @@ class RunFolder:
     def write(self, name: str, data: Any) -> None:
         """Writes one of the folder's JSON files, whole or not at all."""
         write_json(self.folder / name, data)
+
+    def load(self, kind: type[Kind]) -> Kind | None:
+        """The finding of a kind, such as `Certificate`; None if there is none.
+
+        Raises:
+            HeadwayError: if its file is damaged.
+        """
+        data = self.read(kind.FILE)
+        return None if data is None else kind.from_json(data)
+
+    def save(self, finding: Finding) -> None:
+        """Keeps a finding, in place of the one of its kind that was there."""
+        self.write(finding.FILE, finding.to_json())
 
     def remove(self, name: str) -> None:
         """Deletes one of the folder's files, if it is there."""
@@ -201,39 +262,37 @@ class RunFolder:
 
     def save_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Replaces the state from which to resume."""
-        self._sync_checkpoints()
+        self._sync("checkpoints")
         write_tensors(self.folder / "state.safetensors", tensors, about)
 
     def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, as in `outcome.json`; None if it has not.
+        """How the run ended, with every field of `Outcome`; None if it has not.
 
-        It has every field of `Outcome`. A figure that the file leaves out is that of the last
-        evaluation, and None if there is no such figure.
+        A figure that `outcome.json` leaves out is that of the last evaluation.
 
         Raises:
-            HeadwayError: if the file does not say what it must (see `Outcome`).
+            HeadwayError: if the file does not say what it must.
         """
         path = self.folder / "outcome.json"
         if not is_there(path):
             return None
         outcome = to_json(found_in(Outcome, read_json(path), str(path)))
         left_out = [name for name in LAST if outcome[name] is None]
-        last = _last(self._evaluations()) if left_out else {}
-        whole = {**outcome, **{name: last[name] for name in left_out}}
-        if whole["status"] == "done" and whole["val_loss"] is None:
+        outcome |= _last(self._evaluations(), left_out) if left_out else {}
+        if outcome["status"] == "done" and outcome["val_loss"] is None:
             raise HeadwayError(f"{path}: the run is done, but there is no evaluation of it")
-        return whole
+        return outcome
 
-    def end(self, message: str | None = None, **told: Any) -> None:
+    def end(self, message: str | None = None, **fields: Any) -> None:
         """Records how the run ended: as done, or as failed if a message says why.
 
         Args:
             message: why it failed, on one line.
-            told: fields of the outcome, beside or in place of those of the last evaluation.
+            fields: of the outcome, beside or in place of those of the last evaluation.
         """
         last, status = _last(self.metrics()), "done" if message is None else "failed"
-        self._sync_checkpoints()
-        ended = {"status": status, "message": message, **last, "given_up": [], **told}
+        self._sync("checkpoints")
+        ended = {"status": status, "message": message, **last, "given_up": [], **fields}
         self.write("outcome.json", ended)
 
     def fail(self, message: str) -> None:
@@ -268,31 +327,16 @@ class RunFolder:
         with holding(self.folder, RunBusyError(f"{self.folder}: {told}")):
             for name in (".", "checkpoints", "figures"):
                 remove_drafts(self.folder / name)
-            remove_drafts(self.folder.parent, glob.escape(self.folder.name), living=False)
             yield
 
-    def _names(self, name: str) -> list[str]:
-        """What lies in one of the run's folders; nothing if it is not there."""
+    def _sync(self, name: str) -> None:
+        """Flushes to disk which files are in one of the run's folders."""
         folder = self.folder / name
-        if not is_there(folder):
-            return []
-        with clear_io_errors(folder, "read"):
-            return os.listdir(folder)
+        with clear_io_errors(folder, "write to"):
+            sync_folder(folder)
 
 
-def _last(evaluations: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What an outcome has from the last evaluation; None for figures that there are not."""
+def _last(evaluations: Sequence[dict[str, Any]], names: Sequence[str] = LAST) -> dict[str, Any]:
+    """Figures of the last evaluation; None where there is none."""
     last = [{"step": 0}, *evaluations][-1]
-    return {name: last.get(name) for name in LAST}
-
-
-def _each(path: str, lines: list[bytes], until: float) -> list[dict[str, Any]]:
-    """Evaluations line by line, to the first that is not before a step; tells which is none."""
-    found: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}, line {number}"
-        found.append(parsed(line, where))
-        found_in(Evaluation, found[-1], where)
-        if found[-1]["step"] >= until:
-            break
-    return found
+    return {name: last.get(name) for name in names}

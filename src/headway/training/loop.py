@@ -1,33 +1,36 @@
-"""The training loop of one run, from top to bottom. (Many runs at once: `training.stacked`.)"""
+"""The training of one run, from top to bottom. (Many runs at once: `training.stacked`.)"""
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from headway.errors import require
+from headway.errors import HeadwayError, require
+from headway.fields import found_in
+from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.config import RunConfig
+from headway.training.curriculum import Ask
+from headway.training.data import Stream, batch_of, held_out
 from headway.training.environment import describe_environment
+from headway.training.files import clear_content_errors
 from headway.training.finding import free_folder
+from headway.training.losses import Reader, evaluate
+from headway.training.optimisers import Optimisers
 from headway.training.precision import casting, resolved, rounding
 from headway.training.run import Run, require_device
+from headway.training.seeds import generator_for
 from headway.training.size import require_size
-from headway.training.state import DivergedError
-from headway.training.trainer import (
-    begin,
-    fail,
-    finish,
-    give_up,
-    held_out_of,
-    is_learnt,
-    losses_at,
-    restored,
-    save,
-)
+from headway.training.state import DivergedError, State
+
+T = TypeVar("T", bound="Trainer")
+
+STAGE_EXAMPLES = 256
+"""Held-out sequences by which a stage of a curriculum is judged."""
 
 Watch = Callable[[Run, int, int, dict[str, Any] | None], None]
 """Called after every step with the run, the step, the last step as planned now, and the metrics
@@ -92,64 +95,262 @@ def fit(run: Run, watch: Watch | None = None) -> None:
         if (run.outcome() or {}).get("status") == "done":  # by another process, meanwhile
             return
         try:
-            make_steps(run, watch)
+            Trainer.restored(run).fit(watch)
         except KeyboardInterrupt as stop:
             stop.add_note(f"continue with: {command('train', '--resume', run.folder)}")
             raise
-        except DivergedError as error:
-            raise fail(run, error) from None
 
 
-def make_steps(run: Run, watch: Watch | None) -> None:
-    """The loop.
+class Trainer:
+    """A run while it is trained: all that changes, the data, and the loop.
 
     Losses stay on the device until something is due, as reading one waits for the device. A loss
     that is no number is found then, before any checkpoint that it spoilt is kept.
+
+    Args:
+        run: the run.
+        state: that of an attempt before its first step.
+
+    Attributes:
+        run: the run.
+        config: how it is trained.
+        precision: of its matrix products.
+        state: how far training is.
+        model: that learns.
+        optimisers: that move its weights.
+        batches: that it learns from.
     """
-    config, task, device = run.config.training, run.task, torch.device(run.config.device)
-    precision = resolved(config.precision, device)
-    state, model, optimisers, batches = restored(run)
-    environment = describe_environment(run.config.device, run.config.threads)
-    begin(run, state, {**environment, "precision": precision})
-    validation = held_out_of(run, "held-out")
-    losses: list[Tensor] = []
-    clock = time.perf_counter()
-    while state.step < state.end:
-        if state.step == 0:
-            run.save_checkpoint(0, model.state_dict())
 
-        batch = batches.batch(state.step + 1, state.stage)
-        tap = config.clamp.tap(task, batch, state.step + 1)
-        with rounding(precision, device):
-            with casting(precision, device):
-                loss = config.curriculum.loss(model, task.targets, batch, tap)
-            optimisers.zero_grad()
+    def __init__(self, run: Run, state: State):
+        self.run, self.config = run, run.config.training
+        self.device = torch.device(run.config.device)
+        self.precision = resolved(self.config.precision, self.device)
+        self._unread: list[Tensor] = []
+        self._clock = time.perf_counter()
+        self.start(state)
+
+    def start(self, state: State) -> None:
+        """Starts an attempt. Every attempt starts from weights and data of its own."""
+        self.state = state
+        self.model = self.run.new_model(self.run.config.device, state.attempt)
+        self._learning = self.config.curriculum.learning(self.model)
+        self.optimisers = Optimisers(self.model, self.config)
+        self.batches = Stream(self.run.config, state.attempt)
+
+    @classmethod
+    def restored(cls: type[T], run: Run) -> T:
+        """A run as it was last saved, or before its first step. Changes nothing.
+
+        Raises:
+            HeadwayError: if something in the run's folder that is needed to go on is missing or
+                damaged.
+        """
+        run.sessions()
+        saved, config = run.load_state(), run.config.training
+        path = run.folder / "state.safetensors"
+        if saved is None:
+            kept = run.checkpoint_steps()
+            if kept and kept[-1] > config.save_every:
+                raise HeadwayError(f"{path} is missing: cannot resume; its checkpoints are kept")
+            return cls(run, State.at_start(config))
+        tensors, about = saved
+        with clear_content_errors(path):
+            found_in(State, about, str(path))
+            for name, tensor in tensors.items():
+                if tensor.is_floating_point() and not tensor.isfinite().all():
+                    raise HeadwayError(f"{path}: {name} holds a value that is no finite number")
+            trainer = cls(run, State(**about))
+            if trainer.state.step > 0:
+                model = {
+                    n[len("model.") :]: t for n, t in tensors.items() if n.startswith("model.")
+                }
+                trainer.model.load_state_dict(model)
+                trainer.optimisers.load(tensors)
+        require_evaluations(run, trainer.state)
+        return trainer
+
+    def fit(self, watch: Watch | None = None) -> None:
+        """The loop: steps from where the run is to its end, and whatever is due after each.
+
+        Raises:
+            DivergedError: if the loss stops being a number; the run has ended as failed then.
+        """
+        self.begin()
+        try:
+            while self.state.step < self.state.end:
+                self.before()
+                ask, batch = self.batches.asked(self.state.step + 1, self.state.stage)
+                self.after(self.step(ask, batch), watch)
+        except DivergedError as error:
+            raise self.fail(error) from None
+        self.finish()
+
+    def step(self, ask: Ask, batch: Batch) -> Tensor:
+        """Makes one step, on a batch of what the curriculum asks for.
+
+        Returns:
+            The loss before it, on the device.
+        """
+        step, config = self.state.step, self.config
+        tap = config.clamp.tap(self.run.task, batch, step + 1)
+        with rounding(self.precision, self.device):
+            with casting(self.precision, self.device):
+                loss = config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
+            self.optimisers.zero_grad()
             loss.backward()
-            optimisers.step(state.next_scale(config), state.step)
-        losses.append(loss.detach())
-        state.step += 1
+            with self._learning(step) as factor:
+                self.optimisers.step(self.state.next_scale(config) * factor)
+        self.state.step += 1
+        return loss.detach()
 
+    def begin(self, replicas: int = 1) -> None:
+        """Lets the run go on from here, so many at once; what was written later is forgotten."""
+        config, state = self.run.config, self.state
+        environment = describe_environment(config.device, config.threads, replicas)
+        environment |= {"precision": self.precision}
+        environment |= {"task_changed": self.run.changed} if self.run.changed else {}
+        again = state.step > 0 or bool(state.given_up)
+        self.run.rewind(state.step, environment if again else {})
+        if not again:
+            self.run.write("environment.json", [environment])
+        self._clock = time.perf_counter()
+
+    def before(self) -> None:
+        """Keeps the weights that an attempt starts from."""
+        if self.state.step == 0:
+            self.run.save_checkpoint(0, self.weights())
+
+    def after(self, loss: Tensor, watch: Watch | None) -> None:
+        """Reads losses, evaluates, keeps weights, saves, gives an attempt up: whatever is due.
+
+        Raises:
+            DivergedError: if a loss is no number.
+        """
+        run, state, config = self.run, self.state, self.config
+        self._unread.append(loss)
         is_due = state.is_due(config)
-        known = torch.stack(losses).tolist() if is_due else []
-        before, clock = clock, time.perf_counter()
-        state.seconds += clock - before
+        known = torch.stack(self._unread).tolist() if is_due else []
+        before, self._clock = self._clock, time.perf_counter()
+        state.seconds += self._clock - before
         metrics = None
         if is_due:
-            losses.clear()
+            self._unread.clear()
             state.add_losses(known)
         if state.is_evaluated(config):
-            partial = losses_at(run, state.step, model, validation)
-            metrics = state.add_evaluation(config, task.hops, partial)
+            metrics = state.add_evaluation(config, run.task.hops, self.losses())
             run.append_metrics(metrics)
-            if is_learnt(run, state.step, state.stage, model):
+            if self.is_stage_over():
                 state.next_stage()
         if state.is_checkpoint(config):
-            run.save_checkpoint(state.step, model.state_dict())
-        is_stuck = metrics is not None and state.is_stuck(config, task.n_hops, batches.full_from)
+            run.save_checkpoint(state.step, self.weights())
+        full_from = self.batches.full_from
+        is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
         if state.is_saved(config) and not is_stuck:
-            save(run, state, model.state_dict(), optimisers.state())
+            self.save()
         if watch is not None:
             watch(run, state.step, state.end, metrics)
         if metrics is not None and is_stuck:
-            state, model, optimisers, batches = give_up(run, state, metrics)
-    finish(run, state, losses_at(run, state.step, model, held_out_of(run, "test")))
+            self.give_up(metrics)
+
+    @cached_property
+    def validation(self) -> Batch:
+        """The sequences that the run is evaluated on while it is trained."""
+        return self.held_out("held-out")
+
+    def held_out(self, purpose: str) -> Batch:
+        """The run's sequences for a purpose: `held-out` or `test`."""
+        config = self.run.config
+        count = self.config.eval_examples
+        return held_out(self.run.task, count, config.seed, config.device, purpose)
+
+    def losses(self) -> list[float]:
+        """The loss of every hop on the validation sample."""
+        return self._evaluated(self.model, self.run.task, self.validation)
+
+    def test_losses(self) -> list[float]:
+        """The loss of every hop on the test sample."""
+        return self._evaluated(self.model, self.run.task, self.held_out("test"))
+
+    def is_stage_over(self) -> bool:
+        """Whether the model has learnt what the present stage of its curriculum is about."""
+        config, curriculum, task = self.run.config, self.config.curriculum, self.batches.task
+        ask = curriculum.judged(self.state.stage, task)
+        if ask is None:
+            return False
+        generator = generator_for(config.device, config.seed, "stage")
+        batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
+        return curriculum.is_over(self._evaluated(ask.reader(self.model), task, batch))
+
+    def _evaluated(self, model: Reader, task: Task, batch: Batch) -> list[float]:
+        """The loss of every hop of a batch, with what is clamped after so many steps."""
+        clamp, step = self.config.clamp, self.state.step
+        return evaluate(model, task, batch, tap=lambda part: clamp.tap(task, part, step)).tolist()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The model's weights as they are now, by name."""
+        return self.model.state_dict()
+
+    def memory(self) -> dict[str, Tensor]:
+        """All that the optimisers remember (see `Optimisers.state`)."""
+        return self.optimisers.state()
+
+    def save(self) -> None:
+        """Saves all that the run resumes from."""
+        named = {f"model.{name}": weight for name, weight in self.weights().items()}
+        self.run.save_state({**named, **self.memory()}, vars(self.state))
+
+    def give_up(self, metrics: dict[str, Any]) -> None:
+        """Gives an attempt up at its last evaluation and starts the next.
+
+        A kill leaves one or the other.
+        """
+        given_up = {"step": self.state.step, "partial": metrics["partial"]}
+        before = [*self.state.given_up, given_up]
+        self.start(State.at_start(self.config, before, self.state.seconds))
+        self.save()
+        self.run.rewind(0, {})
+
+    def finish(self) -> None:
+        """Records that the run is done.
+
+        When to stop was decided on the validation sample, so the end is judged on another.
+        """
+        losses = self.test_losses()
+        self._end(self.state, test_loss=sum(losses) / len(losses))
+
+    def fail(self, error: DivergedError) -> DivergedError:
+        """Records that the run diverged; checkpoints of weights that are of no use are dropped.
+
+        Returns:
+            The error, which now tells what is left.
+        """
+        kept = self.run.checkpoint_steps()
+        good = [step for step in kept if step < error.spoilt_from]
+        for spoilt in kept[len(good) :]:
+            self.run.drop_checkpoint(spoilt)
+        last = f"the last good checkpoint is step {good[-1]}" if good else "no checkpoint is good"
+        message = f"{error}; {last} in {self.run.folder}"
+        self._end(error.state, message)
+        return DivergedError(message, error.state, error.spoilt_from)
+
+    def _end(self, state: State, message: str | None = None, **found: float) -> None:
+        seconds = round(state.seconds, 3)
+        self.run.end(message, step=state.step, seconds=seconds, given_up=state.given_up, **found)
+
+
+def require_evaluations(run: Run, state: State) -> None:
+    """Makes sure that no evaluation is missing of those made until a state was saved.
+
+    Raises:
+        HeadwayError: if one is.
+    """
+    due = {*range(0, state.step + 1, run.config.training.eval_every)} - {0}
+    due |= {state.step} if state.step == state.end else set()
+    missing = sorted(due - {line["step"] for line in run.metrics_until(state.step)})
+    if missing:
+        told = ", ".join(map(str, missing[:3])) + (", …" if len(missing) > 3 else "")
+        raise HeadwayError(
+            f"{run.folder}/metrics.jsonl lacks {len(missing)} of {len(due)} evaluations, of step"
+            f" {told}: they were lost after state.safetensors was saved; cannot resume, as the run"
+            " would end with a gap"
+        )

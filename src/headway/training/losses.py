@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.models import Tap, Tappable, Transformer
+from headway.models import Tap, Tappable
 from headway.tasks import Batch, Targets, Task
 from headway.userfile import described
 
@@ -29,15 +29,6 @@ def loss_on(
 ) -> Float[Tensor, ""]:
     """The mean loss of all that a batch asks, which may be the first few hops alone."""
     return targets.loss(_asked(model(batch.inputs, tap), targets, batch), batch.targets)
-
-
-def read_by_layers(
-    model: Transformer, inputs: Tensor, hops: int, tap: Tap | None = None
-) -> list[Float[Tensor, "batch query output"]]:
-    """What the model reads out after layer ⌈j · n_layers / hops⌉, for every hop j from 1."""
-    layers = [-(-hop * model.n_layers // hops) for hop in range(1, hops + 1)]
-    streams = enumerate(model.streams(inputs, tap), start=1)
-    return [model.read(stream) for layer, stream in streams if layer in layers]
 
 
 @torch.no_grad()

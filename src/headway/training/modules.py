@@ -1,7 +1,10 @@
-"""Models that are not headway's: how a run's folder tells of one, and how it is built again."""
+"""Modules that are not headway's: how a run tells of one, what it keeps, how it looks at one."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import random
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
+from torch.optim.swa_utils import AveragedModel
 
 from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne, NotNegative, check
 from headway.models import Tapped
+from headway.models.passes import eagerly
 from headway.reading import is_file
-from headway.training.unchanged import drawing_nothing
-from headway.training.weights import plain, weights_of
 from headway.userfile import Source
+
+WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel, Tapped)
 
 
 @dataclass(frozen=True)
@@ -128,10 +133,7 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
     if not getattr(build, "__qualname__", "").isidentifier() or userfile.source_of(build) is None:
         return allowed
     try:
-        with (
-            drawing_nothing(),
-            torch.no_grad(),
-        ):  # what the caller draws next is not to depend on it
+        with drawing_nothing(), torch.no_grad():
             made = build()
         if not isinstance(made, nn.Module):
             return f"{allowed} and builds a module, not a {type(made).__name__}"
@@ -143,6 +145,59 @@ def _why_not(build: Any, like: nn.Module) -> str | None:
 
 def _shapes(module: nn.Module) -> dict[str, torch.Size]:
     return {name: weight.shape for name, weight in weights_of(module).items()}
+
+
+def plain(model: nn.Module) -> nn.Module:
+    """The module that was compiled, replicated, averaged or tapped."""
+    inner = model.module if isinstance(model, WRAPPERS) else getattr(model, "_orig_mod", None)
+    return model if inner is None else plain(inner)
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """What a checkpoint keeps of a plain module: its state dict, as if no part were compiled.
+
+    A parametrized weight is kept as it is computed, under its own name.
+    """
+    state = model.state_dict()
+    found = {name: state[name] for name in state if "parametrizations" not in name.split(".")}
+    for path, part in model.named_modules(remove_duplicate=False):
+        for name in _parametrized(part):
+            found[f"{path}.{name}".lstrip(".")] = getattr(part, name)
+    return {_as_written(name): weight for name, weight in found.items()}
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Gives a plain module the weights that `weights_of` found, in their precision.
+
+    Its parametrizations are removed, so it is for evaluation only.
+
+    Raises:
+        RuntimeError: if they do not fit.
+    """
+    for part in list(model.modules()):
+        for name in _parametrized(part):
+            parametrize.remove_parametrizations(part, name)
+    own = model.state_dict()
+    kinds = [_precisions(tensors) for tensors in (weights, own)]
+    if kinds[0] != kinds[1] and len(kinds[0]) == 1:  # what is not in the state dict goes along
+        model.to(dtype=next(iter(kinds[0])))
+    names = {_as_written(name): name for name in own}
+    named = {names.get(name, name): weight for name, weight in weights.items()}
+    model.load_state_dict(named, assign=True)
+
+
+def _parametrized(part: nn.Module) -> list[str]:
+    """The names of a module's own weights that are parametrized."""
+    return [*getattr(part, "parametrizations", ())] if parametrize.is_parametrized(part) else []
+
+
+def _precisions(weights: Mapping[str, Tensor]) -> set[torch.dtype]:
+    return {weight.dtype for weight in weights.values() if weight.is_floating_point()}
+
+
+def _as_written(name: str) -> str:
+    """A weight's name without the compiled parts on the way to it."""
+    return name.replace("_orig_mod.", "")
 
 
 @torch.no_grad()
@@ -160,3 +215,75 @@ def is_causal(model: Tapped, inputs: Tensor) -> bool:
 
     model(inputs, look)
     return not any(ahead)
+
+
+@contextmanager
+def unchanged(model: nn.Module) -> Iterator[None]:
+    """Lets a module run in evaluation mode on a copy of its state, which is dropped afterwards.
+
+    The state is all that its submodules hold: weights, buffers, flags, hooks, numbers, tensors and
+    containers of them. The originals are never written to. Nothing is drawn from the generators of
+    random numbers either, as far as the caller can tell. Compiled parts run as they were written.
+
+    Raises:
+        HeadwayError: if a submodule keeps its state elsewhere.
+    """
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            where = name or type(model).__name__
+            raise HeadwayError(f"{where} is compiled by torch.jit, whose state cannot be put aside")
+    known: dict[int, Any] = {}
+    own = [(module, module.__dict__) for module in model.modules()]
+    try:
+        for module, state in own:
+            copied = {name: _copied(value, known) for name, value in state.items()}
+            object.__setattr__(module, "__dict__", copied | {"training": False})
+        with torch.no_grad(), drawing_nothing(model), eagerly():
+            yield
+    finally:
+        for module, state in own:
+            object.__setattr__(module, "__dict__", state)
+
+
+@contextmanager
+def drawing_nothing(model: nn.Module | None = None) -> Iterator[None]:
+    """Puts the generators of random numbers back: those of Python, NumPy and torch, and of the
+    GPUs that a module lies on."""
+    places = () if model is None else (*model.parameters(), *model.buffers())
+    gpus = {place.device for place in places if place.device.type == "cuda"}
+    numpy = sys.modules.get("numpy")
+    drawn = random.getstate(), None if numpy is None else numpy.random.get_state()
+    try:
+        with torch.random.fork_rng(gpus):
+            yield
+    finally:
+        random.setstate(drawn[0])
+        if numpy is not None:
+            numpy.random.set_state(drawn[1])
+
+
+def _copied(value: Any, known: dict[int, Any]) -> Any:
+    """A copy of tensors, generators and containers of them; all else as it is.
+
+    Args:
+        value: what a module holds.
+        known: the copies so far by the original, so that what is shared stays shared.
+    """
+    if id(value) in known:
+        return known[id(value)]
+    kind, made = type(value), value
+    if isinstance(value, Tensor):
+        made = value.detach().clone()
+        is_weight = isinstance(value, nn.Parameter)
+        made = nn.Parameter(made, value.requires_grad) if is_weight else made
+    elif isinstance(value, torch.Generator):
+        made = value.clone_state()
+    elif kind is tuple:
+        made = tuple(_copied(one, known) for one in value)
+    elif kind in (list, deque, dict, OrderedDict, defaultdict, set):
+        known[id(value)] = made = value.copy()
+        places = value.items() if isinstance(value, dict) else enumerate(value)
+        for place, one in () if kind is set else places:
+            made[place] = _copied(one, known)
+    known[id(value)] = made
+    return made

@@ -1,7 +1,6 @@
 """The optimisers of a run: Adam with decoupled decay, Muon for the matrices inside blocks, SGD."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from inspect import unwrap
 
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
 from headway.training.precision import resolved
-from headway.training.trained import Trained
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -140,9 +138,6 @@ class Optimisers:
     """
 
     def __init__(self, model: Transformer, config: TrainingConfig):
-        self._trained = None
-        if config.trained is not None:
-            self._trained = Trained(model, config.trained, config.stage_steps)
         self.each = list(_made(model, config))
         self._note_rates()
 
@@ -158,24 +153,15 @@ class Optimisers:
         for optimiser in self.each:
             optimiser.zero_grad()
 
-    def step(self, scale: float, step: int = 0) -> None:
-        """Moves all weights by their gradients.
-
-        Args:
-            scale: a factor on the rates, and on the decay.
-            step: how many were made before, which tells the weights that are trained now.
-        """
-        for group, _, _ in self._rates:
+    def step(self, scale: float) -> None:
+        """Moves all weights by their gradients, with a factor on the rates and on the decay."""
+        for group, rate, decay in self._rates:
+            group["lr"], group["weight_decay"] = rate * scale, decay * scale
             for weight in group["params"]:
                 if weight.grad is None:  # of a layer that the batch did not pass through
                     weight.grad = torch.zeros_like(weight)
-        if self._trained is not None:
-            scale *= self._trained.factor(step)
-        for group, rate, decay in self._rates:
-            group["lr"], group["weight_decay"] = rate * scale, decay * scale
-        with self._trained.holding(step) if self._trained is not None else nullcontext():
-            for optimiser in self.each:
-                optimiser.step()
+        for optimiser in self.each:
+            optimiser.step()
 
     def state(self) -> dict[str, Tensor]:
         """All that they remember, as named tensors."""

@@ -1,16 +1,17 @@
 """Recipes: functions that return a whole config. They choose values and do nothing else."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from importlib import metadata
 
 from headway.models import TransformerConfig
 from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
 from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
-from headway.training.curriculum import Deepening, Implicit, Mixture
+from headway.training.curriculum import Implicit, Mixture
+from headway.training.deepening import Deepening
+from headway.training.offered import Offered
 
 
 def fast(
@@ -128,21 +129,6 @@ def conditional(seed: int = 0) -> RunConfig:
     )
 
 
-def paper(depth: int = 3, seed: int = 0) -> RunConfig:
-    """The set-up of Transformers A, B and C (Musat 2024, section 8.1), as printed.
-
-    12 layers of one head, width 128, Adam 1e-3 with decoupled decay 0.1, 24 000 steps of 128 from
-    a fixed set of 2^18 sequences. Blocks are drawn as GPT-2's; the maps into and out of the stream,
-    which GPT-2 does not have, as PyTorch draws them. 100 minutes on one core (docs/as-printed.md).
-    """
-    return RunConfig(
-        task=Retrieval(depth=depth),
-        model=TransformerConfig(n_layers=12, d_model=128, n_heads=1, init="gpt2_blocks"),
-        training=TrainingConfig(precision="auto"),
-        seed=seed,
-    )
-
-
 def hops(asked: tuple[int, ...] = (1, 2, 4), steps: int = 1_600, seed: int = 0) -> RunConfig:
     """The k-hop problem with as many layers as the largest k takes, ⌊log2 k⌋ + 2.
 
@@ -234,33 +220,7 @@ def own(task: Task, seed: int = 0, layers: int | None = None) -> RunConfig:
     )
 
 
-OWN: dict[str, Callable[[], RunConfig]] = {
-    "fast": fast,
-    "conditional": conditional,
-    "hops": hops,
-    "paper": paper,
-}
-
-GROUP = "headway.recipes"
-"""The entry points by which an installed package offers recipes: a function for each, by its
-name."""
-
-
-class Recipes(Mapping[str, Callable[[], RunConfig]]):
-    """Headway's own recipes, and those that installed packages offer."""
-
-    def __getitem__(self, name: str) -> Callable[[], RunConfig]:
-        if name in OWN:
-            return OWN[name]
-        for point in metadata.entry_points(group=GROUP, name=name):
-            return point.load()
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**OWN, **{point.name: point for point in metadata.entry_points(group=GROUP)}})
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-
-RECIPES = Recipes()
+RECIPES: Offered[Callable[..., RunConfig]] = Offered(
+    "headway.recipes", "recipe", {"fast": fast, "conditional": conditional, "hops": hops}
+)
+"""Headway's own recipes, and those that installed packages offer."""

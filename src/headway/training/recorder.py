@@ -6,9 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,11 +22,18 @@ from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
 from headway.training.files import drop_torn_line, packed
 from headway.training.losses import evaluate, require_answers
-from headway.training.modules import Module, is_causal, told
+from headway.training.modules import (
+    Module,
+    drawing_nothing,
+    is_causal,
+    plain,
+    told,
+    unchanged,
+    weights_of,
+)
 from headway.training.run import Run
-from headway.training.unchanged import drawing_nothing, unchanged
-from headway.training.weights import plain, weights_of
 
+T = TypeVar("T")
 LAST = 10**15
 """The largest step: what reads a run's folder takes larger numbers for others."""
 
@@ -74,19 +81,20 @@ class Recorder:
     ):
         require(isinstance(folder, str | Path), "folder", folder, "a path")
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
-        require(isinstance(task, Task), "task", task, "a task, such as headway.Hops()")
+        require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
         for name, value, hint in (
             ("seed", seed, fields.hints_of(RunConfig)["seed"]),
             ("sequences", sequences, fields.AtLeastOne),
         ):
             require(fields.allows(hint, value), name, value, fields.described(hint))
         self.model, self.task, self._plain = model, task, plain(model)
+        self._name = f"model: {type(self._plain).__name__}"
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._kept = {name: weight.shape for name, weight in self._weights().items()}
         with drawing_nothing(self._plain), told(f"task = {task.kind!r}"):
             self._held_out = held_out(task, sequences, seed, device)
-        with unchanged(self._plain), self._told():
+        with unchanged(self._plain), told(self._name):
             require_answers(tapped(self._plain), task, self._held_out)
             self._tapped = tapped(self._plain, self._held_out.inputs[:2])
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
@@ -121,17 +129,18 @@ class Recorder:
                 f"{self.run.folder}: save is for the thread that entered the `with` block alone"
             )
         last = max(self.run.checkpoint_steps(), default=-1)
-        made = _whole(step)
+        made = _number(step, operator.index)
         fits = made is not None and last < made <= LAST
         require(fits, "step", step, f"a whole number above {last}, the last one, and up to {LAST}")
-        train_loss = _number(loss)
-        require(math.isfinite(train_loss), "train_loss", loss, "finite, one number")
+        train_loss = _number(loss, float)
+        is_finite = train_loss is not None and math.isfinite(train_loss)
+        require(is_finite, "train_loss", loss, "finite, one number")
         weights = self._weights()
         now = {name: weight.shape for name, weight in weights.items()}
         if now != self._kept:
             others = sorted(dict(now.items() ^ self._kept.items()))
             require(False, "model: weights of other names or shapes", others, "as it was at first")
-        with unchanged(self._plain), self._told():
+        with unchanged(self._plain), told(self._name):
             partial = evaluate(self._tapped, self.task, self._held_out).tolist()
         metrics = {
             "step": made,
@@ -141,20 +150,15 @@ class Recorder:
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
         require(math.isfinite(metrics["val_loss"]), "val_loss", metrics["val_loss"], "finite")
-        self._keep(metrics, weights)
-        return metrics
-
-    def _keep(self, metrics: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Writes a checkpoint and its evaluation, or neither."""
-        step = metrics["step"]
         try:
-            self.run.save_checkpoint(step, weights)
+            self.run.save_checkpoint(metrics["step"], weights)
             self.run.append_metrics(metrics)
-        except BaseException:  # a full disk or an interrupt
+        except BaseException:  # a full disk or an interrupt; both are kept, or neither
             drop_torn_line(self.run.folder / "metrics.jsonl")
-            if step not in [line["step"] for line in self.run.metrics()]:
-                self.run.drop_checkpoint(step)
+            if metrics["step"] not in [line["step"] for line in self.run.metrics()]:
+                self.run.drop_checkpoint(metrics["step"])
             raise
+        return metrics
 
     def _weights(self) -> dict[str, Tensor]:
         """Copies of what a checkpoint keeps.
@@ -165,7 +169,7 @@ class Recorder:
         for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
             lacks = is_lazy(weight) or weight.is_meta
             require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
-        with unchanged(self._plain), self._told():
+        with unchanged(self._plain), told(self._name):
             found = weights_of(self._plain)
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
@@ -173,9 +177,6 @@ class Recorder:
             kept = {name: weight.detach().to("cpu", copy=True) for name, weight in found.items()}
             packed({name: weight.reshape(-1)[:1].clone() for name, weight in kept.items()}, {})
             return kept
-
-    def _told(self) -> AbstractContextManager[None]:
-        return told(f"model: {type(self._plain).__name__}")
 
     def __enter__(self) -> "Recorder":
         if self._writer is not None:
@@ -201,20 +202,11 @@ def _here() -> tuple[int, int]:
     return os.getpid(), threading.get_ident()
 
 
-def _whole(step: Any) -> int | None:
-    """A whole number of Python, NumPy or torch; None if it is none."""
-    is_bool = isinstance(step, bool) or str(getattr(step, "dtype", "")).endswith("bool")
-    try:
-        return None if is_bool else operator.index(step)
-    except (TypeError, ValueError, RuntimeError):
+def _number(value: Any, convert: Callable[[Any], T]) -> T | None:
+    """A number of Python, NumPy or torch, converted; None if it is none."""
+    if isinstance(value, bool | str | bytes) or "bool" in str(getattr(value, "dtype", "")):
         return None
-
-
-def _number(loss: Any) -> float:
-    """A real number of Python, NumPy or torch; NaN if it is none."""
-    if isinstance(loss, bool | str | bytes) or str(getattr(loss, "dtype", "")).endswith("bool"):
-        return math.nan
     try:
-        return float(loss.detach() if isinstance(loss, Tensor) else loss)
+        return convert(value.detach() if isinstance(value, Tensor) else value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        return math.nan
+        return None

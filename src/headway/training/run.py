@@ -1,9 +1,7 @@
 """A run is a folder that anyone can read without us (`folder.py` lists its files)."""
 
 import glob
-import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +22,7 @@ from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_
 from headway.training.environment import describe_environment
 from headway.training.files import (
     clear_io_errors,
+    draft_of,
     first_line,
     is_there,
     read_json,
@@ -33,16 +32,12 @@ from headway.training.files import (
     write_json,
 )
 from headway.training.folder import RunFolder
-from headway.training.modules import Module, told
+from headway.training.modules import Module, drawing_nothing, load_weights, plain, told
 from headway.training.seeds import seed_of
 from headway.training.size import FLOAT, n_weights, require_bytes, require_size
 from headway.training.text import of_run
-from headway.training.unchanged import drawing_nothing
-from headway.training.weights import load_weights, plain
 
 M = TypeVar("M", bound=nn.Module)
-MAKING = threading.Lock()
-"""Held by the thread that makes a run: drafts are told apart by their processes alone."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +63,8 @@ class Run(RunFolder):
     def create(cls, folder: Path, config: RunConfig) -> "Run":
         """Makes the folder of a new run, whole or not at all.
 
-        What a killed process left of the same folder is removed. A task of the user's own is
-        trusted from now on.
+        Of several that make the same folder at once one does; what others left of it, killed or
+        not, is removed. A task of the user's own is trusted from now on.
 
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
@@ -78,11 +73,10 @@ class Run(RunFolder):
             resumes = f", or continue it with: {command('train', '--resume', folder)}"
             again = "" if isinstance(config.training, Elsewhere) else resumes
             raise HeadwayError(f"{folder} exists already: choose another folder{again}")
-        draft = folder.with_name(f".{folder.name}.draft-{os.getpid()}")
-        with clear_io_errors(folder, "make"), MAKING:
-            remove_drafts(folder.parent, glob.escape(folder.name), living=False)
+        draft = draft_of(folder)
+        with clear_io_errors(folder, "make"):
             try:
-                (draft / "checkpoints").mkdir(parents=True)
+                (draft / "checkpoints").mkdir(parents=True, exist_ok=True)
                 write_json(draft / "config.json", {"format": FORMAT, **to_dict(config)})
                 environment = describe_environment(config.device, config.threads)
                 write_json(draft / "environment.json", [environment])
@@ -90,6 +84,7 @@ class Run(RunFolder):
                 sync_folder(folder.parent)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
+        remove_drafts(folder.parent, glob.escape(folder.name))
         keep(config.task)
         return cls(folder, config)
 

@@ -13,8 +13,7 @@ INDENT = "      "
 def of_run(run: RunFolder, task: Task) -> str:
     """What a run's folder says, in a few lines; `task` is as the run's model answers it."""
     outcome, metrics = run.outcome() or {}, run.metrics()
-    known = [outcome, *reversed(metrics)]
-    last = next((one for one in known if one.get("val_loss") is not None), None)
+    last = next((one for one in (outcome, *metrics[-1:]) if one.get("val_loss") is not None), None)
     said = [] if outcome.get("message") is None else [outcome["message"]]
     if last is not None:
         took = f"after {last['step']} steps, {duration(last['seconds'])}"

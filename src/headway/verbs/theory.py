@@ -1,14 +1,11 @@
 """The verb about the least layers by the theory."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from tyro.conf import Positional
-
-from headway.arguments import Flag, opened
-from headway.errors import HeadwayError, require
+from headway.arguments import opened, require_goes_with
+from headway.errors import require
 from headway.theory import Order, PairOrder
 
 GOES_WITH = {
@@ -25,7 +22,8 @@ GOES_WITH = {
 
 
 def theory(
-    run: Positional[Path | None] = None,
+    run: Path | None = None,
+    /,
     depth: str | None = None,
     mask: Literal["causal", "none"] | None = None,
     order: str | None = None,
@@ -34,7 +32,7 @@ def theory(
     query: str | None = None,
     goal: str | None = None,
     queries: int | None = None,
-    count: Flag = False,
+    count: bool = False,
     figure: Path | None = None,
 ) -> None:
     """Show how few layers are enough: exact bounds, what positions hold, a circuit that has so few.
@@ -57,78 +55,44 @@ def theory(
         figure: where to draw it, .svg or .png.
     """
     from headway import terminal
+    from headway.theory import conditional_flow, facts_flow, retrieval_flow
     from headway.words import values_of
 
     options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
-    options |= {"query": query, "goal": goal, "queries": queries, "figure": figure}
-    options |= {"count": count or None}
-    given = [name for name, value in options.items() if value is not None]
-    causal, order = mask != "none", "deep-first" if order is None else order
+    options |= {"query": query, "goal": goal, "queries": queries, "figure": figure, "count": count}
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
+    deep = len(depths) == 1 and depths[0] > terminal.TOLD
+    asked = (
+        *(["a run"] if run is not None else []),
+        *(["--count"] if count else []),
+        *(["--facts"] if facts else []),
+        *([f"--task {task}"] if task in ("conditional", "hops") else []),
+        "several depths" if len(depths) > 1 else "so great a depth" if deep else "a single depth",
+    )[0]
+    require_goes_with(asked, options, GOES_WITH[asked])
+    causal, order = mask != "none", "deep-first" if order is None else order
     if figure is not None:
         terminal.require_file(figure, (".svg", ".png"))
     if run is not None:
-        require_goes_with("a run", given)
-        terminal.print_run(opened(run), figure)
-    elif count:
-        require_goes_with("--count", given)
-        terminal.print_counts(depths, pairs_of(order))
-    elif facts is not None:
-        require_goes_with("--facts", given)
-        _of_facts(facts, query, goal, causal, figure)
+        return terminal.print_run(opened(run), figure)
+    if count:
+        return terminal.print_counts(depths, pairs_of(order))
+    if asked == "--task hops":
+        return terminal.print_hops(depths, causal)
+    if asked in ("several depths", "so great a depth"):
+        return terminal.print_bounds(depths, causal, named_order(order), figure)
+    if facts:
+        said = re.findall(r"[^\s,]+", " ".join(facts))
+        start, end = "a" if query is None else query, "z" if goal is None else goal
+        flow, title = facts_flow(said, start, end, singled=True), f"{' '.join(said)}, {start}?"
     elif task == "conditional":
-        _of_conditional(causal, order, figure, given)
-    elif task == "hops":
-        require_goes_with("--task hops", given)
-        terminal.print_hops(depths, causal)
+        flow, title = conditional_flow(named_order(order), singled=True), "conditional retrieval"
     else:
-        _of_retrieval(depths, causal, order, queries, figure, given)
-
-
-def _of_retrieval(
-    depths: Sequence[int],
-    causal: bool,
-    order: str,
-    queries: int | None,
-    figure: Path | None,
-    given: Sequence[str],
-) -> None:
-    """Prints the retrieval problem: the flow of one small depth, else bounds depth by depth."""
-    from headway import terminal
-    from headway.theory import retrieval_flow
-
-    if len(depths) > 1 or depths[0] > terminal.TOLD:
-        require_goes_with("several depths" if len(depths) > 1 else "so great a depth", given)
-        terminal.print_bounds(depths, causal, named_order(order), figure)
-        return
-    require_goes_with("a single depth", given)
-    asked = 1 if queries is None else queries
-    require(1 <= asked <= terminal.TOLD, "queries", asked, f"from 1 to {terminal.TOLD}")
-    flow = retrieval_flow(depths[0], pairs_of(order), asked)
-    terminal.print_flow(flow, causal, f"retrieval, D = {depths[0]}", figure)
-
-
-def _of_facts(
-    facts: Sequence[str], query: str | None, goal: str | None, causal: bool, figure: Path | None
-) -> None:
-    """Prints a task that is given fact by fact."""
-    from headway import terminal
-    from headway.theory import facts_flow
-
-    said = re.findall(r"[^\s,]+", " ".join(facts))
-    asked, answer = "a" if query is None else query, "z" if goal is None else goal
-    flow = facts_flow(said, asked, answer, singled=True)
-    terminal.print_flow(flow, causal, f"{' '.join(said)}, {asked}?", figure)
-
-
-def _of_conditional(causal: bool, order: str, figure: Path | None, given: Sequence[str]) -> None:
-    """Prints the conditional problem."""
-    from headway import terminal
-    from headway.theory import conditional_flow
-
-    require_goes_with("--task conditional", given)
-    flow = conditional_flow(named_order(order), singled=True)
-    terminal.print_flow(flow, causal, "conditional retrieval", figure)
+        spare = 1 if queries is None else queries
+        require(1 <= spare <= terminal.TOLD, "queries", spare, f"from 1 to {terminal.TOLD}")
+        flow = retrieval_flow(depths[0], pairs_of(order), spare)
+        title = f"retrieval, D = {depths[0]}"
+    terminal.print_flow(flow, causal, title, figure)
 
 
 def pairs_of(order: str) -> PairOrder:
@@ -150,15 +114,3 @@ def named_order(text: str) -> Order:
     """
     require(text in get_args(Order), "order", text, " or ".join(get_args(Order)))
     return cast(Order, text)
-
-
-def require_goes_with(asked: str, given: Sequence[str]) -> None:
-    """Makes sure that no option is given that would change nothing.
-
-    Raises:
-        HeadwayError: if one is.
-    """
-    for name in given:
-        if name not in GOES_WITH[asked]:
-            told = ", ".join(f"--{option}" for option in GOES_WITH[asked])
-            raise HeadwayError(f"--{name} does not go with {asked}: the options are {told}")

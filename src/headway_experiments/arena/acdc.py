@@ -2,7 +2,7 @@
 
 import torch
 
-from headway.paths import Path
+from headway.circuits import Path
 from headway_experiments.arena.subject import Answer, Subject
 
 THRESHOLDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+from headway.circuits import Path
 from headway.errors import HeadwayError
-from headway.models import Tappable, compiled
-from headway.paths import Path
+from headway.models import Tappable
 from headway.tasks import Task
+from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
 
 

@@ -1,7 +1,5 @@
 """The contest: every method on every model, a line of JSON each; it goes on after a kill."""
 
-import contextlib
-import json
 import os
 import threading
 import time
@@ -13,17 +11,10 @@ from typing import Any
 
 import torch
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.fields import to_json
-from headway.reading import parsed
-from headway.training.files import (
-    append_line,
-    clear_content_errors,
-    clear_io_errors,
-    drop_torn_line,
-    holding,
-    whole_lines,
-)
+from headway.files import clear_content_errors
+from headway.language import Ledger
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.families import case_of, families
 from headway_experiments.arena.methods import METHODS
@@ -32,6 +23,9 @@ from headway_experiments.arena.subject import Subject
 
 FILE = "scores.jsonl"
 """Where the folder of a contest keeps its scores."""
+
+ASKED = {"format": 1}
+"""What is asked of every folder: its rows say the rest."""
 
 BUDGET = 2_000
 """Forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model."""
@@ -79,12 +73,11 @@ def contest(
             is in use or holds something else.
     """
     require_contest(chosen, methods, budget, first, workers)
-    with clear_io_errors(folder, "create"):
-        folder.mkdir(parents=True, exist_ok=True)
     asked = tuple(dict.fromkeys(methods or METHODS))
     known = families()
     which = {name: known[name].names()[:first] for name in chosen or known}
-    with holding(folder, HeadwayError(f"{folder}: another process is writing here")):
+    ledger = ledger_of(folder)
+    with ledger.writing("cpu"):
         there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
         jobs = [
             Job(family, model, left, budget, folder)
@@ -93,10 +86,9 @@ def contest(
             if (left := tuple(one for one in asked if (model, one) not in there))
             and (model, None) not in there
         ]
-        drop_torn_line(folder / FILE)
         for rows in _done(jobs, workers):
             for row in rows:
-                append_line(folder / FILE, json.dumps(row, ensure_ascii=False, allow_nan=False))
+                ledger.add(row)
                 watch(row)
     models = {model for names in which.values() for model in names}
     return [
@@ -122,19 +114,21 @@ def require_contest(
     require(first is None or first >= 1, "first", first, "a whole number of at least 1")
 
 
+def ledger_of(folder: FilePath) -> Ledger:
+    """The folder of a contest as a ledger."""
+    return Ledger(folder, "arena", ASKED, "scores")
+
+
 def read(folder: FilePath) -> list[Row]:
-    """All rows that a folder has, each once; a line that a kill cut off is not one.
+    """All rows that a folder has; a line that a kill cut off is not one.
 
     Raises:
         HeadwayError: if a line is something else.
     """
-    path, found = folder / FILE, list[Row]()
-    for line in whole_lines(path):
-        with contextlib.suppress(HeadwayError):  # written again, as its method is not there
-            found.append(parsed(line, path))
-    with clear_content_errors(path):
+    ledger = ledger_of(folder)
+    with clear_content_errors(ledger.path):
         kinds = "family", "model", "method", "budget"
-        return list({tuple(row[kind] for kind in kinds): row for row in found}.values())
+        return list({tuple(row[kind] for kind in kinds): row for row in ledger.lines()}.values())
 
 
 def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:

@@ -2,12 +2,10 @@
 
 from pathlib import Path as FilePath
 
-from headway.circuits import THRESHOLD, Bench
-from headway.circuits.likeness import ablated
+from headway.circuits import THRESHOLD, Bench, Path, ablated
 from headway.errors import HeadwayError, require
 from headway.models import tapped
-from headway.paths import Path
-from headway.training.data import held_out
+from headway.training import held_out
 from headway_experiments.arena.case import (
     COMPILED,
     PLANTED,

@@ -10,12 +10,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from headway.circuits import THRESHOLD, Bench
-from headway.circuits.candidates import CANDIDATE_ATTENTION
-from headway.circuits.evidence import necessity
-from headway.circuits.given import device_of
-from headway.circuits.study import DRAFT, Sample, Settings
-from headway.training.data import held_out
+from headway.circuits import (
+    CANDIDATE_ATTENTION,
+    DRAFT,
+    THRESHOLD,
+    Bench,
+    Sample,
+    Settings,
+    necessity,
+)
+from headway.training import held_out
 from headway_experiments.arena.acdc import acdc
 from headway_experiments.arena.pruning import edge_pruning
 from headway_experiments.arena.subject import Answer, Subject
@@ -41,7 +45,7 @@ def headway(subject: Subject, budget: int) -> Answer:
     sample = Sample(bench, count, settings)
     sample.require_learnt()
     circuit = sample.search(THRESHOLD)
-    fresh = Bench(model, task, held_out(task, count, 0, device_of(model), "certificate"))
+    fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
     paths = dict.fromkeys(subject.paths, 0.0)
     for one in necessity(fresh, circuit, sample.attention):
         if one.path in paths:

@@ -9,10 +9,10 @@ disturb it, and that a head made uniform or identity cannot do the same.
 import random
 from dataclasses import dataclass, field
 
+from headway.circuits import Path
 from headway.errors import require
-from headway.models.known import Known
-from headway.paths import Path
-from headway.tasks import Labelled
+from headway_experiments.arena.assembly import Known
+from headway_experiments.arena.labelled import Labelled
 from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
 
 HALVES = ("low", "high")

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
-from headway.circuits import Circuit, Uniform
-from headway.circuits.likeness import ablated
-from headway.paths import Path
+from headway.circuits import Circuit, Path, Uniform, ablated
 from headway_experiments.arena.case import Case
 from headway_experiments.arena.subject import Answer, Subject
 

@@ -7,12 +7,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from headway.circuits import Bench, Head
-from headway.circuits.candidates import searched
-from headway.circuits.given import device_of
+from headway.circuits import Bench, Head, Path
 from headway.models import attention_patterns
-from headway.paths import Path
-from headway.training.data import held_out
+from headway.training import held_out
 from headway_experiments.arena.case import Case
 
 SEQUENCES = 128
@@ -59,10 +56,10 @@ class Subject:
 
     def __init__(self, case: Case, sequences: int = SEQUENCES):
         self.case, self.model, self.task = case, case.model, case.task
-        self.batch = held_out(self.task, sequences, 0, device_of(self.model), "circuit")
+        self.batch = held_out(self.task, sequences, 0, "cpu", "circuit")
         self.bench = Bench(self.model, self.task, self.batch)
-        edges = self.bench.patterns.relations
-        self.relations = {name: edges[name] for name in searched(self.bench.patterns, "path")}
+        known = self.bench.patterns.relations.items()
+        self.relations = {name: edges for name, edges in known if edges.use == "path"}
         self.heads = self.bench.heads
         self.paths = [Path.of(*head, name) for head in self.heads for name in self.relations]
         self.passes = 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
-from headway.terminal.base import columns, console
+from headway.terminal import columns, console
 from headway.text import width, wrapped
 from headway_experiments.arena.contest import Row
 from headway_experiments.arena.table import lines

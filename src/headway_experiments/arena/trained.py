@@ -3,16 +3,19 @@
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from headway.circuits import THRESHOLD, Bench, Uniform
-from headway.circuits.candidates import relation_attention, searched
-from headway.circuits.exhaustive import Exhaustive
-from headway.circuits.minimal import candidates_among
+from headway.circuits import (
+    THRESHOLD,
+    Bench,
+    Exhaustive,
+    Path,
+    Uniform,
+    candidates_among,
+    relation_attention,
+)
+from headway.files import is_there
 from headway.models import Tappable
-from headway.paths import Path
 from headway.tasks import Task
-from headway.training import fast, resume, train
-from headway.training.data import held_out
-from headway.training.files import is_there
+from headway.training import fast, held_out, resume, train
 from headway_experiments.arena.case import Case, LeftOutError
 
 TRAINED = {
@@ -55,7 +58,8 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
     if not (loss := bench.loss()) < THRESHOLD:
         raise LeftOutError(f"it did not learn the task: its loss is {loss:.3f}")
     attention = relation_attention(model, task, batch)
-    candidates = candidates_among(bench, attention, searched(bench.patterns, "path"))
+    relations = [name for name, one in bench.patterns.relations.items() if one.use == "path"]
+    candidates = candidates_among(bench, attention, relations)
     idle = {head: Uniform() for head in bench.heads}
     free = [THRESHOLD] * model.n_layers
     found = Exhaustive(bench.losses, candidates, idle, THRESHOLD, None, free, MOST).search()

@@ -6,12 +6,11 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from headway.circuits import Circuit, Discovery, discover
-from headway.circuits.evidence_records import WrittenPath
+from headway.circuits import Circuit, Discovery, Path, WrittenPath, discover
 from headway.errors import require
 from headway.fields import to_json
-from headway.models import Known, compiled
-from headway.paths import Path
+from headway_experiments.arena.assembly import Known
+from headway_experiments.arena.compiled import compiled
 from headway_experiments.arena.planted import planted
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from headway.models.assembly import ONE, Assembly, Match
-from headway.models.transformer import Transformer
-from headway.paths import Path, Relation
-from headway.tasks import Labelled
+from headway.circuits import Path, Relation
+from headway.models import Transformer
+from headway_experiments.arena.assembly import ONE, Assembly, Match
+from headway_experiments.arena.labelled import Labelled
 
 SHARP = 20.0
 """Nats between a key of the right chain and role and a key with only one of them."""

@@ -8,11 +8,8 @@ from collections.abc import Callable, Collection
 from itertools import groupby
 from random import Random
 
-from headway.circuits import Bench, Paths
-from headway.circuits.candidates import searched
-from headway.circuits.reach import Reach
+from headway.circuits import Bench, Path, Paths, Reach
 from headway.errors import HeadwayError
-from headway.paths import Path
 
 TRIES = 100
 """How often a random circuit is drawn again if it holds the circuit."""
@@ -31,7 +28,9 @@ class RandomRoutes:
 
     def __init__(self, bench: Bench, random: Random):
         self.random, self.reach = random, Reach(bench)
-        self.heads, self.relations = bench.heads, searched(bench.patterns, "path")
+        self.heads = bench.heads
+        known = bench.patterns.relations.items()
+        self.relations = [name for name, edges in known if edges.use == "path"]
         live, self.paths = self.reach.read, list[Path]()
         for _, layer in groupby(reversed(self.heads), key=lambda head: head[0]):
             names = self._live(live)

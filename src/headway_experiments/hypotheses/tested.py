@@ -7,8 +7,7 @@ effect is a mean absolute difference of scores.
 from dataclasses import dataclass
 from typing import Any
 
-from headway.circuits.evidence_records import WrittenPath
-from headway.circuits.subject import Judgement
+from headway.circuits import Judgement, WrittenPath
 from headway_experiments.hypotheses.tested_text import of_hypotheses
 
 IDEAL = ("equivalence", "independence", "minimality")

@@ -10,22 +10,25 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits import Bench, Circuit
-from headway.circuits.ablation import Replaced
-from headway.circuits.evidence import with_path
-from headway.circuits.exhaustive import idle_mechanisms
-from headway.circuits.fresh import stream_of
-from headway.circuits.given import device_of
-from headway.circuits.likeness import ablated
-from headway.circuits.search import free_above
-from headway.circuits.study import require_fits
-from headway.circuits.subject import Subject, judged
+from headway.circuits import (
+    Bench,
+    Circuit,
+    Path,
+    Replaced,
+    Subject,
+    ablated,
+    device_of,
+    free_above,
+    idle_mechanisms,
+    judged,
+    require_fits,
+    stream_of,
+    with_path,
+)
 from headway.errors import HeadwayError, require
 from headway.intervals import chance_of_at_least, chance_of_at_most
-from headway.paths import Path
 from headway.tasks import Task
-from headway.training import Run, held_out
-from headway.training.seeds import seed_of
+from headway.training import Run, held_out, seed_of
 from headway_experiments.hypotheses.independence import independence
 from headway_experiments.hypotheses.random_routes import RandomRoutes
 from headway_experiments.hypotheses.tested import (

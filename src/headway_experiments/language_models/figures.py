@@ -1,6 +1,7 @@
 """Which heads of a language model follow the chain, in which layers, and what they contribute."""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -8,17 +9,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
-from headway.report.figures.style import (
-    FAINT,
-    PALETTE,
-    PAPER,
-    draw_intervals,
-    hop_lines,
-    look,
-    styled,
-)
+from headway.figures import FAINT, PALETTE, PAPER, draw_intervals, hop_lines, look, styled
 
 FOLLOWING = ("look-up", "induction", "read-out")
 SIDES = {"from the text": ("look-up", "induction"), "from the answer": ("read-out",)}
@@ -56,6 +50,31 @@ def draw_heads(found: Mapping[str, Any]) -> Figure:
     return figure
 
 
+@styled
+def draw_relations(found: Mapping[str, Any]) -> Figure:
+    """A map of all heads for every relation: how much more attention goes to one's own chain, or
+    how much attention there is where other chains have no such role.
+
+    Args:
+        found: what `heads.json` holds.
+    """
+    relations, across = found["relations"], 4
+    down = -(-len(relations) // across)
+    figure = Figure(figsize=(8.2, 1.7 * down), layout="constrained")
+    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    for one, place in zip_longest(relations, axes.flat):
+        place.set_visible(one is not None)
+        if one is not None:
+            alone = one["others"] is None
+            values = np.array(one["own"]) if alone else np.subtract(one["own"], one["others"])
+            layer, head = np.unravel_index(values.argmax(), values.shape)
+            _shade(place, values)
+            place.set_title(f"{one['name']}: {values.max():.3f} in {layer}.{head}", fontsize=7)
+    figure.supxlabel("layer", fontsize=8)
+    figure.supylabel("head", fontsize=8)
+    return figure
+
+
 def more(found: Mapping[str, Any], kinds: Sequence[str], hop: int | None = None) -> Any:
     """How much more attention a head gives its own chain, along the relation that it follows best,
     [layer, head].
@@ -75,25 +94,35 @@ def more(found: Mapping[str, Any], kinds: Sequence[str], hop: int | None = None)
 
 
 def _draw_map(axes: Axes, found: Mapping[str, Any]) -> None:
-    shades = LinearSegmentedColormap.from_list("more", [PAPER, PALETTE[0]])
     values = more(found, FOLLOWING)
-    top = max(float(values.max()), 0.01)
-    image = axes.imshow(
-        values.T, cmap=shades, vmin=0, vmax=top, interpolation="none", aspect="auto"
-    )
-    for side in axes.spines.values():
-        side.set_visible(True)
+    image = _shade(axes, values)
     for i, one in enumerate(found["ranking"][:5]):
         at = one["layer"], one["head"]
-        ink = PAPER if values[at] > 0.6 * top else "black"
+        ink = PAPER if values[at] > 0.6 * values.max() else "black"
         axes.text(*at, str(i + 1), ha="center", va="center", fontsize=6.5, color=ink)
     axes.set(
         title="more attention to one's own chain (1 to 5: ranks)", xlabel="layer", ylabel="head"
     )
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
     bar = axes.figure.colorbar(image, ax=axes, aspect=12, pad=0.01)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+
+
+def _shade(axes: Axes, values: Float[np.ndarray, "layer head"]) -> AxesImage:
+    """Draws a map whose full shade is the largest value, but at least 0.05: noise stays pale."""
+    shades = LinearSegmentedColormap.from_list("more", [PAPER, PALETTE[0]])
+    image = axes.imshow(
+        values.T,
+        cmap=shades,
+        vmin=0,
+        vmax=max(float(values.max()), 0.05),
+        interpolation="none",
+        aspect="auto",
+    )
+    for side in axes.spines.values():
+        side.set_visible(True)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    return image
 
 
 def _draw_layers(axes: Axes, found: Mapping[str, Any], name: str, kinds: tuple[str, ...]) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 from rich.table import Table
 
-from headway.terminal.base import columns, console
+from headway.terminal import columns, console
 from headway.text import WIDTH, width
 
 SHOWN = 10
-"""How many of the ranked heads are printed; the page and `heads.json` have all."""
+"""How many of the ranked heads are printed; `heads.json` has all."""
 
 KINDS = {
     "none": "whole model",

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from headway.errors import require
+from headway.files import clear_content_errors, read_json
 from headway.language import Form, Ledger, LocalModel, Question, as_text, questions, short_name
-from headway.training.files import clear_content_errors, read_json
 from headway_experiments.language_models.effects import effects
 from headway_experiments.language_models.following import attention, relations, require_chains
 from headway_experiments.language_models.knockout import Ablation, Head, answers_without, trials

@@ -134,7 +134,7 @@ def draw(runs: Runs) -> Drawn:
 
 def drawing(found: Measures) -> Drawn:
     """What `draw` draws, of measures that were kept."""
-    from headway_experiments.figures.phases_plot import Phase, draw_phases
+    from headway_experiments.figures import Phase, draw_phases
 
     there = counts(found)
     changed = {cell._replace(change="") for cell in there if cell.change}

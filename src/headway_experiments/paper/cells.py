@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from headway.changes import changed
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
-from headway.training.curriculum import Growing, Implicit, PerLayer, Scheduled
+from headway_experiments.curricula import Gaps, Growing, PerLayer, Scheduled
 from headway_experiments.experiment import Configs
 
 SEEDS = range(3000, 3005)
@@ -66,7 +66,7 @@ MODELS: dict[str, dict[str, Any]] = {
 CURRICULA: dict[str, dict[str, Any]] = {
     "growing": {"training.curriculum": Growing(every=150)},
     "near-to-far": {"training.curriculum": Scheduled("rising", every=150)},
-    "gap": {"training.curriculum": Implicit(hops=(1, 3))},
+    "gap": {"training.curriculum": Gaps((1, 3))},
     "by-layers": {"training.curriculum": PerLayer()},
 }
 """Ways to ask, instead of for all hops of the full depth at once (see `curricula.WAYS`)."""

@@ -8,9 +8,8 @@ from typing import Any
 from headway.changes import changed
 from headway.circuits import Circuit, saved_discovery
 from headway_experiments.claims import Measures
-from headway_experiments.depths import SOLVED
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
-from headway_experiments.reading import least_heads, minimum, taken_apart
+from headway_experiments.reading import SOLVED, least_heads, minimum, taken_apart
 from headway_experiments.scales import base, smoke
 
 USUAL: dict[str, Any] = {"model.n_layers": 5, "model.d_model": 64, "model.d_mlp": 64}
@@ -87,7 +86,7 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """How many heads circuits use, over seeds."""
-    from headway_experiments.figures.spread_plot import draw_counts
+    from headway_experiments.figures import draw_counts
 
     found = measured(runs)
     sizes: dict[str, list[float]] = {}

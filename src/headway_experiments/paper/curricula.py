@@ -1,33 +1,39 @@
 """What makes a head emerge, and when: eleven ways to ask for a chain of three hops."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import nan
+from typing import TYPE_CHECKING
 
 from headway.changes import changed
-from headway.circuits.emergence import hop_steps
-from headway.training import Run, evaluate
-from headway.training.curriculum import (
-    Curriculum,
+from headway.circuits.emergence import BIRTH, hop_steps
+from headway.training import Curriculum, Implicit, Mixture, Run, evaluate
+from headway.training.seeds import generator_for
+from headway.words import natural
+from headway_experiments.claims import Measures
+from headway_experiments.curricula import (
     FinalHop,
+    FinalMixture,
+    Gaps,
     Growing,
-    Implicit,
-    Mixture,
     PerLayer,
     Scheduled,
 )
-from headway.training.seeds import generator_for
-from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.scales import base
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WAYS: dict[str, Curriculum] = {
     "concatenated": Implicit(),
     "concatenated+mixture": Mixture(),
     "concatenated+rising": Growing(),
-    "gap": Implicit(hops=(1, 3)),
+    "gap": Gaps((1, 3)),
     "near-to-far": Scheduled("rising"),
     "far-to-near": Scheduled("falling"),
     "random-target": Scheduled("random"),
-    "mixture": Mixture(final=True),
+    "mixture": FinalMixture(),
     "easy-to-hard": Growing(final=True),
     "by-layers": PerLayer(),
     "none": FinalHop(),
@@ -87,7 +93,8 @@ def measured(runs: Runs) -> Measures:
             if step is not None
         }
         curriculum = run.config.training.curriculum
-        if isinstance(curriculum, Mixture | Growing) and curriculum.final:
+        final = isinstance(curriculum, Growing) and curriculum.final
+        if final or isinstance(curriculum, FinalMixture):
             losses = enumerate(_by_depth(run), start=1)
             measured["curriculum_by_depth"] |= {f"{way} D={d} {seed}": x for d, x in losses}
     return measured
@@ -104,13 +111,32 @@ def _by_depth(run: Run) -> list[float]:
 
 def drawn(runs: Runs) -> Drawn:
     """The partial losses of every way of asking."""
-    from headway_experiments.figures import curricula_plot
-
     ways: dict[str, list[Run]] = {}
     for name, run in runs.items():
         ways.setdefault(name.split(",")[0], []).append(run)
-    title = "Partial losses against the step, by the way of asking"
-    return {"curricula": (title, curricula_plot.draw_curricula(ways))}
+    return {"curricula": ("Partial losses against the step, by the way of asking", draw_hops(ways))}
+
+
+def draw_hops(ways: Mapping[str, Sequence[Run]]) -> "Figure":
+    """A panel per way of asking: the partial losses of all its runs against the step.
+
+    What is not asked for yet can be far worse than guessing, which is not what is to be seen.
+    """
+    from headway_experiments.figures import Panel, draw_panels, hop_curves
+
+    runs = [run for several in ways.values() for run in several]
+    hops = sorted({hop for run in runs for hop in run.task.hops}, key=natural)
+    guesses = [loss for run in runs for loss in run.task.references().values()]
+    panels = []
+    for way, several in ways.items():
+        series = []
+        for run in several:
+            lines = run.metrics()
+            losses = {hop: [m["partial"].get(hop, nan) for m in lines] for hop in hops}
+            series += hop_curves([m["step"] for m in lines], losses)
+        limits = {"ylim": (0, 1.08 * max(guesses))}
+        panels.append(Panel(way, series, y="partial loss", levels={"": BIRTH}, limits=limits))
+    return draw_panels(panels, columns=4, shared=True)
 
 
 RUNS = Group("curricula", "ways to ask for three hops", runs_of)

@@ -1,8 +1,9 @@
 """Four layers and two hops, with and without the implicit curriculum (section 7)."""
 
 from headway.changes import changed
-from headway.training.curriculum import FinalHop, Implicit
+from headway.training import Implicit
 from headway_experiments.claims import Measures
+from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Group, Runs, study
 from headway_experiments.reading import final_loss
 from headway_experiments.scales import base

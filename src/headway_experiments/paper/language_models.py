@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from headway.language.accuracy import Cell, cells
 from headway.language.asking import Asked, answered
@@ -83,10 +84,32 @@ def measured(answers: Answers) -> Measures:
     }
 
 
+def accuracy_curves(answers: Answers) -> Any:
+    """The accuracies as curves against depth, by formulation and kind.
+
+    Args:
+        answers: to the questions, by model.
+
+    Returns: for every formulation the points of every curve; see `draw_accuracy`.
+    """
+    from headway.report.figures.accuracy_plot import Point
+
+    found: dict[str, dict[str, list[Point]]] = {}
+    for model, all_cells in answers.items():
+        whose = f"{model}, " if len(answers) > 1 else ""
+        for cell in all_cells:
+            for kind in ("argmax", "expectation", "sampled"):
+                interval = cell.interval(kind)
+                if interval is not None:
+                    point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
+                    lines = found.setdefault(cell.formulation, {})
+                    lines.setdefault(f"{whose}{kind}", []).append(point)
+    return found
+
+
 def drawn(answers: Answers) -> Drawn:
     """Figure 2."""
     from headway.report.figures.accuracy_plot import draw_accuracy
-    from headway.terminal import accuracy_curves
 
     title = "Accuracy of language models by formulation and depth"
     return {"fig2": (title, draw_accuracy(accuracy_curves(answers)))}

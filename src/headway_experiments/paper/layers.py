@@ -6,11 +6,11 @@ from itertools import pairwise
 from headway.changes import changed
 from headway.intervals import rank_correlation
 from headway.training import Run, RunConfig
-from headway.training.curriculum import FinalHop
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures, claims_beside
+from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway_experiments.reading import final_loss, in_order
+from headway_experiments.recipes import paper
 from headway_experiments.scales import crossed, roomy, smoke
 
 
@@ -122,11 +122,30 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
 
 
 def layers(runs: GroupRuns) -> Drawn:
-    """Figure 4: final losses by number of layers."""
-    from headway_experiments.figures.layers_plot import draw_layers
+    """Figure 4: final losses by number of layers, with and without the curriculum; and the partial
+    losses with it."""
+    from headway_experiments.figures import Panel, draw_panels, means, numbered
 
-    figure = draw_layers(runs["ic"].values(), runs["non-ic"].values())
-    return {"fig4": ("Final loss by number of layers", figure)}
+    def by_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:
+        last = [(run.config.transformer.n_layers, run.metrics()[-1]) for run in group.values()]
+        return [(n, m["partial"][hop] if hop else m["val_loss"]) for n, m in last]
+
+    both, partial = [], []
+    names = {"ic": "with the curriculum", "non-ic": "without"}
+    for i, (group, name) in enumerate(names.items()):
+        if runs[group]:
+            task = next(iter(runs[group].values())).config.task
+            label = f"{name}, {task.label.replace('=', ' = ')}"
+            both += means(by_layers(runs[group]), numbered(i, marker=True), label)
+    hops = next(iter(runs["ic"].values())).task.hops if runs["ic"] else ()
+    for i, hop in enumerate(hops):
+        partial += means(by_layers(runs["ic"], hop), numbered(i, marker=True), hop)
+    how = {"x": "layers", "limits": {"ylim": (0, 1.08)}}
+    panels = [
+        Panel("final losses", both, y="final validation loss", **how),
+        Panel("partial losses, with the curriculum", partial, **how),
+    ]
+    return {"fig4": ("Final loss by number of layers", draw_panels(panels))}
 
 
 EXPERIMENTS = (

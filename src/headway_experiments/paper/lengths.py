@@ -1,11 +1,13 @@
 """How long the first head takes to emerge in longer sequences (arXiv 2511.01033)."""
 
+from statistics import geometric_mean
+
 from headway.changes import changed
 from headway.circuits.emergence import crossing
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import powers
+from headway_experiments.recipes import paper
 from headway_experiments.scales import roomy, smoke
 
 
@@ -69,14 +71,19 @@ def measured(runs: Runs) -> Measures:
 
 def drawn(runs: Runs) -> Drawn:
     """When the first hop is learnt, against the length of the sequence."""
-    from headway_experiments.figures.spread_plot import draw_growth
+    from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, means, numbered
 
     steps = measured(runs)["lengths_steps"]
     points = [(runs[name].task.length, step) for name, step in steps.items()]
     if not points:
         return {}
-    figure = draw_growth(points, "positions in a sequence", "step at which x₁ emerges")
-    return {"lengths": ("Emergence of the first hop, by length of the sequence", figure)}
+    found = means(points, numbered(0), "mean of all runs", geometric_mean)
+    lengths, middle = found[-1].x, found[-1].y[0]
+    square = [middle * (n / lengths[0]) ** 2 for n in lengths]
+    found.append(Series(lengths, square, DOTTED, "growing as the square"))
+    panel = Panel("", found, "positions in a sequence", "step at which x₁ emerges", log="xy")
+    title = "Emergence of the first hop, by length of the sequence"
+    return {"lengths": (title, draw_panels([panel]))}
 
 
 RUNS = Group("lengths", "one hop among ever more chains", runs_of)

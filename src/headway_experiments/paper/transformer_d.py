@@ -6,12 +6,13 @@ from itertools import pairwise
 
 from headway.changes import changed
 from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
+from headway.circuits.emergence import BIRTH
 from headway.circuits.routes import trace
 from headway.training import Run
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import in_order, taken_apart
+from headway_experiments.recipes import paper
 from headway_experiments.scales import roomy, smoke
 
 
@@ -161,28 +162,44 @@ def circuits_of(runs: Runs, figure: str) -> Drawn:
 
 def births(runs: Runs) -> Drawn:
     """Figure 7: circuits, and when their paths were born."""
-    from headway_experiments.figures.births_plot import draw_births
+    from headway.report.figures import draw_emergence
 
     drawn = circuits_of(runs, "fig7")
-    for name, run in runs.items():
-        if run.read("emergence.json") is not None:
-            figure = draw_births(saved_timeline(run))
-            drawn[f"fig7-births-{name}"] = f"Births of the paths of {name}", figure
+    for name, run in dated(runs).items():
+        figure = draw_emergence(saved_timeline(run), run.metrics())
+        drawn[f"fig7-births-{name}"] = f"Births of the paths of {name}", figure
     return drawn
 
 
 def paths(runs: Runs) -> Drawn:
     """Appendix D: the attention along every path against the step."""
-    from headway_experiments.figures.births_plot import draw_paths
+    from headway_experiments.figures import Panel, Series, draw_panels, numbered
 
-    return {
-        f"appendix-d-{name}": (
-            f"Attention along every path of {name} during training",
-            draw_paths(saved_timeline(run)),
-        )
-        for name, run in runs.items()
-        if run.read("emergence.json") is not None
-    }
+    drawn: Drawn = {}
+    for name, run in dated(runs).items():
+        timeline = saved_timeline(run)
+        panels = []
+        for i, history in enumerate(timeline.paths):
+            born = "never" if history.born is None else f"{history.born:,.0f}"
+            series = [Series(timeline.steps, history.attention, numbered(i))]
+            panels.append(
+                Panel(
+                    f"{history.path}: {born}",
+                    series,
+                    y="attention along the path",
+                    levels={"": BIRTH},
+                    limits={"ylim": (-0.03, 1.05)},
+                )
+            )
+        if panels:
+            title = f"Attention along every path of {name} during training"
+            drawn[f"appendix-d-{name}"] = title, draw_panels(panels, columns=4, shared=True)
+    return drawn
+
+
+def dated(runs: Runs) -> Runs:
+    """Those whose circuits are dated."""
+    return {name: run for name, run in runs.items() if run.read("emergence.json") is not None}
 
 
 D = Group("d", "Transformer D", transformer_d, taken_apart=True)

@@ -6,7 +6,6 @@ from headway.changes import changed
 from headway.circuits import Circuit, saved_discovery
 from headway.circuits.comparison import jaccard
 from headway.tasks import Retrieval
-from headway.training.recipes import paper
 from headway_experiments.claims import Measures, claims_beside
 from headway_experiments.experiment import (
     Configs,
@@ -19,6 +18,7 @@ from headway_experiments.experiment import (
 )
 from headway_experiments.paper.transformer_d import D, circuits_of
 from headway_experiments.reading import least_heads, taken_apart, task_of
+from headway_experiments.recipes import paper
 from headway_experiments.scales import roomy, smoke
 
 

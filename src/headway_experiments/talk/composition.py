@@ -5,15 +5,17 @@ Trained as the recipe `composition` trains: at every place of every sequence.
 """
 
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import Literal
 
 from headway.changes import changed
 from headway.circuits.emergence import hop_steps
-from headway.training import Run, RunConfig
-from headway.training.curriculum import Curriculum, Implicit, Scheduled
+from headway.training import Curriculum, Implicit, Run, RunConfig
 from headway.training.data import held_out
 from headway_experiments.claims import Measures
+from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.paper.curricula import draw_hops
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
 from headway_experiments.tasks import Composition
@@ -156,37 +158,44 @@ def last_accuracy(run: Run) -> float:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """The largest k by way of asking, with the most symbols; steps until k hops are learnt."""
-    from headway_experiments.figures.curricula_plot import draw_curricula
-    from headway_experiments.figures.waiting_plot import Waiting, draw_waiting
+    """The largest k by way of asking, with the most symbols; and the steps until k hops are learnt.
+
+    A k that not all runs learnt has no mean, and an arrow at the last step of each that did not.
+    """
+    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 
     mixtures = [problem(run) for run in runs.values() if way_of(run) == "mixture"]
     if not mixtures:
         return {}
     hardest = max(mixtures)
     panels: dict[str, list[Run]] = {}
-    kinds: dict[tuple[Way, int], list[Run]] = {}
+    kinds: dict[tuple[int, Way], list[Run]] = {}
     for run in runs.values():
         way, (symbols, _) = way_of(run), problem(run)
         if problem(run) == hardest:
             title = f"k = {hardest[1]} alone" if way == "alone" else way
             panels.setdefault(title, []).append(run)
         if way != "easy-to-hard":
-            kinds.setdefault((way, symbols), []).append(run)
-    groups = sorted({symbols for _, symbols in kinds})
-    waiting = []
-    for (way, symbols), them in sorted(kinds.items(), key=lambda kind: (kind[0][1], kind[0][0])):
-        steps: dict[int, list[float | None]] = {}
-        for run in them:
-            for k in asked(run):
-                steps.setdefault(k, []).append(learnt(run).get(k))
+            kinds.setdefault((symbols, way), []).append(run)
+    waiting: list[Series] = []
+    never: list[Series] = []
+    for i, ((symbols, way), them) in enumerate(sorted(kinds.items())):
+        look = numbered(i, marker=True, ms=3.5)
+        dated = [(k, learnt(run).get(k), run) for run in them for k in asked(run)]
+        missed = {k for k, step, _ in dated if step is None}
+        steps = [(float(k), step) for k, step, _ in dated if step is not None]
+        *dots, mean = means(steps, look, "", geometric_mean)
+        whole = [(k, y) for k, y in zip(mean.x, mean.y, strict=True) if k not in missed]
         label = f"N = {symbols}, " + ("each k alone" if way == "alone" else "all at once")
-        budget = them[0].config.training.steps
-        place = groups.index(symbols)
-        waiting.append(Waiting(label, place, way == "mixture", dict(sorted(steps.items())), budget))
+        waiting += [*dots, Series([k for k, _ in whole], [y for _, y in whole], look, label)]
+        ends = [(k, run.config.training.steps) for k, step, run in dated if step is None]
+        arrow = {"color": look["color"], "marker": "$↑$", "ls": "none", "ms": 6}
+        never.append(Series([k for k, _ in ends], [n for _, n in ends], arrow))
+    key = Series([], [], {"color": "black", "marker": "$↑$", "ls": "none"}, "never learnt")
+    panel = Panel("", [*waiting, *never, key], "hops k", "steps until learnt", log="y")
     return {
-        "khop-curriculum": ("Hops learned, by what is asked", draw_curricula(panels)),
-        "khop-waiting": ("Steps until k hops are learnt", draw_waiting(waiting)),
+        "khop-curriculum": ("Hops learned, by what is asked", draw_hops(panels)),
+        "khop-waiting": ("Steps until k hops are learnt", draw_panels([panel])),
     }
 
 

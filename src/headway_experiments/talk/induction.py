@@ -20,9 +20,10 @@ from headway.training import RunConfig, TrainingConfig
 from headway_experiments.claims import claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
 from headway_experiments.talk.measures import bigrams as measures
-from headway_experiments.talk.measures.probes import curves
+from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
 from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, has_plays, sha256_of
+from headway_experiments.trained import Trained
 
 _corpus: ContextVar[str | None] = ContextVar("corpus", default=None)
 
@@ -131,8 +132,7 @@ def _simple(scale: str, trained: str, seed: int) -> RunConfig:
             steps=steps,
             batch_size=batch,
             train_examples=None,
-            trained=trained,
-            stage_steps=max(1, steps // 3),
+            curriculum=Trained(trained, every=max(1, steps // 3)),
             optimizer="sgd",
             learning_rate=rate,
             momentum=0.9,
@@ -151,7 +151,7 @@ def _seeds(scale: str) -> Iterable[int]:
 
 def drawn(runs: GroupRuns) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
-    from headway_experiments.figures.curves_plot import Panel, draw_curves
+    from headway_experiments.figures import Panel, curves, draw_panels
 
     drawn: Drawn = {}
     ordinary = {
@@ -160,25 +160,16 @@ def drawn(runs: GroupRuns) -> Drawn:
     }
     ways = {"together": runs["induction-joint"], "one by one": runs["induction-stages"]}
     panels = [
-        Panel(title, "loss of in-context outputs, nats", _losses(known))
+        Panel(title, curves(_losses(known)), y="loss of in-context outputs, nats")
         for title, known in (("Ordinary transformers", ordinary), ("Three weights", ways))
         if any(known.values())
     ]
     if panels:
-        drawn["induction-losses"] = (
-            "In-context outputs: losses against the step",
-            draw_curves(panels),
-        )
+        title = "In-context outputs: losses against the step"
+        drawn["induction-losses"] = title, draw_panels(panels)
     if runs["induction-joint"]:
-        panel = Panel(
-            "Memory recall",
-            "share recalled",
-            curves(runs["induction-joint"]),
-            logarithmic=True,
-            top=1.05,
-        )
         title = "Memory-recall probes of the three trained weights"
-        drawn["induction-recall"] = title, draw_curves([panel])
+        drawn["induction-recall"] = title, draw_probes(runs["induction-joint"], "steps")
     return drawn
 
 

@@ -147,20 +147,37 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 
 
 def drawn(runs: Runs) -> Drawn:
-    """Accuracy by k and layers, with the layers that k takes; losses and attention of the deepest
-    run of the first seed."""
-    from headway_experiments.figures.khop_plot import draw_khop
+    """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
+    attention of the deepest run of the first seed."""
+    from headway_experiments.figures import Panel, Series, draw_panels, hop_curves, means, numbered
 
-    table: dict[tuple[int, int], list[float]] = {}
+    table: dict[int, list[tuple[float, float]]] = {}
     for run in runs.values():
-        for k, accuracy in hop_accuracies(run).items():
-            table.setdefault((k, run.config.transformer.n_layers), []).append(accuracy)
-    group = runs.values()
-    deepest = max(group, key=lambda run: (run.config.transformer.n_layers, -run.config.seed))
-    least = {k: needed(k) for k, _ in table}
-    attention = find_attention(deepest, max(least))
-    figure = draw_khop(table, least, deepest, attention)
-    return {"khop-depth": ("Hops against layers", figure)}
+        accuracy = hop_accuracies(run)
+        table.setdefault(run.config.transformer.n_layers, []).extend(accuracy.items())
+    solved = []
+    for i, (layers, points) in enumerate(sorted(table.items())):
+        most = max((k for k, _ in points if needed(int(k)) <= layers), default=0)
+        label = f"{layers} layers: k ≤ {most}" if most else f"{layers} layers: none"
+        solved += means(points, numbered(i, marker=True), label)
+    deepest = max(
+        runs.values(), key=lambda run: (run.config.transformer.n_layers, -run.config.seed)
+    )
+    lines = deepest.metrics()
+    losses = {hop: [m["partial"][hop] for m in lines] for hop in deepest.task.hops}
+    k = max(task_of(deepest.config, Hops).asked)
+    strongest = [[max(heads) for heads in rows] for rows in find_attention(deepest, k).values()]
+    along = [
+        Series(range(1, k + 1), values, numbered(i, marker=True), f"layer {i + 1}")
+        for i, values in enumerate(zip(*strongest, strict=True))
+    ]
+    about = f"{deepest.config.transformer.n_layers} layers, seed {deepest.config.seed}"
+    panels = [
+        Panel("accuracy, and what is enough", solved, "hops k", "share of right answers"),
+        Panel(about, hop_curves([m["step"] for m in lines], losses), y="cross-entropy (nats)"),
+        Panel(f"attention along find^j, k = {k}", along, "j", "of the strongest head"),
+    ]
+    return {"khop-depth": ("Hops against layers", draw_panels(panels))}
 
 
 RUNS = Group("khop-depth", "all k at once, by layers", by_layers)

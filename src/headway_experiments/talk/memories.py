@@ -11,14 +11,16 @@ are random and stay.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
+from statistics import geometric_mean
 
 from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.claims import claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 from headway_experiments.talk.measures import memories as measures
-from headway_experiments.talk.measures.capacity import items_for
+from headway_experiments.talk.measures.capacity import draw_capacity, items_for
 from headway_experiments.tasks import Associations
+from headway_experiments.trained import Trained
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
 """N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
@@ -124,7 +126,7 @@ def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConf
         steps=steps,
         batch_size=items,
         train_examples=None,
-        trained=trained,
+        curriculum=Trained(trained),
         learning_rate=rate,
         weight_decay=0.0,
         cooldown_steps=steps // 2,
@@ -145,35 +147,69 @@ def _extended(config: RunConfig, factor: int) -> RunConfig:
 
 def draw_associative(runs: GroupRuns) -> Drawn:
     """What is kept against parameters, and accuracies against the number of items."""
-    from headway_experiments.figures.capacity_plot import Kept, draw_capacity
-
     kinds = {"linear": "linear (d²)", "mlp": "MLP (2 m d)"}
-    kept = [
-        Kept(label, measures.kept(runs[f"memories-{kind}"]).points) for kind, label in kinds.items()
-    ]
-    if not any(each.points for each in kept):
+    kept = {label: measures.kept(runs[f"memories-{kind}"]).points for kind, label in kinds.items()}
+    if not any(kept.values()):
         return {}
     title = "Associations kept, N log N, against trained parameters"
-    figure = draw_capacity(kept, "trained parameters", "N log N at 99 % accuracy, nats")
+    figure = draw_capacity(kept, "N log N at 99 % accuracy, nats")
     return {"associative-memory": (title, figure)}
 
 
 def draw_gradient(runs: GroupRuns) -> Drawn:
-    """Accuracy after one step against the width, and the errors of items of unequal frequency."""
-    from headway_experiments.figures.memory_plot import draw_errors, draw_one_step
+    """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
+    one for the samples: errors, dotted the power expected."""
+    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 
-    drawn: Drawn = {}
     points = [
         (float(run.config.transformer.d_model), measures.known_share(run))
         for run in runs["memories-one-step"].values()
     ]
-    if points:
-        title = "Accuracy after one gradient step from zero, against the width"
-        drawn["gradient-memory"] = title, draw_one_step(points)
-        title = "Errors of memories of Zipf frequencies, against width and samples"
-        errors = measures.zipf_errors(measures.seeds_of(runs))
-        drawn["zipf-memory"] = title, draw_errors(errors, measures.EXPECTED)
-    return drawn
+    if not points:
+        return {}
+    accuracy = Panel(
+        "",
+        means(points, numbered(0), "mean"),
+        "width d",
+        "accuracy after one step",
+        levels={"0.99": 0.99},
+        log="x",
+        limits={"ylim": (0, 1.03)},
+    )
+    errors: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    for (name, a, _), curve in measures.zipf_errors(measures.seeds_of(runs)).items():
+        errors.setdefault((name, a), []).extend(curve.items())
+
+    def series(name: str, a: float, number: int, label: str) -> list[Series]:
+        *dots, mean = means(errors[name, a], numbered(number, True, ls=""), label, geometric_mean)
+        last, power = mean.x[-1], measures.EXPECTED[name](a)
+        expected = [mean.y[-1] * (x / last) ** -power for x in mean.x]
+        return [*dots, mean, Series(mean.x, expected, {**numbered(number), "ls": ":"})]
+
+    def panel(title: str, series: list[list[Series]], x: str) -> Panel:
+        flat = [one for several in series for one in several]
+        return Panel(title, flat, x, "error (dotted: the power expected)", log="xy")
+
+    panels = [
+        panel(
+            f"a = {a:g}",
+            [series(name, a, i, f"α: {name}") for i, name in enumerate(measures.SCHEMES)],
+            "width d",
+        )
+        for a in measures.EXPONENTS
+    ]
+    samples = [series("samples", a, i, f"a = {a:g}") for i, a in enumerate(measures.EXPONENTS)]
+    panels.append(panel("room for all that was seen", samples, "samples T"))
+    return {
+        "gradient-memory": (
+            "Accuracy after one gradient step from zero, against the width",
+            draw_panels([accuracy]),
+        ),
+        "zipf-memory": (
+            "Errors of memories of Zipf frequencies, against width and samples",
+            draw_panels(panels),
+        ),
+    }
 
 
 EXPERIMENTS = (

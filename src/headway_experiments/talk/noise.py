@@ -22,6 +22,7 @@ from headway_experiments.reading import task_of
 from headway_experiments.talk.induction import bigrams
 from headway_experiments.talk.measures.bigrams import unseen
 from headway_experiments.tasks import Bigrams
+from headway_experiments.trained import Trained
 from headway_experiments.truncation.cuts import Cut, truncate
 from headway_experiments.truncation.weights import matrices
 
@@ -46,7 +47,7 @@ def noisy(scale: str) -> Configs:
         steps=900,
         batch_size=32,
         train_examples=None,
-        trained=INNER,
+        curriculum=Trained(INNER),
         learning_rate=5e-3,
         weight_decay=0.0,
         warmup_steps=20,
@@ -220,7 +221,7 @@ RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 def drawn(runs: Runs) -> Drawn:
     """What the last MLP and attention add for the noise, against the step; and what is said at
     clean outputs with the last MLP cut to low rank."""
-    from headway_experiments.figures.curves_plot import Panel, draw_curves
+    from headway_experiments.figures import Panel, curves, draw_panels
 
     found = [histories(run) for run in runs.values()]
     cut = [by_fraction(run, RANKS) for run in runs.values()]
@@ -235,17 +236,22 @@ def drawn(runs: Runs) -> Drawn:
         "the noise token": [(RANKS, [one[rank].noise for rank in RANKS]) for one in cut],
     }
     panels = [
-        Panel("For noise, against the output", "margin in logits", parts, {"neither": 0.0}),
+        Panel(
+            "For noise, against the output",
+            curves(parts),
+            y="margin in logits",
+            levels={"neither": 0.0},
+        ),
         Panel(
             "Clean outputs, last MLP cut",
+            curves(says),
+            "fraction of the full rank",
             "share that says",
-            says,
-            against="fraction of the full rank",
-            top=1.05,
+            limits={"ylim": (0, 1.05)},
         ),
     ]
     title = "Noise: what the last layer's parts say, and what is said without its MLP"
-    return {"noisy-recall": (title, draw_curves(panels))}
+    return {"noisy-recall": (title, draw_panels(panels))}
 
 
 RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)

@@ -16,7 +16,9 @@ from headway_experiments.claims import claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 from headway_experiments.reading import task_of
 from headway_experiments.talk.measures import recall as measures
+from headway_experiments.talk.measures.capacity import draw_capacity
 from headway_experiments.tasks import Recall
+from headway_experiments.trained import Trained
 
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""
@@ -77,7 +79,7 @@ def dynamics(scale: str) -> Configs:
                 steps=steps,
                 batch_size=256,
                 train_examples=None,
-                trained="W_Q W_K W_V W_O",
+                curriculum=Trained("W_Q W_K W_V W_O"),
                 learning_rate=0.001 if scale == "paper" else 0.003,
                 weight_decay=0.0,
                 eval_every=every,
@@ -130,7 +132,7 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
         steps=steps,
         batch_size=256,
         train_examples=None,
-        trained="W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else ""),
+        curriculum=Trained("W_Q W_K W_V W_O" + (" W_in W_out" if with_mlp else "")),
         learning_rate=0.02 if with_mlp else 0.04,
         weight_decay=0.0,
         cooldown_steps=steps // 2,
@@ -142,49 +144,63 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     )
 
 
-def draw_capacity(runs: GroupRuns) -> Drawn:
-    """Facts kept against parameters, and what they cost in attention and in the MLP."""
-    from headway_experiments.figures.capacity_plot import Kept, draw_capacity
-    from headway_experiments.figures.frontier_plot import draw_frontier
+def draw_kept(runs: GroupRuns) -> Drawn:
+    """Facts kept against parameters, and what they cost in attention and in the MLP: parameters a
+    fact lie on a straight line if those of attention and of the MLP are exchangeable."""
+    from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, numbered
 
     drawn: Drawn = {}
     labels = {"recall-attention": "attention alone", "recall-mlp": "as much in an MLP"}
-    kept = [Kept(label, measures.kept(runs[group]).points) for group, label in labels.items()]
-    if any(each.points for each in kept):
-        figure = draw_capacity(kept, "trained parameters", "facts kept at 99 % accuracy")
+    kept = {label: measures.kept(runs[group]).points for group, label in labels.items()}
+    if any(kept.values()):
+        figure = draw_capacity(kept, "facts kept at 99 % accuracy")
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
     each = measures.points(runs)
-    if len(each) > 2:
-        attention, mlp = measures.rates(each)
-        if attention > 0 and mlp > 0:
-            title = "Parameters a fact: attention traded for MLP"
-            drawn["factual-recall-frontier"] = title, draw_frontier(each, (attention, mlp))
+    rates = measures.rates(each) if len(each) > 2 else (0, 0)
+    if min(rates) > 0:
+        series = []
+        for i, (shape, seeds) in enumerate(each.items()):
+            attention = [size / facts for size, _, facts in seeds]
+            mlp = [size / facts for _, size, facts in seeds]
+            look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
+            series.append(Series(attention, mlp, look, shape))
+        label = f"{rates[0]:.2g} · attention + {rates[1]:.2g} · MLP = 1 fact"
+        series.append(Series([1 / rates[0], 0], [0, 1 / rates[1]], DOTTED, label))
+        x, y = "parameters of attention a fact", "parameters of the MLP a fact"
+        title = "Parameters a fact: attention traded for MLP"
+        drawn["factual-recall-frontier"] = title, draw_panels([Panel("", series, x, y)])
     return drawn
 
 
 def draw_dynamics(runs: GroupRuns) -> Drawn:
-    """Relation and subject losses against the step, with the stage in between."""
-    from headway_experiments.figures.recall_plot import Course, draw_courses
+    """The losses of every run against the step, the stage in between shaded."""
+    from headway_experiments.figures import Panel, curves, draw_panels
 
-    courses = []
-    level = 0.0
+    panels = []
     for name, run in runs["recall-dynamics"].items():
         n_answers = task_of(run.config, Recall).n_answers
-        level, losses = math.log(n_answers), measures.course(run)
+        losses = measures.course(run)
         found = measures.stage(losses, n_answers)
-        courses.append(
-            Course(
+        steps = [each.step for each in losses]
+        parts = {
+            "loss": [each.total for each in losses],
+            "relation": [each.relation for each in losses],
+            "subject": [each.subject for each in losses],
+        }
+        panels.append(
+            Panel(
                 name,
-                [each.step for each in losses],
-                [each.relation for each in losses],
-                [each.subject for each in losses],
-                None if found is None else (found.first, found.last),
+                curves({part: [(steps, values)] for part, values in parts.items()}),
+                y="nats",
+                levels={"ln |A_r|": math.log(n_answers)},
+                shade=None if found is None else (found.first, found.last),
+                limits={"ylim": (0, None)},
             )
         )
-    if not courses:
+    if not panels:
         return {}
     title = "Factual recall: the relation is learnt before the subject"
-    return {"factual-recall-dynamics": (title, draw_courses(courses, level))}
+    return {"factual-recall-dynamics": (title, draw_panels(panels, shared=True))}
 
 
 EXPERIMENTS = (
@@ -200,7 +216,7 @@ EXPERIMENTS = (
             }.items()
         ),
         measures.capacity,
-        draw_capacity,
+        draw_kept,
         claims_beside(__file__, "factual-recall"),
     ),
     Experiment(

@@ -12,8 +12,9 @@ from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.talk.measures import bigrams as measures
-from headway_experiments.talk.measures.probes import curves
+from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
+from headway_experiments.trained import Trained
 
 
 def three_steps(scale: str) -> Configs:
@@ -43,8 +44,7 @@ def three_steps(scale: str) -> Configs:
                 steps=3,
                 batch_size=batch,
                 train_examples=None,
-                trained="W_O.1 > 2e3 W_K.1 > W_K.0",
-                stage_steps=1,
+                curriculum=Trained("W_O.1 > 2e3 W_K.1 > W_K.0", every=1),
                 optimizer="sgd",
                 learning_rate=100.0,
                 momentum=0.0,
@@ -61,13 +61,10 @@ def three_steps(scale: str) -> Configs:
 
 def drawn(runs: Runs) -> Drawn:
     """The probes after every step."""
-    from headway_experiments.figures.curves_plot import Panel, draw_curves
-
     if not runs:
         return {}
-    panel = Panel("Memory recall", "share recalled", curves(runs), top=1.05)
     title = "Memory-recall probes after each of three gradient steps"
-    return {"three-gradient-steps": (title, draw_curves([panel]))}
+    return {"three-gradient-steps": (title, draw_probes(runs))}
 
 
 RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)

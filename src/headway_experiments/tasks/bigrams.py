@@ -51,10 +51,8 @@ class Bigrams(Task):
         sha256: how the SHA-256 of a text's file must begin; by default any text will do.
         length: T, positions in a sequence.
         n_tokens: how many tokens there are; of a text, at most so many, its most frequent ones.
-        n_triggers: K, tokens that have an output of their own in every sequence.
-        triggers: the K most `frequent` tokens, or K `drawn` for every sequence from the unigrams.
-        outputs: each o_k is drawn for every sequence from all tokens that are no trigger,
-            `uniform` or by the `unigrams`.
+        n_triggers: K; so many of the most frequent tokens have an output of their own in every
+            sequence, drawn uniformly from all tokens that are no trigger.
         noise: the probability that after a trigger comes, instead of its output, the noise token,
             which is met nowhere else.
         asked_at: at which positions the next token is asked for: at `all`, or only `in-context`, at
@@ -71,8 +69,6 @@ class Bigrams(Task):
     length: Annotated[int, Ge(4)] = 64  # pyright: ignore[reportIncompatibleMethodOverride]
     n_tokens: Annotated[int, Ge(2), Le(4096)] = 65
     n_triggers: AtLeastOne = 5
-    triggers: Literal["frequent", "drawn"] = "frequent"
-    outputs: Literal["uniform", "unigrams"] = "uniform"
     noise: Share = 0.0
     asked_at: Literal["all", "in-context"] = "all"
     layout: Literal["text", "pair"] = "text"
@@ -154,12 +150,7 @@ class Bigrams(Task):
         """Triggers [count, trigger], their outputs alike, and tokens [count, length + 1]."""
         tables = tables_of(self, generator.device)
         triggers = tables.frequent.expand(count, -1)
-        if self.triggers == "drawn":
-            weights = tables.unigrams.expand(count, -1)
-            triggers = torch.multinomial(weights, self.n_triggers, generator=generator)
-        uniform = self.outputs == "uniform"
-        drawn_by = torch.ones_like(tables.unigrams) if uniform else tables.unigrams
-        weights = drawn_by.expand(count, -1).scatter(1, triggers, 0.0)
+        weights = torch.ones_like(tables.unigrams).expand(count, -1).scatter(1, triggers, 0.0)
         outputs = torch.multinomial(weights, self.n_triggers, True, generator=generator)
         if self.layout == "pair":
             return triggers, outputs, self._pair(triggers, outputs, generator)
@@ -243,15 +234,10 @@ class Bigrams(Task):
         }
 
     def _repeats(self, tokens: Int[Tensor, "batch position"]) -> Bool[Tensor, "batch query key"]:
-        """Whether a trigger at a query stood at a key before.
-
-        Drawn triggers cannot be told from the tokens, so every token counts as one there.
-        """
+        """Whether a trigger at a query stood at a key before."""
         same = tokens[:, :, None] == tokens[:, None, :]
         same &= torch.ones_like(same[0]).tril(-1)
-        if self.triggers == "frequent":
-            same &= torch.isin(tokens, self.frequent(tokens.device))[:, :, None]
-        return same
+        return same & torch.isin(tokens, self.frequent(tokens.device))[:, :, None]
 
     def reference_losses(self) -> dict[str, dict[str, float]]:
         """The uniform distribution, of every hop; and of tokens drawn from the corpus (`global`),

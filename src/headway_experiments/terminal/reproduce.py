@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.terminal import columns, console
-from headway.text import WIDTH, duration, wrapped
+from headway.text import duration, wrapped
 from headway_experiments.claims import Judged, Said
 from headway_experiments.groups import Cost
 from headway_experiments.result_files import Result
@@ -30,40 +30,32 @@ LEGEND = (
     " What is computed without training is the same in every column.",
 )
 
-SHORT = 0.25
-"""Hours of one core from which on hours of a GPU are shown, too, where there is room."""
-
 
 def print_costs(costs: Sequence[Cost]) -> None:
     """What groups of runs take at most, and how much is done already."""
-    out = console()
-    cores, gpus = (
-        sum(each) for each in ([c.cpu_hours for c in costs], [c.gpu_hours for c in costs])
-    )
-    on_gpu = cores > SHORT and gpus < cores / 2 and out.width >= WIDTH
-    numbers = "runs", "done", "PFLOP left", "one core", *["or one GPU"] * on_gpu, "disk"
+    if not costs:
+        return
+    out, timed = console(), any(cost.seconds is not None for cost in costs)
+    numbers = "runs", "done", "PFLOP left", *["one core"] * timed, "disk"
     table = columns(("runs of",), numbers, wrap=False)
     for cost in costs:
-        table.add_row(cost.group, *_told([cost], on_gpu))
+        table.add_row(cost.group, *_numbers([cost], timed))
     if len(costs) > 1:
         table.add_section()
-        table.add_row("all", *_told(costs, on_gpu))
-    if costs:
-        out.print("At most, if no run stops early:", style="bold")
-        if any(cost.rate is not None for cost in costs):
-            out.print("one core: by ten steps of a run of each group on this machine", style="dim")
-        out.print(table)
+        table.add_row("all", *_numbers(costs, timed))
+    out.print("At most, if no run stops early:", style="bold")
+    if timed:
+        out.print("one core: by ten steps of a run of each group on this machine", style="dim")
+    out.print(table)
 
 
-def _told(costs: Sequence[Cost], on_gpu: bool) -> list[str]:
+def _numbers(costs: Sequence[Cost], timed: bool) -> list[str]:
     """The cost of some groups together."""
-    hours = [sum(cost.cpu_hours for cost in costs)]
-    hours += [sum(cost.gpu_hours for cost in costs)] * on_gpu
     return [
         str(sum(cost.runs for cost in costs)),
         str(sum(cost.done for cost in costs)),
         f"{sum(cost.operations for cost in costs) / 1e15:.3g}",
-        *(duration(3600 * each) for each in hours),
+        *[duration(sum(cost.seconds or 0 for cost in costs))] * timed,
         f"{sum(cost.disk for cost in costs) / 1e9:.2g} GB",
     ]
 
@@ -95,13 +87,15 @@ def print_verdicts(
         claim = first.claim
         if claim.figure != figure:
             figure = claim.figure
-            from_ = [(results or {}).get((figure, scale)) for scale in scales]
+            known = [(results or {}).get((figure, scale)) for scale in scales]
+            from_ = [one and one.environment for one in known]
             told = [
-                Text(f"\n{one.date}\n{_short(one.machine)}" if one else "", "dim") for one in from_
+                Text(f"\n{one.started[:10]}\n{_short(one.processor)}" if one else "", "dim")
+                for one in from_
             ]
             table.add_row(Text(f"\n{figure}, {_place(claim.section)}", style="bold"), *told)
         note = claim.note(first.scale)
-        told = f"\n{claim.paper}; {claim.rule(first.scale).text}" + (f" ({note})" if note else "")
+        told = f"\n{claim.paper}; {claim.rule_at(first.scale)}" + (f" ({note})" if note else "")
         cells = [
             Text.assemble((verdict.said, LOOKS[verdict.said]), ("\n" + verdict.measured, "dim"))
             for verdict in row.values()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headway.intervals import wilson
-from headway.training.data import generator_for
+from headway.training import generator_for
 from headway_experiments.truncation.cuts import Cut, Table
 from headway_experiments.truncation.models import Line
 from headway_experiments.truncation.odds import Odds

@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from headway.report.figures.style import FAINT, INK, PAPER, draw_intervals, look, styled
-from headway.report.labels import typeset
+from headway.figures import FAINT, INK, PAPER, draw_intervals, look, styled, typeset
 
 
 @dataclass(frozen=True)

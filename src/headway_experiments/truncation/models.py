@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError
+from headway.files import clear_content_errors
 from headway.language import Ledger, LocalModel
-from headway.training.files import clear_content_errors
 from headway_experiments.truncation.cuts import Cut, Cuts, Row, truncate
 from headway_experiments.truncation.odds import Completer, Odds
 from headway_experiments.truncation.replay import Replay

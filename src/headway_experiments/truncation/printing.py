@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from rich.table import Table as Shown
 from rich.text import Text
 
-from headway.report.labels import layers_told, typeset
-from headway.terminal.base import columns, console
+from headway.figures import layers_told, typeset
+from headway.terminal import columns, console
 from headway.text import rounded
 from headway_experiments.truncation.cuts import Table
 from headway_experiments.truncation.effects import Effect

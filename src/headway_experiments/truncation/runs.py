@@ -5,10 +5,7 @@ from dataclasses import asdict
 from statistics import fmean
 
 from headway.errors import require
-from headway.training import Run
-from headway.training.data import held_out
-from headway.training.environment import describe_environment
-from headway.training.losses import evaluate
+from headway.training import Run, describe_environment, evaluate, held_out
 from headway_experiments.truncation.cuts import Cut, Cuts, Row, Table, truncate
 from headway_experiments.truncation.weights import matrices
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.errors import HeadwayError, require
-from headway.language.names import words
-from headway.reading import is_file, parsed, read_bytes
+from headway.files import is_file, parsed, read_bytes
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Completion:
         return self.prompt + ("" if apart else " ") + told
 
 
-_PLACES = words(
+_PLACES = (
     "Madrid/Spain Paris/France Berlin/Germany Rome/Italy Tokyo/Japan Beijing/China "
     "Cairo/Egypt Moscow/Russia Athens/Greece Warsaw/Poland Lisbon/Portugal Stockholm/Sweden "
     "Oslo/Norway Copenhagen/Denmark Vienna/Austria Budapest/Hungary Istanbul/Turkey "
@@ -49,7 +48,7 @@ _PLACES = words(
     "Toronto/Canada Sydney/Australia Mumbai/India Bangkok/Thailand Hanoi/Vietnam "
     "Dublin/Ireland Helsinki/Finland"
 )
-PLACES = dict(both.split("/") for both in _PLACES)
+PLACES = {one.partition("/")[0]: one.partition("/")[2] for one in _PLACES.split()}
 """Cities, and the countries that they are in."""
 
 CAPITALS = {
@@ -58,14 +57,14 @@ CAPITALS = {
     if city not in ("Istanbul", "Toronto", "Sydney", "Mumbai")
 } | {"Indonesia": "Jakarta", "Colombia": "Bogota", "Belgium": "Brussels", "Ukraine": "Kiev"}
 
-MADE_UP = words(
+MADE_UP = (
     "Zorblat Quenlow Harvick Belloran Tramso Ostrelle Vindamar Kelpora Drunholt Maridel "
     "Ferrowin Losgard Tavinel Ulmora Pranstead Wexholm Calindra Bromvale Sethwick Nardolin "
     "Gelmaro Yarrowby Corves Talbrook Illowen Rostovan Hulverton Mendrake Ashquill Pelloway"
 )
 """Towns that do not exist."""
 
-NAMES = words(
+NAMES = (
     "Mary/John Alice/Tom Sarah/James Anna/David Laura/Peter Emma/Jack Kate/Paul Lucy/Mark "
     "Jane/Robert Susan/Michael Linda/George Julia/Henry Rachel/Steve Helen/Frank Amy/Daniel "
     "Karen/Brian Lisa/Kevin Nancy/Eric Maria/Thomas Alice/Simon Diana/Charles Jessica/Adam "
@@ -106,13 +105,13 @@ MADE = {
     ],
     "fictional": [
         Completion("fictional", _told(town, country), country, "the")
-        for town, country in zip(MADE_UP, COUNTRIES, strict=True)
+        for town, country in zip(MADE_UP.split(), COUNTRIES, strict=True)
     ],
     "moved": [
         Completion("moved", _told(city, country), country, PLACES[city])
         for city, country in ELSEWHERE.items()
     ],
-    "names": [_given(i, pair) for i, pair in enumerate(NAMES)],
+    "names": [_given(i, pair) for i, pair in enumerate(NAMES.split())],
 }
 """`fictional`: towns that are made up, in countries that the text tells; `moved`: cities that the
 text puts elsewhere, against where they are."""

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from headway.errors import require
-from headway.models.transformer import Transformer
+from headway.models import Transformer
 from headway_experiments.truncation.cuts import Layer
 
 WHOLE = {

@@ -30,7 +30,7 @@ def arena(
         out: the folder.
     """
     from headway import terminal
-    from headway.training.files import clear_content_errors, write_text
+    from headway.files import clear_content_errors, write_whole
     from headway_experiments.arena.contest import FILE, contest, require_contest
     from headway_experiments.arena.families import families as known
     from headway_experiments.arena.table import markdown
@@ -44,7 +44,7 @@ def arena(
     with clear_content_errors(out / FILE):
         page = markdown(rows)
     print_arena(rows)
-    write_text(out / "arena.md", page)
+    write_whole(out / "arena.md", page.encode())
     terminal.say(f"written to {out / 'arena.md'} and {out / FILE}")
 
 
@@ -72,6 +72,6 @@ def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None =
         print_score(one)
     print_scores(scores)
     if file is not None:
-        from headway.training.files import write_json
+        from headway.files import write_json
 
         write_json(file, [one.to_json() for one in scores])

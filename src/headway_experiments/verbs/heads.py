@@ -65,19 +65,19 @@ def heads(
 
 
 def _show(study: "Study", place: Path) -> None:
-    """Prints the findings, draws them and writes their page."""
+    """Prints the findings, writes them down and draws them."""
     from headway import terminal
-    from headway.training.files import write_json
-    from headway_experiments.language_models.page import write_heads
+    from headway.files import write_json
     from headway_experiments.language_models.printing import print_heads
     from headway_experiments.language_models.study import summary
 
     found = summary(study, place)
     print_heads(found)
     write_json(place / "heads.json", found)
-    page = write_heads(found, place)
-    terminal.say(f"{page} and heads.json are in {place}")
+    terminal.say(f"heads.json is in {place}")
     if terminal.can_draw():
-        from headway_experiments.language_models.figures import draw_heads
+        from headway_experiments.language_models.figures import draw_heads, draw_relations
 
         terminal.draw_both(draw_heads(found), place / "heads", f"Heads of {found['model']}")
+        title = f"Attention of the heads of {found['model']}, relation by relation"
+        terminal.draw_both(draw_relations(found), place / "relations", title)

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from tyro.conf import Positional
-
-from headway.arguments import Flag, opened
+from headway.arguments import opened
 
 
 def hypotheses(
-    run: Positional[Path],
+    run: Path,
+    /,
     circuit: Path | None = None,
     level: float = 0.05,
     epsilon: float = 0.1,
@@ -18,7 +17,7 @@ def hypotheses(
     step: int | None = None,
     seed: int | None = None,
     file: Path | None = None,
-    changed_task: Flag = False,
+    changed_task: bool = False,
 ) -> None:
     """Test a run's circuit as Shi et al. (2024) do, on fresh sequences.
 
@@ -39,7 +38,7 @@ def hypotheses(
         changed_task: go on although the file of the run's task has changed.
     """
     from headway import terminal
-    from headway.training.files import write_json
+    from headway.files import write_json
     from headway_experiments.hypotheses.testing import hypotheses, require_enough
 
     require_enough(level, epsilon, quantile, sequences, random_circuits)

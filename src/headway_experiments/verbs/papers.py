@@ -1,32 +1,28 @@
-"""Verbs that reproduce what the papers report, and train what the theory is about."""
+"""Verbs that reproduce what the papers report."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tyro.conf import Positional
-
-from headway.arguments import Flag, Words, flattened, note
 from headway.errors import HeadwayError, require
-from headway.text import command, counted
 
 if TYPE_CHECKING:
     from headway_experiments.claims import Verdict
-    from headway_experiments.experiment import Experiment, Group
+    from headway_experiments.experiment import Experiment
 
 Scale = Literal["smoke", "small", "fresh", "paper"]
 
 
 def reproduce(
-    figures: Positional[tuple[str, ...]] = (),
+    figures: tuple[str, ...] = (),
+    /,
     scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
-    judge_only: Flag = False,
-    dry_run: Flag = False,
+    judge_only: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Train the runs of a figure of the paper, draw it, and judge every claim that it makes.
 
@@ -51,13 +47,14 @@ def reproduce(
 
 
 def mechanism(
-    names: Positional[tuple[str, ...]] = (),
+    names: tuple[str, ...] = (),
+    /,
     scale: Scale = "small",
     folder: Path | None = None,
     workers: int | None = None,
     results: Path | None = None,
-    judge_only: Flag = False,
-    dry_run: Flag = False,
+    judge_only: bool = False,
+    dry_run: bool = False,
     corpus: str | None = None,
 ) -> None:
     """Train the runs of a mechanism of the talk, draw it, and judge every claim about it.
@@ -113,14 +110,13 @@ class Reproduction:
     def run(self, names: Sequence[str]) -> None:
         """Does all of this for the experiments of some names."""
         from headway import terminal
+        from headway_experiments import groups, result_files
         from headway_experiments import reproduce as paper
-        from headway_experiments import result_files
-        from headway_experiments.documents import experiments_of
         from headway_experiments.terminal.reproduce import print_verdicts
 
         least = "a whole number of at least 1"
         require(self.workers is None or self.workers >= 1, "workers", self.workers, least)
-        there = experiments_of(self.document)
+        there = paper.experiments_of(self.document)
         if not names:
             known = paper.listed(there)
             raise HeadwayError(f"Missing from headway {self.verb}: {self.what.upper()}, {known}")
@@ -133,8 +129,8 @@ class Reproduction:
         kept = self.results or self.place / "results"
         result_files.require_writable(kept)
         if self.judge_only:
-            for group in paper.groups_of(experiments):
-                self._take_apart(group)
+            for group in groups.groups_of(experiments):
+                groups.take_apart(group, self.scale, self.place, terminal.say)
         else:
             self._train(experiments)
         verdicts = [one for each in experiments for one in self._judge(each, kept)]
@@ -148,15 +144,13 @@ class Reproduction:
 
     def _tell_costs(self, experiments: "Sequence[Experiment]") -> None:
         from headway import terminal
-        from headway.language.asking import answered
+        from headway.language import answered
         from headway_experiments import groups
-        from headway_experiments import reproduce as paper
         from headway_experiments.terminal.reproduce import print_costs
 
-        needed = paper.groups_of(experiments)
+        needed = groups.groups_of(experiments)
         scale = self.scale
-        measured = scale == "paper" or (self.dry_run and scale != "smoke")
-        costs = [groups.cost(one, scale, self.place, measured) for one in needed]
+        costs = [groups.cost(one, scale, self.place, self.dry_run) for one in needed]
         print_costs(costs)
         for name, question in self._asked(experiments).items():
             known = len(answered(question, self.place / "asked" / name))
@@ -173,47 +167,40 @@ class Reproduction:
     def _train(self, experiments: "Sequence[Experiment]") -> None:
         """Trains what is not trained, takes it apart, and asks what is not answered."""
         from headway import sweeps, terminal
-        from headway.language.asking import ask_local
+        from headway.language import ask_local
         from headway_experiments import groups
-        from headway_experiments import reproduce as paper
 
         scale, place = self.scale, self.place
         with sweeps.LocalEngine(self.workers) as engine:
-            for group in paper.groups_of(experiments):
+            for group in groups.groups_of(experiments):
                 terminal.say(f"{group.name}: {group.about}")
                 with terminal.following() as watch:
-                    sweeps.sweep(groups.plan(group, scale), place / group.name, engine, watch=watch)
-                self._take_apart(group)
+                    planned = sweeps.Plan(f"{group.name}-{scale}", group.configs(scale))
+                    sweeps.sweep(planned, place / group.name, engine, watch=watch)
+                groups.take_apart(group, scale, place, terminal.say)
         for name, question in self._asked(experiments).items():
             with terminal.counting("asked") as watch:
                 ask_local(question, place / "asked" / name, watch, say=terminal.say)
-
-    def _take_apart(self, group: "Group") -> None:
-        """Finds and dates the circuits of a group's runs that are done."""
-        from headway import terminal
-        from headway_experiments.groups import take_apart
-
-        take_apart(group, self.scale, self.place, lambda run, what: terminal.say(f"{run}: {what}"))
 
     def _judge(self, experiment: "Experiment", kept: Path) -> "list[Verdict]":
         """Measures an experiment, writes that down, and draws it."""
         from headway import terminal
         from headway_experiments import reproduce as paper
         from headway_experiments import result_files
-        from headway_experiments.claims import setting
 
         scale = self.scale
         found, missing = paper.measured(experiment, scale, self.place)
         result_files.write(experiment, scale, found, missing, kept)
         for drawn in paper.draw(experiment, scale, self.place) if terminal.can_draw() else ():
             terminal.say(f"drawn in {drawn}")
-        for text in experiment.texts(setting(scale)):
+        for text in experiment.texts(scale):
             terminal.say(f"{experiment.name}: drawn from {text}")
         return paper.verdicts(experiment, scale, found, missing)
 
 
 def claims(
-    figures: Positional[tuple[str, ...]] = (),
+    figures: tuple[str, ...] = (),
+    /,
     scale: Scale | None = None,
     results: Path | None = None,
     file: Path | None = None,
@@ -229,17 +216,16 @@ def claims(
         document: paper, talk, or a Python file of experiments of your own.
     """
     from headway import terminal
-    from headway.training.files import write_whole
+    from headway.files import write_whole
     from headway_experiments import reproduce as paper
     from headway_experiments import result_files
-    from headway_experiments.documents import experiments_of
     from headway_experiments.table import SIDE_BY_SIDE, markdown
     from headway_experiments.terminal.reproduce import print_verdicts
 
     if file is not None:
         terminal.require_file(file, (".md",))
     scales = SIDE_BY_SIDE if scale is None else (scale,)
-    there = experiments_of(document)
+    there = paper.experiments_of(document)
     if figures:
         there = {one.name: one for one in paper.chosen(figures, there, "figure", "")}
     place = results or result_files.shipped_results()
@@ -254,48 +240,3 @@ def claims(
     if file is not None:
         write_whole(file, markdown(rows, own).encode())
         terminal.say(f"written to {file}")
-
-
-def depths(
-    grid: Words = (),
-    folder: Path = Path("runs/depths"),
-    workers: int | None = None,
-    figure: Path | None = None,
-    file: Path | None = None,
-) -> None:
-    """Train models of every depth with every number of layers, beside what the theory allows.
-
-    It takes an hour on two cores. Results are kept: the command goes on where it was.
-
-    Args:
-        grid: depth=1..5 layers=1..6 seed=0..2 unless others are given; any field may vary.
-        folder: of the sweep.
-        workers: runs side by side; by default as many as there are cores for.
-        figure: where to draw it beside the theory's curves, .svg or .png.
-        file: where to write the results, as JSON.
-    """
-    from headway import sweeps, terminal
-    from headway.words import texts_of
-    from headway_experiments import depths as study
-    from headway_experiments.terminal.depths import draw_depths, print_depths
-
-    axes = texts_of(flattened("grid", grid))
-    for path, endings in ((figure, (".svg", ".png")), (file, (".json",))):
-        if path is not None:
-            terminal.require_file(path, endings)
-    if figure is not None:
-        more = study.other_axes(axes)
-        require(not more, "figure", str(figure), f"left out where {', '.join(more)} vary")
-    planned = study.plan(axes)
-    with terminal.following() as watch:
-        board = sweeps.sweep(planned, folder, sweeps.LocalEngine(workers), watch=watch)
-    cells = study.results(axes, folder)
-    print_depths(cells)
-    if figure is not None:
-        draw_depths(cells, figure)
-    if file is not None:
-        study.write(cells, file)
-        terminal.say(f"written to {file}")
-    if board.count("failed"):
-        note(f"{counted(board.count('failed'), 'run')} failed: {command('runs', folder)}")
-        sys.exit(1)

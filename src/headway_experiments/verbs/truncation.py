@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import tyro
-from tyro.conf import Positional
+from typing import TYPE_CHECKING, Literal
 
 from headway.arguments import opened
 from headway.errors import HeadwayError
@@ -25,11 +22,10 @@ SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 
 
 def truncate(
-    run: Positional[Path | None] = None,
+    run: Path | None = None,
+    /,
     model: str | None = None,
-    layers: Annotated[
-        str | None, tyro.conf.arg(aliases=["--layer"], metavar="LIST", help_behavior_hint="")
-    ] = None,
+    layers: str | None = None,
     weights: str = "mlp",
     rank: str = "0,0.1,0.2,0.5,1",
     sequences: int | None = None,
@@ -116,7 +112,7 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     print_losses(found)
     terminal.say(f"written to {its.folder / FILE}")
     if found.spans and terminal.can_draw():
-        from headway.training.files import clear_io_errors
+        from headway.files import clear_io_errors
 
         figures, title = its.folder / "figures", "Losses with weights cut to low rank"
         with clear_io_errors(figures, "make"):
@@ -125,7 +121,7 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
 
 
 def _losses_figure(found: "Table[Losses]", cuts: "Cuts") -> "Figure":
-    from headway.report.labels import layers_told
+    from headway.figures import layers_told
     from headway_experiments.truncation.figures import draw_losses_cut
 
     tables, rows = {}, {}
@@ -148,8 +144,8 @@ def _of_model(
     threads: int | None,
 ) -> None:
     from headway import terminal
+    from headway.files import write_whole
     from headway.language import LocalModel, compute_on
-    from headway.training.files import write_whole
     from headway_experiments.truncation.effects import document, effects
     from headway_experiments.truncation.models import truncate_model
     from headway_experiments.truncation.printing import print_effects

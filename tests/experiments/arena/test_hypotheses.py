@@ -22,9 +22,9 @@ from headway.circuits.search import free_above
 from headway.circuits.subject import Subject
 from headway.cli import main
 from headway.errors import HeadwayError
-from headway.models import Known, compiled
 from headway.paths import Path
 from headway.training import held_out
+from headway_experiments.arena import Known, compiled
 from headway_experiments.hypotheses import Hypotheses, hypotheses
 from headway_experiments.hypotheses.independence import independence
 from headway_experiments.hypotheses.random_routes import RandomRoutes

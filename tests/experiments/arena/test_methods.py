@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from headway.circuits import discover
-from headway.models import Transformer, TransformerConfig, compiled
+from headway.models import Transformer, TransformerConfig
 from headway.paths import Path
 from headway.tasks import Retrieval
-from headway_experiments.arena import planted
+from headway_experiments.arena import compiled, planted
 from headway_experiments.arena.case import Case
 from headway_experiments.arena.methods import METHODS, eap
 from headway_experiments.arena.scoring import score

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headway.models import compiled
 from headway.paths import Path
+from headway_experiments.arena import compiled
 from headway_experiments.arena.case import Case
 from headway_experiments.arena.scoring import Ranked, nearest, ranked, tied
 

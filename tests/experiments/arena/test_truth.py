@@ -3,8 +3,8 @@
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform, discover
-from headway.models import Known, compiled
 from headway.paths import Path
+from headway_experiments.arena import Known, compiled
 from headway_experiments.arena.truth import Hits, expected, score, scored, total
 
 

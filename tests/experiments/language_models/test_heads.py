@@ -10,7 +10,9 @@ from tiny_model import save_tiny_model
 
 from headway import cli
 from headway.errors import HeadwayError
+from headway.figures import save_figure
 from headway.language import LocalModel, best, expectation, questions
+from headway_experiments.language_models.figures import draw_heads, draw_relations
 from headway_experiments.language_models.knockout import Trial, answers_without
 from headway_experiments.language_models.study import Study, is_done, look, summary
 from headway_experiments.language_models.tap import tapped
@@ -180,7 +182,7 @@ def test_the_command_tells_draws_and_draws_again(folder, tmp_path, capsys, monke
     assert "answer←s2" in told
     assert "top 3" in told
     assert "order of hops and layers: too few heads to say" in told
-    names = ("heads.json", "heads.svg", "heads.png", "report.html")
+    names = ("heads.json", "heads.svg", "heads.png", "relations.svg", "relations.png")
     first = [(place / name).read_bytes() for name in names]
     found = json.loads(first[0])
     assert found["environment"]["torch"] == torch.__version__
@@ -243,3 +245,14 @@ def test_a_model_that_is_not_finite_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(HeadwayError, match=r"^the model answers with values that are not finite"):
         look(one, model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_figures_are_drawn_alike_each_time_and_name_what_they_show(found, tmp_path):
+    for draw in (draw_heads, draw_relations):
+        for name in ("a.svg", "b.svg"):
+            save_figure(draw(found), tmp_path / name, "Heads")
+        text = (tmp_path / "a.svg").read_text()
+        assert text == (tmp_path / "b.svg").read_text()
+        shown = ("from the text", "argmax right", "the best heads", "hop 2", "layer")
+        for words in shown if draw is draw_heads else [one["name"] for one in found["relations"]]:
+            assert words in text

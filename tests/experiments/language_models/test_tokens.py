@@ -31,7 +31,7 @@ def test_a_tokenizer_that_does_not_tell_where_its_tokens_stand_is_one_line(tmp_p
 
 @pytest.mark.parametrize("form", ["chat", "completion"])
 def test_where_answers_change_the_prompts_last_token_the_prompt_ends_before_it(tmp_path, form):
-    model = LocalModel(str(save_tiny_model(tmp_path, merges=ACROSS[form])), form, keep=True)
+    model = LocalModel(str(save_tiny_model(tmp_path, merges=ACROSS[form])), form)
     (question,) = questions("equations", 1, count=1)
     before = model.tokenizer(model.text(question.prompt))["input_ids"]
     exact = model.answers(question)

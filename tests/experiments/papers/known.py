@@ -1,7 +1,7 @@
 """All experiments, groups of runs and claims that there are."""
 
+from headway_experiments.groups import groups_of
 from headway_experiments.paper import FIGURES
-from headway_experiments.reproduce import groups_of
 from headway_experiments.talk import MECHANISMS
 
 EXPERIMENTS = FIGURES | MECHANISMS

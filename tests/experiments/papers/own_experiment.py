@@ -2,8 +2,9 @@
 
 from matplotlib.figure import Figure
 
-from headway import Retrieval, RunConfig, TrainingConfig, TransformerConfig
+from headway import RunConfig, TrainingConfig, TransformerConfig
 from headway.circuits.emergence import hop_steps
+from headway.tasks import Retrieval
 from headway_experiments.claims import Measures, claims_beside
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
 

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from doc_tables import begins_by_passing, cells_and_labels, of_all_seeds
+from doc_tables import cells_and_labels, of_all_seeds
 
 from headway.changes import changed
-from headway.models import Transformer, attention_patterns, compiled
+from headway.models import Transformer, attention_patterns
 from headway.theory import closed_form
-from headway.training import train
 from headway_experiments import result_files
+from headway_experiments.arena import compiled
 from headway_experiments.paper import algorithms
-from headway_experiments.paper.cells import CHANGES, LONGER, MIXED, SEEDS, Cell, cells, runs_of
+from headway_experiments.paper.cells import CHANGES, Cell, cells, runs_of
 from headway_experiments.paper.ways import LABELS, Way, alone, jumping, passing, way_of, without
 
 
@@ -92,11 +92,6 @@ def test_labels_follow_the_rule(losses, jumps, passes, label):
     assert Way(*each, layers=()).label == label
 
 
-def test_where_the_second_hop_is_not_asked_for_the_third_tells():
-    found = Way({"x_1": 0.1, "x_3": 0.1}, {"x_1": 0, "x_3": 0.9}, {"x_1": 0, "x_3": 0.9}, ())
-    assert found.label == "jumps"
-
-
 def test_a_cut_takes_those_paths_and_no_others():
     known = compiled(3)
     batch = sampled(known.task, 4)
@@ -138,17 +133,6 @@ def test_names_tell_the_cell(scale):
         assert (config.task.depth, config.model.n_layers) == (cell.depth, cell.layers)
         kind = config.training.curriculum.kind
         assert (kind == "mixture") == cell.mixture
-
-
-def test_there_are_enough_runs_and_other_seeds_than_those_of_the_choice():
-    configs = runs_of("small")
-    assert len(configs) == 165
-    assert min(SEEDS) >= 3000
-    block = [cell for cell in cells("small") if not cell.change]
-    assert len(block) == 2 * (3 + 4 + 1)
-    assert {c.change for c in cells("small") if c.mixture} - {""} == set(MIXED)
-    assert {c.change for c in cells("small") if not c.mixture} - {""} == set(CHANGES)
-    assert LONGER not in {c.change for c in cells("paper")}
 
 
 def test_a_change_changes_that_alone():
@@ -197,17 +181,6 @@ def test_labels_are_counted_and_shares_are_of_what_is_learnt(labelled):
     assert set(found["algorithm_jumps_cost"]) == {f"{name} x_2" for name in names}
 
 
-def test_what_begins_by_passing_on_depends_on_passes_alone_for_its_second_hop():
-    names = [f"D=3,spare=1,full,seed={seed}" for seed in range(4)]
-    costs = [(0.1, 0.9), (0.9, 0.9), (0.1, 0.1), (0.1, 0.9)]
-    found = {
-        "algorithm_label": dict(zip(names, (2.0, 2.0, 2.0, 1.0), strict=True)),
-        "algorithm_jumps_cost": {f"{n} x_2": j for n, (j, _) in zip(names, costs, strict=True)},
-        "algorithm_passes_cost": {f"{n} x_2": p for n, (_, p) in zip(names, costs, strict=True)},
-    }
-    assert begins_by_passing(found) == names[:1]
-
-
 def test_claims_are_of_the_cells_that_they_speak_of(labelled):
     labels = {
         "D=3,spare=0,full,seed=0": "jumps",
@@ -235,35 +208,6 @@ def test_claims_are_of_the_cells_that_they_speak_of(labelled):
     assert list(found["algorithm_kept"].values()) == [1, 0]
     assert set(found["algorithm_jump_layers"].values()) == {1.0}  # four, where three would do
     assert found["algorithm_pass_layers"] == {"D=3,spare=1,mixture,seed=0": 0.0}
-
-
-def test_figures_have_the_block_and_the_changes_beside_the_base(labelled, monkeypatch):
-    labels = {
-        "D=2,spare=0,full,seed=0": "passes on",
-        "D=3,spare=1,full,seed=0": "jumps",
-        "D=3,spare=1,full,adam,seed=0": "neither",
-    }
-    found = labelled(labels)
-    monkeypatch.setattr(algorithms, "measured", lambda runs: found)
-    drawn = algorithms.draw({})
-    block, changes = drawn["algorithms"][1], drawn["algorithms-changes"][1]
-
-    def rows(figure):
-        return [
-            t.get_text() for axes in figure.axes for t in axes.get_yticklabels() if t.get_text()
-        ]
-
-    assert rows(block) == ["3 layers", "4 layers"]
-    assert rows(changes) == ["as it is", "adam"]
-    titles = [axes.get_title(loc="left") for axes in changes.axes]
-    assert titles == ["D = 3, full depth, 4 layers", "learnt", "jumps", "passes on"]
-
-
-def test_a_trained_run_is_read_on_sequences_of_its_own(tmp_path):
-    config = runs_of("smoke")["D=2,spare=0,full,seed=0"]
-    run = train(changed(config, {"training.steps": 2}), tmp_path / "run")
-    found = algorithms.measured({"D=2,spare=0,full,seed=0": run})
-    assert found["algorithm_label"] == {"D=2,spare=0,full,seed=0": LABELS.index("neither")}
 
 
 KEPT = ("small", "fresh")

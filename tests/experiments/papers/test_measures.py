@@ -3,7 +3,6 @@
 import pytest
 
 from headway.circuits import Circuit, Paths, Uniform
-from headway.intervals import rank_correlation
 from headway.paths import Path
 from headway_experiments.paper import information_flow, transformer_d, transformers_abc
 
@@ -73,19 +72,6 @@ def test_the_query_looks_along_the_chain_in_order_or_not():
     steps = {"L1.H0 s0←s2": 400.0, "L2.H0 s0←s3": 100.0, "L3.H0 s0←s4": 200.0}
     at_the_second_place = {Path.parse(path): step for path, step in steps.items()}
     assert transformer_d._looks_in_order(at_the_second_place) is True
-
-
-@pytest.mark.parametrize(
-    ("relation", "leaps"),
-    [("s2←s1", False), ("s1←s2", False), ("s0←s1", True), ("s0←s2", True), ("s2←s3", True)],
-)
-def test_a_leap_leads_from_one_pair_to_another(relation, leaps):
-    assert transformer_d._leaps(Path.of(0, 0, relation)) is leaps
-
-
-def test_ranks_correlate():
-    assert rank_correlation([1, 2, 3], [0.9, 0.5, 0.1]) == pytest.approx(-1)
-    assert rank_correlation([1, 2, 3], [0.1, 0.9, 0.5]) == pytest.approx(0.5)
 
 
 def test_theory_is_measured_exactly():

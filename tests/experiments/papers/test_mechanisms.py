@@ -4,7 +4,7 @@ import pytest
 from known import GROUPS
 
 from headway import cli
-from headway_experiments import groups, result_files
+from headway_experiments import result_files
 from headway_experiments.talk import MECHANISMS
 from headway_experiments.talk.induction import reading
 from in_process import swept_here
@@ -43,18 +43,12 @@ def test_everything_runs_is_drawn_and_measured(smoke):
             assert claim.measure in result.measures, claim.id
 
 
-def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
-    _, folder = smoke
-    for path in (folder / "results").rglob("*.json"):
-        assert str(folder) not in path.read_text()
-
-
 def test_a_text_of_ones_own_is_used_and_told(tmp_path):
     text = tmp_path / "own.txt"
     text.write_text("never odd or even, " * 50)
 
     def task(scale):
-        return groups.plan(GROUPS["induction-one-layer"], scale).runs["seed=0"].task
+        return GROUPS["induction-one-layer"].configs(scale)["seed=0"].task
 
     with reading(str(text)):
         before = task("small")
@@ -81,30 +75,12 @@ def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, capsys, con
     text.write_text("never odd or even, " * 50)
     cli.main([*given, "--dry-run"])
     with reading(str(text)):
-        config = groups.plan(GROUPS["induction-one-layer"], "small").runs["seed=0"]
+        config = GROUPS["induction-one-layer"].configs("small")["seed=0"]
     assert config.task.corpus == str(text)
-    assert (
-        groups.plan(GROUPS["induction-one-layer"], "smoke").runs["seed=0"].task.corpus
-        == "synthetic"
-    )
+    assert GROUPS["induction-one-layer"].configs("smoke")["seed=0"].task.corpus == "synthetic"
     with pytest.raises(SystemExit):
         cli.main([*given[:2], "--corpus", ""])
     assert "corpus = '' is not allowed" in capsys.readouterr().err
-
-
-def test_claims_are_judged_from_the_results(smoke, capsys):
-    _, folder = smoke
-    given = ["--document", "talk", "--scale", "smoke", "--results", str(folder / "results")]
-    cli.main(["claims", *given])
-    told = capsys.readouterr().out
-    assert all(name in told for name in NAMES)
-
-
-def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(groups, "seconds_a_step", lambda _: 0.1)
-    cli.main(["mechanism", "all", "--scale", "paper", "--folder", str(tmp_path), "--dry-run"])
-    assert "PFLOP" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from headway import cli
 from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.terminal import base
-from headway.training import FinalHop, Run, to_dict
+from headway.training import Run, to_dict
 from headway.training.config import FORMAT
 from headway_experiments import groups, reproduce, result_files
+from headway_experiments.curricula import FinalHop
 from headway_experiments.groups import seconds_a_step
 from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here
@@ -232,19 +233,13 @@ def evaluation(step, partial):
 
 
 def test_later_hops_cost_more_only_if_they_do(tmp_path):
-    losses = {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}
+    planned = GROUPS["ic"].plan("small")
     runs = {}
-    for n, (first, second) in losses.items():
-        folder = tmp_path / f"layers={n}"
-        folder.mkdir()
-        config = {
-            "format": FORMAT,
-            **to_dict(GROUPS["ic"].plan("small")[f"layers={n},seed=0"]),
-        }
-        (folder / "config.json").write_text(json.dumps(config))
-        runs[folder.name] = Run.open(folder)
-        hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (first, second, 0.9, 0.9), strict=True))
-        runs[folder.name].append_metrics(evaluation(1, hops))
+    for n, losses in {1: (0.9, 0.9), 2: (0.1, 0.9), 3: (0.1, 0.1)}.items():
+        name = f"layers={n}"
+        runs[name] = Run.create(tmp_path / name, planned[f"{name},seed=0"])
+        hops = dict(zip(("x_1", "x_2", "x_3", "x_4"), (*losses, 0.9, 0.9), strict=True))
+        runs[name].append_metrics(evaluation(1, hops))
     found = layers.by_layers(runs, {})
     assert found["ic_later_costs_more"] == {
         "x_1, x_2": pytest.approx(0.8 / 3),
@@ -277,11 +272,3 @@ def test_results_are_kept_where_nothing_can_be_drawn(tmp_path, monkeypatch, caps
     cli.main(["reproduce", "theorem1", "--folder", str(tmp_path)])
     assert "without figures: they need" in capsys.readouterr().out
     assert (tmp_path / "results" / "small" / "theorem1.json").is_file()
-
-
-def test_sizes_of_circuits_are_the_claims_at_every_scale():
-    for scale in ("small", "paper"):
-        runs = groups.plan(FIGURES["circuits"].groups[0], scale).runs
-        for name, size in {"usual": (5, 64), "layers=8": (8, 64), "width=32": (5, 32)}.items():
-            model = runs[f"{name},seed=0"].transformer
-            assert (model.n_layers, model.d_model) == size

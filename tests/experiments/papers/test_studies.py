@@ -8,10 +8,10 @@ from known import GROUPS
 
 from headway.circuits import Circuit, Paths, Uniform
 from headway.intervals import rank_correlation
-from headway.training import Run
+from headway.theory import closed_form
+from headway.training import Run, fast
 from headway.training.seeds import generator_for
 from headway_experiments.paper import circuits, curricula, depths, first_steps, lengths
-from headway_experiments.paper.curricula import WAYS
 from headway_experiments.reproduce import unknown
 
 
@@ -23,14 +23,6 @@ def written(tmp_path, group, name, losses):
         line = {"train_loss": loss, "val_loss": loss, "partial": partial, "seconds": 1.0}
         run.append_metrics({"step": step, **line})
     return run
-
-
-def test_ways_of_asking_differ_in_what_they_say(tmp_path):
-    configs = GROUPS["curricula"].plan("small")
-    for seed in range(3):
-        asked = [str(configs[f"{way},seed={seed}"]) for way in WAYS]
-        assert len(set(asked)) == len(WAYS)
-    assert all(config.task.depth == 3 for config in configs.values())
 
 
 def test_ways_of_asking_are_what_they_are_called():
@@ -52,19 +44,18 @@ def test_ways_of_asking_are_what_they_are_called():
         curriculum = config.training.curriculum
         assert curriculum.view(config.task).hops == answered, way
         taught = curriculum.taught(config.task)
-        steps = (1, 300, 500)
-        assert [curriculum.depth_at(step, taught, 0) for step in steps] == deep, way
-        asked = [curriculum.hops_at(step, taught, 0) for step in steps]
-        assert [one if one is None else list(one) for one in asked] == hops, way
+        asks = [curriculum.ask(step, 0, taught, 0) for step in (1, 300, 500)]
+        assert [one.depth for one in asks] == deep, way
+        assert [one.hops if one.hops is None else list(one.hops) for one in asks] == hops, way
     for way, answered in (("concatenated+mixture", every), ("mixture", last)):
         config = configs[f"{way},seed=0"]
         curriculum = config.training.curriculum
         assert curriculum.view(config.task).hops == answered
-        drawn = {curriculum.depth_at(step, config.task, 0) for step in range(1, 40)}
+        drawn = {curriculum.ask(step, 0, config.task, 0).depth for step in range(1, 40)}
         assert drawn == {1, 2, 3}
     random = configs["random-target,seed=0"]
-    drawn = [random.training.curriculum.hops_at(step, random.task, 0) for step in range(1, 40)]
-    assert {tuple(one) for one in drawn} == {(0,), (1,), (2,)}
+    drawn = [random.training.curriculum.ask(step, 0, random.task, 0).hops for step in range(1, 40)]
+    assert {tuple(one or ()) for one in drawn} == {(0,), (1,), (2,)}
     taught = configs["by-layers,seed=0"].training.curriculum.taught(random.task)
     assert taught.hops == every
 
@@ -185,6 +176,20 @@ def test_a_circuit_is_its_own_if_no_other_has_its_paths_in_its_order():
     other = circuit({"s0←s2"}, {"s2←s1"})
     assert circuits._own({"a": one, "b": same, "c": other}) == {"a": 0, "b": 0, "c": 1}
     assert circuits._own({"a": one}) == {}
+
+
+@pytest.mark.parametrize("depth", range(1, 9))
+def test_the_reach_is_that_of_the_closed_form(depth):
+    for layers in range(1, 6):
+        expected = max((d for d in range(1, depth + 1) if closed_form(d) <= layers), default=0)
+        assert depths.reach(depths.small(depth, layers)) == expected
+
+
+def test_where_the_recipe_grows_the_depth_it_has_its_own_steps():
+    assert depths.small(5, 4).training.steps == fast(5).training.steps
+    assert depths.small(5, 4).training.curriculum == fast(5).training.curriculum
+    assert depths.small(5, 5).training.steps == 4_600
+    assert len(GROUPS["depths"].plan("small")) == 5 * 6 * 3
 
 
 def test_equal_numbers_share_their_rank():

@@ -10,22 +10,9 @@ from headway.paths import Path
 from headway.tasks import IGNORE_INDEX
 from headway.training import train
 from headway.training.losses import predictions
-from headway_experiments import reading
-from headway_experiments.reproduce import groups_of
 from headway_experiments.talk import induction, noise, three_steps
 from headway_experiments.talk import noise as measures
 from headway_experiments.talk.measures import bigrams, probes
-
-MODULES = (induction, three_steps, noise)
-
-
-@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
-def test_every_group_has_runs_with_seeds_of_their_own(scale):
-    for group in groups_of(one for module in MODULES for one in module.EXPERIMENTS):
-        configs = group.plan(scale)
-        assert len({config.seed for config in configs.values()}) == len(configs) > 0
-        if scale == "small":
-            assert len(configs) >= 3
 
 
 def short(config, **training):
@@ -125,25 +112,6 @@ def test_the_mlp_is_first_if_it_learns_and_keeps_the_noise(
     assert measured["noisy_mlp_first"] == {"seed=0": expected}
 
 
-def test_gains_and_what_is_said_of_the_noise_are_against_the_intact_model(noisy, monkeypatch):
-    asked = torch.full((4,), 2.0).double()
-
-    def by_fraction(_):
-        return {
-            1.0: measures.Said(0.5 * asked, 0.5 * asked, asked),
-            0.2: measures.Said(0.6 * asked, 0.4 * asked, asked),
-            0.1: measures.Said(0.4 * asked, 0.6 * asked, asked),
-            0.0: measures.Said(0.9 * asked, 0.1 * asked, asked),
-        }
-
-    monkeypatch.setattr(measures, "by_fraction", by_fraction)
-    measured = measures.noisy_recall({"seed=0": noisy})
-    assert measured["noisy_says_noise"] == {"seed=0": pytest.approx(0.4)}
-    assert measured["noisy_gain_0"] == {"seed=0": pytest.approx(0.4)}
-    assert measured["noisy_gain_0.1"] == {"seed=0": pytest.approx(-0.1)}
-    assert measured["noisy_gain_low"]["fraction=0.1,seed=0"] == pytest.approx(-0.1)
-
-
 @pytest.mark.parametrize(
     ("learnt", "expected"),
     [
@@ -163,17 +131,6 @@ def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, ex
     groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
     runs = {"induction-joint": {"seed=0": joint}, **{group: {} for group in groups}}
     assert bigrams.induction(runs)["induction_order"] == {"seed=0": expected}
-
-
-def test_joint_training_gains_what_it_loses_less(joint, monkeypatch):
-    losses = {"joint": 0.2, "stages": 0.9}
-    monkeypatch.setattr(bigrams, "final_in_context_loss", lambda run: losses[run])
-    monkeypatch.setattr(bigrams, "histories", lambda _: ([0], {n: [0.0] for n in probes.PROBES}))
-    monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
-    runs = {group: {} for group in ("induction-one-layer", "induction-two-layers")}
-    runs |= {"induction-joint": {"seed=0": "joint"}, "induction-stages": {"seed=0": "stages"}}
-    gain = bigrams.induction(runs)["induction_joint_gain"]["seed=0"]
-    assert gain == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(
@@ -203,20 +160,6 @@ def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
     dates = [measured[f"induction_date_{name}"]["seed=0"] for name in probes.PROBES]
     assert dates == sorted(dates)
     assert measured["induction_two_layers"] == measured["induction_joint_gain"] == {}
-
-
-def test_accuracy_counts_in_context_outputs_alone(joint, monkeypatch):
-    batch = bigrams.unseen(joint)
-    column = joint.task.hops.index("in-context")
-    wanted = batch.targets[..., column].clamp(min=0)
-    vocabulary = joint.task.d_target
-    wrong_first = wanted.clone()
-    wrong_first[: len(wanted) // 2] = (wrong_first[: len(wanted) // 2] + 1) % vocabulary
-    logits = torch.nn.functional.one_hot(wrong_first, vocabulary).float()
-    monkeypatch.setattr(reading, "predictions", lambda *_: logits)
-    asked = (batch.targets[..., column] != IGNORE_INDEX).sum(1).double()
-    expected = asked[len(wanted) // 2 :].sum() / asked.sum()
-    assert bigrams.in_context_accuracy(joint) == pytest.approx(expected.item())
 
 
 def test_three_steps_change_one_weight_each(tmp_path):

@@ -108,23 +108,6 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(mo
         assert rates["MLP,seed=0"] == pytest.approx(0.2)
 
 
-def test_a_traded_shape_whose_capacity_is_not_bracketed_is_left_out(monkeypatch):
-    sizes = {
-        "recall-attention": {"H=2,seed=0": (1000, 0)},
-        "recall-mlp": {"H=1 m,seed=0": (500, 500)},
-        "recall-traded": {"H=1 M,seed=0": (200, 800), "H=0 M,seed=0": (100, 900)},
-    }
-    known = {"H=2,seed=0": 50.0, "H=1 m,seed=0": 125.0, "H=0 M,seed=0": 185.0}
-
-    def kept(group):
-        found = {name: known[name] for name in sizes[group] if name in known}
-        return Kept(found, {n: 400.0 for n in sizes[group] if n not in known}, sizes[group])
-
-    monkeypatch.setattr(measures, "kept", kept)
-    ratios, _ = measures.foretold({name: name for name in sizes})
-    assert ratios == {"H=0 M,seed=0": pytest.approx(1)}
-
-
 def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
     sizes = {"H=2,seed=0": (1000, 0)}
     monkeypatch.setattr(measures, "kept", lambda _: Kept({"H=2,seed=0": 10.0}, {}, sizes))
@@ -135,22 +118,6 @@ def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
 def test_a_loss_is_halved_between_checkpoints():
     assert measures.halved([0, 10, 20], [2.0, 1.5, 0.5]) == pytest.approx(15)
     assert measures.halved([0, 10], [2.0, 1.5]) is None
-
-
-@pytest.mark.parametrize("scale", ["smoke", "small", "paper"])
-def test_series_grow_in_parameters_and_in_facts(scale):
-    for kind in recall.SHAPES:
-        runs = recall.series(kind, scale)
-        shares = set()
-        for config in runs.values():
-            task, model = config.task, config.model
-            assert task.n_subjects == task.n_relations
-            assert bool(model.mlp_width) == ("W_in" in config.training.trained)
-            size = capacity.attention_parameters(model) + capacity.mlp_parameters(model)
-            shares.add(task.n_subjects**2 / size)
-        assert max(shares) / min(shares) > 2
-        if scale != "smoke":
-            assert len({config.seed for config in runs.values()}) >= 3
 
 
 def test_parameters_are_those_that_are_trained(tmp_path):

@@ -18,8 +18,6 @@ tasks = st.builds(
     length=st.integers(4, 30),
     n_tokens=st.integers(4, 12),
     n_triggers=st.integers(1, 3),
-    triggers=st.sampled_from(["frequent", "drawn"]),
-    outputs=st.sampled_from(["uniform", "unigrams"]),
     noise=st.sampled_from([0.0, 0.3]),
     asked_at=st.sampled_from(["all", "in-context"]),
     concentration=st.sampled_from([None, 3.0]),
@@ -53,19 +51,11 @@ def reference_sequence(task, generator):
         return int(torch.multinomial(weights, 1, generator=generator))
 
     everywhere = range(len(chain.unigrams))
-    if task.triggers == "frequent":
-        triggers = sorted(everywhere, key=lambda i: -chain.unigrams[i])[: task.n_triggers]
-    else:
-        triggers = []
-        while len(triggers) < task.n_triggers:
-            token = pick(chain.unigrams)
-            if token not in triggers:
-                triggers.append(token)
+    triggers = sorted(everywhere, key=lambda i: -chain.unigrams[i])[: task.n_triggers]
     output_of = {}
     for trigger in triggers:
         while output_of.get(trigger, trigger) in triggers:
-            uniform = torch.ones_like(chain.unigrams)
-            output_of[trigger] = pick(uniform if task.outputs == "uniform" else chain.unigrams)
+            output_of[trigger] = pick(torch.ones_like(chain.unigrams))
     tokens = [pick(chain.unigrams)]
     while len(tokens) < task.length + 1:
         token = tokens[-1]
@@ -109,7 +99,7 @@ def test_relations_point_at_what_followed_the_same_trigger(task, seed):
     uses = {name: edges.use for name, edges in paths.items()}
     assert uses == {**dict.fromkeys(paths, "path"), "own token": "stay"}
     for row, tokens in enumerate(batch.inputs.tolist()):
-        known = set(triggers[row].tolist()) if task.triggers == "frequent" else set(tokens)
+        known = set(triggers[row].tolist())
         expected = {
             query: [j + 1 for j in range(query) if tokens[j] == token]
             for query, token in enumerate(tokens)
@@ -131,18 +121,9 @@ def test_relations_point_at_what_followed_the_same_trigger(task, seed):
     assert torch.equal(previous.keys[..., 0], previous.queries - 1)
 
 
-@pytest.mark.parametrize("triggers", ["frequent", "drawn"])
-@pytest.mark.parametrize(("outputs", "noise"), [("uniform", 0.0), ("unigrams", 0.4)])
-def test_sequences_are_distributed_as_the_slow_sampler_s(triggers, outputs, noise):
-    task = Bigrams(
-        length=6,
-        n_tokens=4,
-        n_triggers=2,
-        triggers=triggers,
-        outputs=outputs,
-        noise=noise,
-        concentration=3.0,
-    )
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+def test_sequences_are_distributed_as_the_slow_sampler_s(noise):
+    task = Bigrams(length=6, n_tokens=4, n_triggers=2, noise=noise, concentration=3.0)
     count = 4000
     (*_, fast), _ = sample(task, count)
     generator = torch.Generator().manual_seed(1)
@@ -164,7 +145,7 @@ def test_sequences_are_distributed_as_the_slow_sampler_s(triggers, outputs, nois
 def test_the_global_bigrams_are_the_corpus_s(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cat sat on the mat and the dog ate the hat. " * 20, encoding="utf-8")
-    task = Bigrams(corpus=str(text), length=50, n_triggers=1, triggers="frequent")
+    task = Bigrams(corpus=str(text), length=50, n_triggers=1)
     (triggers, _, drawn), _ = sample(task, 3000)
     assert task.chain.characters[triggers[0, 0]] == " "
     assert task.vocabulary == len(set(text.read_text()))
@@ -233,11 +214,8 @@ def test_more_triggers_than_a_text_has_characters_are_refused(tmp_path):
         Bigrams(corpus=str(tmp_path / "ab.txt"), n_triggers=2).vocabulary  # noqa: B018
 
 
-@pytest.mark.parametrize("triggers", ["frequent", "drawn"])
-def test_a_pair_is_one_trigger_twice(triggers):
-    task = Bigrams(
-        length=8, n_tokens=9, n_triggers=3, layout="pair", asked_at="in-context", triggers=triggers
-    )
+def test_a_pair_is_one_trigger_twice():
+    task = Bigrams(length=8, n_tokens=9, n_triggers=3, layout="pair", asked_at="in-context")
     (all_triggers, _, tokens), batch = sample(task, count=400)
     first = []
     for triggers_here, row, asked in zip(

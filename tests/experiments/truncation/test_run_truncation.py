@@ -65,7 +65,7 @@ def test_another_checkpoint_can_be_truncated(run):
 
 
 def test_the_verb_leaves_numbers_and_a_figure_in_the_folder(run, capsys):
-    words = ["truncate", str(run.folder), "--layer", "1", "--rank", "0,0.1,0.2,1"]
+    words = ["truncate", str(run.folder), "--layers", "1", "--rank", "0,0.1,0.2,1"]
     cli.main([*words, "--weights", "mlp,up+down,value", "--sequences", "32"])
     told = capsys.readouterr().out
     assert "weights" in told
@@ -87,7 +87,10 @@ def test_the_verb_leaves_numbers_and_a_figure_in_the_folder(run, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--layer", "2"], "layers = 2 is not allowed: it must be a layer of the model, from 0 to"),
+        (
+            ["--layers", "2"],
+            "layers = 2 is not allowed: it must be a layer of the model, from 0 to",
+        ),
         (["--weights", "gate"], "weights = 'gate' is not allowed: it must be one that layer 0"),
         (["--rank", "1.1"], "rank = 1.1 is not allowed"),
         (["--sequences", "0"], "sequences = 0 is not allowed"),

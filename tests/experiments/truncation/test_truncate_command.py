@@ -51,7 +51,7 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
 
 def test_one_layer_and_the_intact_model_alone_are_drawn_too(folder, tmp_path, capsys):
     words = ["truncate", "--model", str(folder), "--prompts", "names", "--folder"]
-    cli.main([*words, str(tmp_path / "one"), "--layer", "1", "--rank", "0.5"])
+    cli.main([*words, str(tmp_path / "one"), "--layers", "1", "--rank", "0.5"])
     assert {path.name for path in (tmp_path / "one").glob("*.svg")} == {"mlp-alone.svg"}
     cli.main([*words, str(tmp_path / "none"), "--rank", "1"])
     assert len(json.loads((tmp_path / "none" / "effects.json").read_text())["effects"]) == 1

@@ -1,12 +1,20 @@
-"""The five ways to put the problem into words (F1 to F5)."""
+"""The five ways to put the problem into words (F1 to F5), and the questions that each asks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Annotated
+
+from annotated_types import Ge, Le
 
 from headway.errors import require
-from headway.language.formulations.base import Formulation, Text
-from headway.language.formulations.chains import ChainFacts, Chains, Equations, Kingdoms, LivesWith
-from headway.language.formulations.functions import FunctionFacts, Functions
-from headway.language.formulations.relatives import Relatives, RelativesFacts
+from headway.fields import allows, described
+from headway.language.formulations.base import Formulation
+from headway.language.formulations.chains import Chains, Equations, Kingdoms, LivesWith
+from headway.language.formulations.conditional import Functions, Relatives
+from headway.language.question import Question
+
+Count = Annotated[int, Ge(1), Le(1_000_000)]
+"""How many questions are asked."""
 
 FORMULATIONS: dict[str, Formulation] = {
     one.name: one for one in (Equations(), LivesWith(), Kingdoms(), Functions(), Relatives())
@@ -37,34 +45,51 @@ def places(
         HeadwayError: if there is no such formulation, or it can be asked at none of the depths or
             not with so many chains.
     """
-    listed = ", ".join([*FORMULATIONS, "all"])
     for name in names:
-        require(name in FORMULATIONS or name == "all", "formulation", name, f"one of {listed}")
+        allowed = f"one of {', '.join([*FORMULATIONS, 'all'])}"
+        require(name in FORMULATIONS or name == "all", "formulation", name, allowed)
     found: list[tuple[str, int]] = []
     for name in dict.fromkeys(FORMULATIONS if "all" in names else names):
-        one = formulation(name)
-        one.require_chains(chains)
+        one = FORMULATIONS[name]
         wanted = [one.default_depth] if depths is None else list(dict.fromkeys(depths))
-        possible = [depth for depth in wanted if 1 <= depth <= one.deepest(chains)]
+        possible = [depth for depth in wanted if depth in one.depths(chains)]
         if not possible:
             one.require(wanted[0], chains)
         found += [(name, depth) for depth in possible]
     return tuple(found)
 
 
-__all__ = [
-    "FORMULATIONS",
-    "ChainFacts",
-    "Chains",
-    "Equations",
-    "Formulation",
-    "FunctionFacts",
-    "Functions",
-    "Kingdoms",
-    "LivesWith",
-    "Relatives",
-    "RelativesFacts",
-    "Text",
-    "formulation",
-    "places",
-]
+def questions(
+    name: str, depth: int | None = None, chains: int = 4, count: int = 500, seed: int = 0
+) -> Iterator[Question]:
+    """Questions of a formulation, each a pure function of depth, chains, seed and its number.
+
+    Names are drawn anew for every question, and every acceptable answer, in its rank among them,
+    is right about equally often: in any as many questions in a row as there are answers, once.
+
+    Args:
+        name: of the formulation.
+        depth: look-ups to the answer; by default that of the paper's example.
+        chains: that are interleaved.
+        count: how many questions.
+        seed: of all of them.
+
+    Raises:
+        HeadwayError: if there is no such formulation, or its names run out.
+    """
+    kind = formulation(name)
+    depth = kind.default_depth if depth is None else depth
+    kind.require(depth, chains)
+    require(allows(Count, count), "n", count, described(Count))
+    answers, about = kind.answers(chains), f"{name}/{depth}/{chains}/{seed}"
+
+    def written() -> Iterator[Question]:
+        for turn in range(0, count, answers):
+            ranks = Random(f"{about}/ranks/{turn}").sample(range(answers), answers)
+            for number, rank in enumerate(ranks[: count - turn], start=turn):
+                yield kind.write(Random(f"{about}/{number}"), depth, chains, rank)
+
+    return written()
+
+
+__all__ = ["FORMULATIONS", "Chains", "Count", "Formulation", "formulation", "places", "questions"]

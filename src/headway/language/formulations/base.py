@@ -1,35 +1,17 @@
-"""What every formulation can do: draw names and orders, and put them into words."""
+"""What every formulation can do, and what they draw and link in the same way."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from random import Random
-from typing import Generic, TypeVar
 
 from headway.errors import require
-from headway.language.question import Phrase, Question
+from headway.language.question import Question, Text
 
-Facts = TypeVar("Facts")
-
-
-@dataclass
-class Text:
-    """A text that is written phrase by phrase."""
-
-    phrases: list[Phrase] = field(default_factory=list)
-
-    def put(self, on_way: bool, *parts: str | tuple[str, str], chain: int = 0) -> None:
-        """Adds words, and words with the role that they play.
-
-        Args:
-            on_way: whether the words lie on the way from a question to its answer; only then do
-                roles count.
-            parts: in their order.
-            chain: whose way it is.
-        """
-        self.phrases.append((chain if on_way else None, parts))
+Link = tuple[str, str]
+"""The role that attends, and the one attended to."""
 
 
-class Formulation(ABC, Generic[Facts]):
+class Formulation(ABC):
     """A way to put the retrieval problem into words.
 
     Attributes:
@@ -47,12 +29,8 @@ class Formulation(ABC, Generic[Facts]):
         """The greatest depth for which there are names enough, for so many chains; 0 if none."""
 
     @abstractmethod
-    def answers(self, chains: int) -> int:
-        """How many acceptable answers there are."""
-
-    @abstractmethod
-    def draw(self, random: Random, depth: int, chains: int, rank: int) -> Facts:
-        """Draws names, orders and what is asked.
+    def write(self, random: Random, depth: int, chains: int, rank: int) -> Question:
+        """Draws names, orders and what is asked, and puts them into words.
 
         Args:
             random: where from.
@@ -61,23 +39,67 @@ class Formulation(ABC, Generic[Facts]):
             rank: which of the acceptable answers, sorted, is to be the right one.
         """
 
-    @abstractmethod
-    def tell(self, facts: Facts) -> Question:
-        """Puts what was drawn into words."""
+    def question(
+        self,
+        text: Text,
+        depth: int,
+        chains: int,
+        rank: int,
+        acceptable: Sequence[str],
+        steps: Sequence[Sequence[Link]],
+        asked: int = 0,
+        nearer: Sequence[str] | None = None,
+    ) -> Question:
+        """The question that a text asks; see `write` and `Question`."""
+        return Question(
+            formulation=self.name,
+            depth=depth,
+            chains=chains,
+            prompt=text.prompt,
+            spans=text.spans,
+            asked=asked,
+            correct=acceptable[rank],
+            acceptable=tuple(acceptable),
+            nearer=tuple(nearer or acceptable),
+            links=[link for links in steps for link in links],
+        )
 
-    def require_chains(self, chains: int) -> None:
-        """Raises `HeadwayError` unless there are names enough for so many chains."""
+    def answers(self, chains: int) -> int:
+        """How many acceptable answers there are."""
+        return chains
+
+    def depths(self, chains: int) -> range:
+        """The depths for which there are names enough, for so many chains.
+
+        Raises:
+            HeadwayError: if there are none.
+        """
         able = [n for n in range(1, 101) if self.deepest(n)]
         allowed = f"from {able[0]} to {able[-1]} for {self.name}"
-        require(chains in able, "chains", chains, allowed)
+        require(type(chains) is int and chains in able, "chains", chains, allowed)
+        return range(1, self.deepest(chains) + 1)
 
     def require(self, depth: int, chains: int) -> None:
         """Raises `HeadwayError` unless there are names enough for a depth and so many chains."""
-        self.require_chains(chains)
-        deepest = self.deepest(chains)
-        require(
-            1 <= depth <= deepest,
-            "depth",
-            depth,
-            f"from 1 to {deepest} for {self.name} with chains = {chains}, as far as names go",
-        )
+        able = self.depths(chains)
+        allowed = f"from 1 to {len(able)} for {self.name} with chains = {chains}"
+        require(depth in able, "depth", depth, f"{allowed}, as far as names go")
+
+
+def drawn(random: Random, names: Sequence[str], rows: int, width: int) -> list[list[str]]:
+    """Rows of different names."""
+    found = random.sample(names, rows * width)
+    return [found[width * i : width * (i + 1)] for i in range(rows)]
+
+
+def step(query: str, near: str, far: str, forward: bool = True) -> tuple[Link, Link, Link]:
+    """The links by which a causal head looks a word up: from the word to where it was told of
+    before, between the sides of that line, and from the word at once to what stands beside it.
+
+    Args:
+        query: the role of the word.
+        near: its role on the line that tells of it.
+        far: the role of what stands beside it there.
+        forward: whether `near` stands before `far`.
+    """
+    return (query, near), (far, near) if forward else (near, far), (query, far)

@@ -6,11 +6,11 @@ asked about, s_{2k-1} and s_{2k} are x_{k-1} and x_k on the line of their pair.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import ClassVar
 
-from headway.language.formulations.base import Formulation, Text
+from headway.language.formulations.base import Formulation, drawn, step
 from headway.language.names import (
     BELIEFS,
     CITIES,
@@ -21,99 +21,49 @@ from headway.language.names import (
     MINERALS,
     PEOPLE,
 )
-from headway.language.question import Question
+from headway.language.question import Question, Text
 
 
-@dataclass(frozen=True)
-class ChainFacts:
-    """The parts of a question.
+class Chains(Formulation):
+    """A line per pair, a block per step.
 
     Attributes:
-        symbols: x_0 … x_D, for each the names in all chains.
-        orders: for every block as it is printed, the deepest first, the chains in their order.
-        asked: the chain that is asked about.
+        forward: whether x_{k-1} is told before x_k.
+        end: of every line.
+        first: how symbols are written that a line begins with, if otherwise than elsewhere.
     """
 
-    symbols: Sequence[Sequence[str]]
-    orders: Sequence[Sequence[int]]
-    asked: int
-
-
-class Chains(Formulation[ChainFacts]):
-    """A line per pair, a block per step."""
-
-    @abstractmethod
-    def symbols(self, random: Random, depth: int, chains: int) -> list[list[str]]:
-        """Draws x_0 … x_D of all chains."""
-
-    @abstractmethod
-    def line(self, depth: int, pair: int) -> tuple[str, str]:
-        """The words between and after the two symbols of a pair (from 1)."""
-
-    @abstractmethod
-    def question(self, depth: int) -> tuple[str, str]:
-        """The words before and after what is asked about."""
-
     forward = True
-    """Whether x_{k-1} is told before x_k."""
+    end = "\n"
+    first: ClassVar[Mapping[str, str]] = {}
 
-    def told(self, symbol: str, number: int, depth: int, first: bool) -> str:
-        """How x_number is written, as the first word of a line or elsewhere."""
-        return symbol
+    @abstractmethod
+    def draw(
+        self, random: Random, depth: int, chains: int
+    ) -> tuple[list[list[str]], Sequence[str], tuple[str, str]]:
+        """Draws x_0 … x_D of all chains.
 
-    def answers(self, chains: int) -> int:
-        """As many as there are chains."""
-        return chains
+        Returns: them, the words between the two symbols of every pair, and the words before and
+            after what is asked about.
+        """
 
-    def draw(self, random: Random, depth: int, chains: int, rank: int) -> ChainFacts:
-        """Draws a chain of names for every chain, and the orders."""
-        symbols = self.symbols(random, depth, chains)
-        orders = [random.sample(range(chains), chains) for _ in range(depth)]
-        return ChainFacts(symbols, orders, symbols[-1].index(sorted(symbols[-1])[rank]))
-
-    def tell(self, facts: ChainFacts) -> Question:
+    def write(self, random: Random, depth: int, chains: int, rank: int) -> Question:
         """Writes the blocks from the deepest, then the question."""
-        depth, chains = len(facts.symbols) - 1, len(facts.symbols[0])
-        text = Text()
-        for pair, order in zip(range(depth, 0, -1), facts.orders, strict=True):
-            between, after = self.line(depth, pair)
-            first, second = (pair - 1, pair) if self.forward else (pair, pair - 1)
-            roles = f"s{2 * first + self.forward}", f"s{2 * second + (not self.forward)}"
-            for chain in order:
-                text.put(
-                    True,
-                    (self.told(facts.symbols[first][chain], first, depth, True), roles[0]),
-                    between,
-                    (self.told(facts.symbols[second][chain], second, depth, False), roles[1]),
-                    after,
-                    chain=chain,
-                )
-        before, after = self.question(depth)
-        asked = self.told(facts.symbols[0][facts.asked], 0, depth, False)
-        text.put(True, before, (asked, "s0"), after, chain=facts.asked)
-        acceptable = tuple(sorted(facts.symbols[-1]))
-        return Question(
-            formulation=self.name,
-            depth=depth,
-            chains=chains,
-            phrases=text.phrases,
-            asked=facts.asked,
-            correct=facts.symbols[-1][facts.asked],
-            acceptable=acceptable,
-            nearer=acceptable,
-            links=links(depth, self.forward),
-        )
-
-
-def links(depth: int, forward: bool) -> tuple[tuple[str, str], ...]:
-    """Along which roles a causal head can follow a chain: from a symbol to where it was told of
-    before, from there to what stands beside it, or to that at once."""
-    pairs = range(1, depth + 1)
-    same = [(f"s{2 * k - 2}", f"s{2 * k - 1}") for k in pairs]
-    sides = [(f"s{2 * k}", f"s{2 * k - 1}") for k in pairs]
-    beside = sides if forward else [(left, right) for right, left in sides]
-    induction = [(f"s{2 * k - 2}", f"s{2 * k}") for k in pairs]
-    return (*same, *beside, *induction)
+        symbols, between, (before, after) = self.draw(random, depth, chains)
+        acceptable = sorted(symbols[-1])
+        asked = symbols[-1].index(acceptable[rank])
+        text, pairs = Text(), range(1, depth + 1)
+        for pair in reversed(pairs):
+            sides = [(symbols[pair - 1], f"s{2 * pair - 1}"), (symbols[pair], f"s{2 * pair}")]
+            (left, left_role), (right, right_role) = sides if self.forward else sides[::-1]
+            for chain in random.sample(range(chains), chains):
+                start = self.first.get(left[chain], left[chain]), left_role
+                rest = between[pair - 1], (right[chain], right_role), self.end
+                text.put(True, start, *rest, chain=chain)
+        text.put(True, before, (symbols[0][asked], "s0"), after, chain=asked)
+        steps = [step(f"s{2 * k - 2}", f"s{2 * k - 1}", f"s{2 * k}", self.forward) for k in pairs]
+        by_kind = list(zip(*steps, strict=True))
+        return self.question(text, depth, chains, rank, acceptable, by_kind, asked)
 
 
 class Equations(Chains):
@@ -129,25 +79,12 @@ class Equations(Chains):
         """As many letters as there are."""
         return len(LETTERS) // chains
 
-    def symbols(self, random: Random, depth: int, chains: int) -> list[list[str]]:
+    def draw(self, random: Random, depth: int, chains: int):
         """Letters, and at the end the numbers from 0."""
-        letters = random.sample(LETTERS, chains * depth)
-        blocks = [letters[i * chains : (i + 1) * chains] for i in range(depth)]
-        return [*blocks, [str(n) for n in random.sample(range(chains), chains)]]
-
-    def line(self, depth: int, pair: int) -> tuple[str, str]:
-        """`e = b`."""
-        return " = ", "\n"
-
-    def question(self, depth: int) -> tuple[str, str]:
-        """Asks for a number."""
-        rest = "? Say directly only the numeric value, without any other words."
-        return "What is the value of ", rest
-
-    def draw(self, random: Random, depth: int, chains: int, rank: int) -> ChainFacts:
-        """Numbers are sorted as numbers."""
-        facts = super().draw(random, depth, chains, rank)
-        return ChainFacts(facts.symbols, facts.orders, facts.symbols[-1].index(str(rank)))
+        letters = drawn(random, LETTERS, depth, chains)
+        symbols = [*letters, [str(n) for n in random.sample(range(chains), chains)]]
+        after = "? Say directly only the numeric value, without any other words."
+        return symbols, [" = "] * depth, ("What is the value of ", after)
 
 
 class LivesWith(Chains):
@@ -163,20 +100,12 @@ class LivesWith(Chains):
         """As many people as there are, and a city per chain."""
         return len(PEOPLE) // chains if chains <= len(CITIES) else 0
 
-    def symbols(self, random: Random, depth: int, chains: int) -> list[list[str]]:
+    def draw(self, random: Random, depth: int, chains: int):
         """People, and at the end cities."""
-        people = random.sample(PEOPLE, chains * depth)
-        blocks = [people[i * chains : (i + 1) * chains] for i in range(depth)]
-        return [*blocks, random.sample(CITIES, chains)]
-
-    def line(self, depth: int, pair: int) -> tuple[str, str]:
-        """`Eve lives with Bob`."""
-        return " lives in " if pair == depth else " lives with ", "\n"
-
-    def question(self, depth: int) -> tuple[str, str]:
-        """Asks for a city."""
-        rest = " live? Say directly only the name of the city, without any other words."
-        return "Where does ", rest
+        symbols = [*drawn(random, PEOPLE, depth, chains), random.sample(CITIES, chains)]
+        between = [" lives with "] * (depth - 1) + [" lives in "]
+        after = " live? Say directly only the name of the city, without any other words."
+        return symbols, between, ("Where does ", after)
 
 
 WORLD = (
@@ -199,31 +128,24 @@ class Kingdoms(Chains):
     name, default_depth = "kingdoms", 5
     about = "people, their kingdoms, what is believed, eaten, contained and caused there"
     forward = False
+    end = ".\n"
+    first: ClassVar[Mapping[str, str]] = {
+        **KINGDOMS,
+        **{belief: belief.removesuffix("ism").capitalize() + "ists" for belief in BELIEFS},
+        **{food: food.capitalize() for food in FOODS},
+    }
 
     def deepest(self, chains: int) -> int:
         """The steps that there are."""
         return len(WORLD) if chains <= min(len(names) for names, _, _ in WORLD) else 0
 
-    def symbols(self, random: Random, depth: int, chains: int) -> list[list[str]]:
+    def draw(self, random: Random, depth: int, chains: int):
         """From what is asked about down to people."""
         levels = [random.sample(names, chains) for names, _, _ in WORLD[:depth]]
-        return [*levels[::-1], random.sample(PEOPLE, chains)]
-
-    def line(self, depth: int, pair: int) -> tuple[str, str]:
-        """`Luminists eat beef.`"""
-        return WORLD[depth - pair][1], ".\n"
-
-    def told(self, symbol: str, number: int, depth: int, first: bool) -> str:
-        """Kingdoms and beliefs stand for their people where a line begins with them."""
-        level = depth - number - 1  # of `WORLD`; -1 are people
-        if not first or level < 0:
-            return symbol
-        if level == 0:
-            return KINGDOMS[symbol]
-        if level == 1:
-            return symbol.removesuffix("ism").capitalize() + "ists"
-        return symbol.capitalize() if level == 2 else symbol
-
-    def question(self, depth: int) -> tuple[str, str]:
-        """Asks for a person."""
-        return WORLD[depth - 1][2], "? Say directly the name without other words."
+        symbols = [*levels[::-1], random.sample(PEOPLE, chains)]
+        between = [WORLD[depth - pair][1] for pair in range(1, depth + 1)]
+        return (
+            symbols,
+            between,
+            (WORLD[depth - 1][2], "? Say directly the name without other words."),
+        )

@@ -1,10 +1,8 @@
 """The training loop of many runs of one shape at once: that of one run, row by row."""
 
 import shutil
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +13,12 @@ from headway.errors import HeadwayError, require
 from headway.tasks import Batch
 from headway.text import command
 from headway.training.config import RunConfig
-from headway.training.data import Stream
-from headway.training.environment import describe_environment
-from headway.training.loop import Watch, fit
-from headway.training.precision import resolved
+from headway.training.loop import Trainer, Watch, fit
 from headway.training.run import Run, require_device
 from headway.training.size import require_size
 from headway.training.stacked.models import Stack
 from headway.training.stacked.shape import require_one_shape
-from headway.training.state import DivergedError, State
-from headway.training.trainer import begin, fail, finish, give_up, held_out_of, restored, save
-
-Ended = Callable[[Run], None]
-"""Called when a run has ended, done or failed, and its outcome is written."""
+from headway.training.state import DivergedError
 
 
 def train_stacked(
@@ -68,10 +59,7 @@ def train_stacked(
 
 
 def resume_stacked(
-    folders: Sequence[str | Path],
-    watch: Watch | None = None,
-    ended: Ended | None = None,
-    changed_task: bool = False,
+    folders: Sequence[str | Path], watch: Watch | None = None, changed_task: bool = False
 ) -> list[Run]:
     """Continues runs of one shape all at once, each from where it is; those done stay as they are.
 
@@ -80,7 +68,6 @@ def resume_stacked(
     Args:
         folders: of the runs.
         watch: called after every step of every run.
-        ended: called with every run that ends here, while others may go on.
         changed_task: whether to go on although the file of the runs' task has changed.
 
     Returns:
@@ -95,17 +82,15 @@ def resume_stacked(
     require_one_shape([run.config for run in going])
     for run in going:
         run.require_resumable(changed_task)
-    fit_stacked(going, watch, ended)
+    fit_stacked(going, watch)
     return runs
 
 
-def fit_stacked(runs: Sequence[Run], watch: Watch | None, ended: Ended | None = None) -> None:
+def fit_stacked(runs: Sequence[Run], watch: Watch | None) -> None:
     """Trains runs to their ends, from where they are, but for those that are done."""
     if len(runs) == 1:
         with suppress(DivergedError):  # the run's outcome tells
             fit(runs[0], watch)
-        if ended is not None:
-            ended(runs[0])
         return
     with ExitStack() as held:
         for run in runs:
@@ -116,7 +101,7 @@ def fit_stacked(runs: Sequence[Run], watch: Watch | None, ended: Ended | None = 
             return
         held.enter_context(runs[0].computing())
         try:
-            make_steps(*loaded(runs), watch, ended)
+            make_steps([Replica.restored(run) for run in runs], watch)
         except KeyboardInterrupt as stop:
             many = f"each of the {len(runs)} runs, as this one, "
             resume = command("train", "--resume", runs[0].folder)
@@ -124,139 +109,86 @@ def fit_stacked(runs: Sequence[Run], watch: Watch | None, ended: Ended | None = 
             raise
 
 
-@dataclass
-class Replica:
-    """A run that is trained with others, but for its weights, which are a row of a stack.
+class Replica(Trainer):
+    """A run that is trained with others, its weights being a row of their stack.
 
     Attributes:
-        run: the run.
-        state: how far it is.
-        batches: that it learns from.
-        validation: what it is evaluated on.
+        stack: the stack.
+        row: of the stack.
+        partial: the losses of its last evaluation.
         has_failed: whether its loss is no number any more.
     """
 
-    run: Run
-    state: State
-    batches: Stream
-    validation: Batch
-    has_failed: bool = False
+    stack: Stack
+    row: int
+    partial: Sequence[float] = ()
+    has_failed = False
 
-    def fail(self, error: DivergedError) -> None:
-        """Ends the run as failed."""
-        fail(self.run, error)
-        self.has_failed = True
+    def losses(self) -> list[float]:
+        """The loss of every hop, which was found for all rows at once."""
+        return [*self.partial]
+
+    def test_losses(self) -> list[float]:
+        """The loss of every hop on the test sample."""
+        (losses,) = self.stack.evaluate([self.row], [self.held_out("test")])
+        return losses
+
+    def weights(self) -> dict[str, Tensor]:
+        """The row's weights as they are now."""
+        return self.stack.weights(self.row)
+
+    def memory(self) -> dict[str, Tensor]:
+        """All that is remembered of the row's weights."""
+        return self.stack.memory(self.row)
+
+    def give_up(self, metrics: dict[str, Any]) -> None:
+        """Starts another attempt in the row's place."""
+        super().give_up(metrics)
+        self.stack.put(self.row, self.model, self.optimisers)
+
+    def after(self, loss: Tensor, watch: Watch | None) -> None:
+        """Does whatever is due; a loss that is no number ends this run alone."""
+        try:
+            super().after(loss, watch)
+        except DivergedError as error:
+            self.fail(error)
+            self.has_failed = True
 
 
-def loaded(runs: Sequence[Run]) -> tuple[list[Replica], Stack]:
-    """Runs as they were when they were last saved. Nothing is changed unless all can be loaded."""
-    config = runs[0].config
-    precision = resolved(config.training.precision, torch.device(config.device))
-    environment = describe_environment(config.device, config.threads, len(runs))
-    trainers = [restored(run) for run in runs]
-    for run, trainer in zip(runs, trainers, strict=True):
-        begin(run, trainer.state, {**environment, "precision": precision})
-    replicas = [
-        Replica(run, trainer.state, trainer.batches, held_out_of(run, "held-out"))
-        for run, trainer in zip(runs, trainers, strict=True)
-    ]
-    models = [(trainer.model, trainer.optimisers) for trainer in trainers]
-    return replicas, Stack(models, runs[0].task, precision)
-
-
-def make_steps(
-    replicas: list[Replica], stack: Stack, watch: Watch | None, ended: Ended | None
-) -> None:
-    """The loop; see that of one run, `training.loop.make_steps`."""
-    unread: list[Tensor] = []
-    clock = time.perf_counter()
-    while replicas := without_ended(replicas, stack, ended):
-        for row, replica in enumerate(replicas):
-            if replica.state.step == 0:
-                replica.run.save_checkpoint(0, stack.weights(row))
-
-        scales = [replica.state.next_scale(replica.run.config.training) for replica in replicas]
-        unread.append(stack.step(joined(replicas), scales))
+def make_steps(replicas: list[Replica], watch: Watch | None) -> None:
+    """The loop; see `Trainer.fit`."""
+    models = [(replica.model, replica.optimisers) for replica in replicas]
+    stack = Stack(models, replicas[0].run.task, replicas[0].precision)
+    for row, replica in enumerate(replicas):
+        replica.stack, replica.row = stack, row
+        replica.begin(len(replicas))
+    while replicas := without_ended(replicas, stack):
+        for replica in replicas:
+            replica.before()
+        scales = [replica.state.next_scale(replica.config) for replica in replicas]
+        losses = stack.step(joined(replicas), scales)
         for replica in replicas:
             replica.state.step += 1
-        is_due = any(replica.state.is_due(replica.run.config.training) for replica in replicas)
-        known = torch.stack(unread, dim=1).tolist() if is_due else []
-        before, clock = clock, time.perf_counter()
-        for replica in replicas:
-            replica.state.seconds += clock - before
-
-        metrics: dict[int, dict[str, Any]] = {}
-        if is_due:
-            unread.clear()
-            for replica, losses in zip(replicas, known, strict=True):
-                try:
-                    replica.state.add_losses(losses)
-                except DivergedError as error:
-                    replica.fail(error)
-            metrics = evaluated(replicas, stack)
-        for row, replica in enumerate(replicas):
-            if not replica.has_failed:
-                write(replica, stack, row, watch, metrics.get(row))
+        due = [replica for replica in replicas if replica.state.is_evaluated(replica.config)]
+        if due:
+            found = stack.evaluate([one.row for one in due], [one.validation for one in due])
+            for replica, partial in zip(due, found, strict=True):
+                replica.partial = partial
+        for replica, loss in zip(replicas, losses, strict=True):
+            replica.after(loss, watch)
 
 
-def without_ended(replicas: list[Replica], stack: Stack, ended: Ended | None) -> list[Replica]:
+def without_ended(replicas: list[Replica], stack: Stack) -> list[Replica]:
     """The replicas that have steps left to make; the others leave the stack."""
-    going = []
-    for row, replica in enumerate(replicas):
-        run, state = replica.run, replica.state
-        if not replica.has_failed and state.step < state.end:
-            going.append(row)
-            continue
-        if not replica.has_failed:
-            (losses,) = stack.evaluate([row], [held_out_of(run, "test")])
-            finish(run, state, losses)
-        if ended is not None:
-            ended(run)
+    going = [one for one in replicas if not one.has_failed and one.state.step < one.state.end]
+    for replica in replicas:
+        if not replica.has_failed and replica not in going:
+            replica.finish()
     if going and len(going) < len(replicas):
-        stack.keep(going)
-    return [replicas[row] for row in going]
-
-
-def evaluated(replicas: list[Replica], stack: Stack) -> dict[int, dict[str, Any]]:
-    """The metrics of the replicas that are evaluated after this step, by row."""
-    rows = [
-        row
-        for row, replica in enumerate(replicas)
-        if not replica.has_failed and replica.state.is_evaluated(replica.run.config.training)
-    ]
-    metrics: dict[int, dict[str, Any]] = {}
-    losses = stack.evaluate(rows, [replicas[row].validation for row in rows]) if rows else []
-    for row, partial in zip(rows, losses, strict=True):
-        run, state = replicas[row].run, replicas[row].state
-        try:
-            metrics[row] = state.add_evaluation(run.config.training, run.task.hops, partial)
-        except DivergedError as error:
-            replicas[row].fail(error)
-        else:
-            run.append_metrics(metrics[row])
-    return metrics
-
-
-def write(
-    replica: Replica,
-    stack: Stack,
-    row: int,
-    watch: Watch | None,
-    metrics: dict[str, Any] | None,
-) -> None:
-    """Keeps the weights of a row, saves its run, gives an attempt up: whatever is due."""
-    run, state, config = replica.run, replica.state, replica.run.config.training
-    if state.is_checkpoint(config):
-        run.save_checkpoint(state.step, stack.weights(row))
-    full_from = replica.batches.full_from
-    is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
-    if state.is_saved(config) and not is_stuck:
-        save(run, state, stack.weights(row), stack.remembered(row))
-    if watch is not None:
-        watch(run, state.step, state.end, metrics)
-    if metrics is not None and is_stuck:
-        replica.state, model, optimisers, replica.batches = give_up(run, state, metrics)
-        stack.put(row, model, optimisers)
+        stack.keep([replica.row for replica in going])
+        for row, replica in enumerate(going):
+            replica.row = row
+    return going
 
 
 def joined(replicas: Sequence[Replica]) -> Batch:

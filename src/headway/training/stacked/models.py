@@ -115,7 +115,7 @@ class Stack:
         """A row's weights as they are now, named as in the model."""
         return self._named(self._weights[row].cpu())
 
-    def remembered(self, row: int) -> dict[str, Tensor]:
+    def memory(self, row: int) -> dict[str, Tensor]:
         """What a row's optimisers remember, as `Optimisers.state` has it."""
         return {
             f"optimizer.{i}.{name}": value

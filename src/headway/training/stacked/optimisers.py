@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.training.optimisers import SGD, AdamW, Muon, gain, orthogonalised_by_shape
+from headway.training.optimisers import AdamW, Muon, gain, orthogonalised_by_shape
 
 Numbers = Float[Tensor, "row number"]
 
@@ -161,25 +161,7 @@ class StackedMuon(StackedOptimiser):
         weights.sub_(rate * torch.cat(update, dim=1))
 
 
-class StackedSGD(StackedOptimiser):
-    """`torch.optim.SGD` with momentum, row by row."""
-
-    moments = ("momentum_buffer",)
-    options = ("momentum",)
-
-    def state_of(self, row: int) -> dict[str, Tensor]:
-        """The moments; empty without momentum."""
-        return super().state_of(row) if self.rates["momentum"][row] > 0 else {}
-
-    def step(self, weights: Numbers, gradient: Numbers, scales: Float[Tensor, " row"]) -> None:
-        """Moves all weights of all rows."""
-        rate, old = on(weights.device, self.rates["lr"] * scales, self.rates["momentum"])
-        mean = self.state["momentum_buffer"]
-        mean.mul_(old).add_(gradient)
-        weights.sub_(rate * mean)
-
-
-STACKED = {Muon: StackedMuon, AdamW: StackedAdam, SGD: StackedSGD}
+STACKED = {Muon: StackedMuon, AdamW: StackedAdam}
 
 
 def on(device: torch.device, *rows: Float[Tensor, " row"]) -> tuple[Float[Tensor, "row 1"], ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headway.errors import require
-from headway.training.config import RunConfig, flat
+from headway.training.config import CURRICULUM, RunConfig, flat
 
 ONE_SHAPE = (
     *("task", "model", "device", "threads"),
@@ -33,8 +33,8 @@ def require_one_shape(configs: Sequence[RunConfig]) -> None:
     """Checks that runs can be trained in one stack.
 
     Raises:
-        HeadwayError: if they differ in what `ONE_SHAPE` names, or train some weights only or at
-            different depths or for different hops at different steps; it names the field.
+        HeadwayError: if they differ in what `ONE_SHAPE` names, or can be in no stack; it names the
+            field.
     """
     if len(configs) < 2:
         return
@@ -53,9 +53,9 @@ def _problem(config: RunConfig) -> tuple[str, Any, str] | None:
     training = config.training
     if not training.curriculum.is_steady:
         kind = training.curriculum.kind
-        return "training.curriculum", kind, "implicit or final_hop in a stack of runs"
-    if training.trained is not None:
-        return "training.trained", training.trained, "none in a stack of runs"
+        return CURRICULUM, kind, "implicit in a stack of runs, or another that never changes"
+    if training.optimizer == "sgd":
+        return "training.optimizer", "sgd", "adam or muon in a stack of runs"
     if training.clamped:
         return "training.clamped", ", ".join(training.clamped), "no path in a stack of runs"
     return None

@@ -2,14 +2,19 @@
 with its parameters."""
 
 import math
-from collections.abc import Callable, Mapping
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headway.models import TransformerConfig
 from headway.tasks import Batch
 from headway.training import Run
 from headway_experiments.experiment import Runs
 from headway_experiments.reading import accuracies, powers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BAR = 0.99
 """The accuracy from which on everything counts as kept."""
@@ -132,3 +137,32 @@ def capacities(
         else:
             found[name] = known
     return Kept(found, missing, sizes)
+
+
+def draw_capacity(kinds: Mapping[str, Sequence[tuple[float, float]]], kept: str) -> "Figure":
+    """How much is kept against trained parameters: a dot per model, a straight line per kind on two
+    logarithmic axes, and one of slope 1.
+
+    Args:
+        kinds: (parameters, how much is kept) of every model, by kind; at least one point in all.
+        kept: what is kept.
+    """
+    from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, numbered
+
+    series = []
+    for i, (name, points) in enumerate(kinds.items()):
+        at = sorted({size for size, _ in points})
+        sizes, values = [size for size, _ in points], [value for _, value in points]
+        if len(at) > 1:
+            logs = [[math.log(each) for each in some] for some in (sizes, values)]
+            slope, start = statistics.linear_regression(*logs)
+            line = [math.exp(start) * size**slope for size in at]
+            series.append(Series(at, line, numbered(i), f"{name}, slope {slope:.2f}"))
+        dots = numbered(i, marker=True, ls="none", ms=4, alpha=0.6)
+        series.append(Series(sizes, values, dots, "" if len(at) > 1 else name))
+    every = [point for points in kinds.values() for point in points]
+    share = statistics.geometric_mean(value / size for size, value in every)
+    ends = [min(every)[0], max(every)[0]]
+    label = f"{share:.2g} a parameter"
+    series.append(Series(ends, [share * size for size in ends], DOTTED, label))
+    return draw_panels([Panel("", series, "trained parameters", kept, log="xy")])

@@ -151,7 +151,7 @@ def _as_written(run: Run) -> float:
     assert isinstance(keys, torch.Tensor)
     residual = keys @ values.T
     rate = run.config.training.learning_rate
-    frequencies = task.frequencies().to(keys.dtype)
+    frequencies = torch.full((task.n_items,), 1 / task.n_items, dtype=keys.dtype)
     weights = memory.one_step(values, keys, task.classes(), frequencies, rate, residual)
     written = memory.logits(weights, values, keys) + residual
     trained = predictions(model, every_item(run))[:, 0]

@@ -7,6 +7,7 @@ alone: no sequence is needed.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -17,6 +18,9 @@ from headway.training import Run
 from headway_experiments.experiment import Runs
 from headway_experiments.reading import task_of
 from headway_experiments.tasks import Bigrams
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OUTPUT, TRIGGER, PREVIOUS = "W_OV.1", "W_KQ.1", "W_KQ.0"
 """W_OV of the second layer, and W_KQ of the second and of the first."""
@@ -43,7 +47,7 @@ def trigger_recall(model: Transformer, task: Bigrams) -> float:
 
     The first layer brings W_O W_V e of a token e, the remapped token.
     """
-    tokens = all_tokens(task) if task.triggers == "drawn" else task.frequent()
+    tokens = task.frequent()
     triggers = model.embed.weight[tokens]
     told = triggers @ model.layers[0].attn.moves()[0].sum(0).T
     return recalled(_scores(model, 1, triggers, told), torch.arange(len(tokens)))
@@ -77,11 +81,10 @@ PROBES: dict[str, Callable[[Transformer, Bigrams], float]] = {
 
 def chances(task: Bigrams) -> dict[str, float]:
     """What every probe is on average if all scores are random."""
-    drawn = task.triggers == "drawn"
     seen = torch.arange(2, _after_outputs(task) + 1).double()
     return {
         OUTPUT: 1 / task.vocabulary,
-        TRIGGER: 1 / (task.n_characters if drawn else task.n_triggers),
+        TRIGGER: 1 / task.n_triggers,
         PREVIOUS: (1 / seen).mean().item(),
     }
 
@@ -97,25 +100,25 @@ def histories(run: Run) -> tuple[list[int], dict[str, list[float]]]:
     return steps, found
 
 
-def curves(runs: Runs) -> dict[str, list[tuple[list[int], list[float]]]]:
+def draw_probes(runs: Runs, log: str = "") -> "Figure":
     """Every probe at every checkpoint of every run."""
+    from headway_experiments.figures import Panel, curves, draw_panels
+
     probes = {name: [] for name in PROBES}
     for run in runs.values():
         steps, found = histories(run)
         for name, values in found.items():
             probes[name].append((steps, values))
-    return probes
+    limits = {"ylim": (0, 1.05)}
+    return draw_panels(
+        [Panel("Memory recall", curves(probes), y="share recalled", log=log, limits=limits)]
+    )
 
 
 def _outputs(task: Bigrams) -> Int[Tensor, " token"]:
     """The tokens that can be a trigger's output."""
-    tokens = all_tokens(task)
-    return tokens if task.triggers == "drawn" else tokens[~torch.isin(tokens, task.frequent())]
-
-
-def all_tokens(task: Bigrams) -> Int[Tensor, " token"]:
-    """The tokens of the corpus."""
-    return torch.arange(task.n_characters)
+    tokens = torch.arange(task.n_characters)
+    return tokens[~torch.isin(tokens, task.frequent())]
 
 
 def _scores(model: Transformer, layer: int, asking: Tensor, asked: Tensor) -> Tensor:

@@ -1,0 +1,24 @@
+"""Figures for papers, drawn by matplotlib: those of a run, and a look for figures of one's own."""
+
+from headway.report.figures import draw_attention as draw_attention
+from headway.report.figures import draw_circuit as draw_circuit
+from headway.report.figures import draw_emergence as draw_emergence
+from headway.report.figures import draw_losses as draw_losses
+from headway.report.figures.accuracy_plot import draw_accuracy as draw_accuracy
+from headway.report.figures.depth_plot import draw_depths as draw_depths
+from headway.report.figures.flow_drawing import draw_flow as draw_flow
+from headway.report.figures.saving import save_both as save_both
+from headway.report.figures.saving import save_figure as save_figure
+from headway.report.figures.saving import save_figures as save_figures
+from headway.report.figures.style import FAINT as FAINT
+from headway.report.figures.style import INK as INK
+from headway.report.figures.style import MARKERS as MARKERS
+from headway.report.figures.style import PALETTE as PALETTE
+from headway.report.figures.style import PAPER as PAPER
+from headway.report.figures.style import draw_intervals as draw_intervals
+from headway.report.figures.style import hop_lines as hop_lines
+from headway.report.figures.style import log_scale as log_scale
+from headway.report.figures.style import look as look
+from headway.report.figures.style import styled as styled
+from headway.report.labels import layers_told as layers_told
+from headway.report.labels import typeset as typeset

@@ -1,0 +1,146 @@
+"""Doubts about answers: undecided, too easy, at no role of a chain, or out of reach of paths.
+
+They are as good as a sample is. What is too easy is found by trying rules that look nothing up.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headway.tasks.base import Batch, Task
+from headway.tasks.targets import Tokens
+
+Doubts = Iterator[tuple[str, str]]
+"""An attribute of the task, and what is odd about it."""
+CASES = 2048
+"""Answers by which a rule is judged, at most."""
+NOTABLE = 0.5
+"""The share of what is left to win over a simpler rule, from which a rule is told."""
+
+
+def doubts_of(task: Task, batch: Batch) -> Doubts:
+    """What is odd about the answers in some hundred sequences of a task whose shapes are right."""
+    asked = task.targets.asked(batch.targets)
+    for i, hop in enumerate(task.hops):
+        if not asked[:, :, i].any():
+            yield "hops", f"{hop} is never asked in {len(asked)} sequences"
+            continue
+        if isinstance(task.targets, Tokens) and hop in task.judged:
+            yield from _undecided(hop, batch, i, asked[:, :, i])
+        yield from _easy(hop, batch, i, asked[:, :, i])
+        if batch.roles.numel():
+            yield from _elsewhere(task, hop, batch, i)
+    yield from _unreached(task, batch, asked.any(2))
+
+
+def _undecided(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
+    """Whether answers differ where sequences are the same."""
+    which = torch.unique(batch.inputs.flatten(1), dim=0, return_inverse=True)[1]
+    rows, queries = asked.nonzero(as_tuple=True)
+    cases = torch.stack([which[rows], queries, batch.targets[rows, queries, i]], dim=1)
+    if len(cases.unique(dim=0)) > len(cases[:, :2].unique(dim=0)):
+        yield "assemble", f"one sequence has two answers to {hop}: it does not decide the answer"
+
+
+def _easy(hop: str, batch: Batch, i: int, asked: Bool[Tensor, "batch query"]) -> Doubts:
+    """Whether many answers are the same, stand at one place, or are the most frequent token."""
+    rows, queries = (found[:CASES] for found in asked.nonzero(as_tuple=True))
+    answers, inputs = batch.targets[rows, queries, i], batch.inputs[rows]
+    kinds, counts = answers.unique(dim=0, return_counts=True)
+    constant, likeliest = float(counts.max()) / len(answers), kinds[counts.argmax()]
+    name = "the same vector" if likeliest.ndim else f"the token {likeliest}"
+    rules = {name: (constant, 1 / len(kinds) if len(kinds) > 1 else 0)}
+    there = _matches(inputs, answers[:, None])
+    name, share = _best_place(there, queries + inputs.shape[1] - asked.shape[1])
+    rules[name if inputs.ndim == 2 else name.replace("token", "vector")] = share, constant
+    if inputs.ndim == 2 and answers.ndim == 1:
+        frequent = inputs.mode(dim=1).values
+        often = (inputs == frequent[:, None]).sum(1) > 1
+        share = float(((frequent == answers) & often).float().mean())
+        rules["the most frequent token of the sequence"] = share, constant
+    for name, (share, simpler) in rules.items():
+        if share - simpler >= NOTABLE * (1 - simpler) > 0:
+            what = f"the answer to {hop} is {name} in {share:.0%} of {len(answers)} cases"
+            yield "assemble", f"{what}: nothing need be looked up for that"
+
+
+def _best_place(there: Bool[Tensor, "case position"], own: Tensor) -> tuple[str, float]:
+    """The place at which answers stand most often, counted from the start, the end or the query.
+
+    Args:
+        there: where the answer of each case stands.
+        own: the position of its query.
+    """
+    length = there.shape[1]
+    at = own[:, None] - torch.arange(length)
+    before = (there.gather(1, at.clamp(min=0)) & (at >= 0)).float().mean(0).tolist()
+    by_place = there.float().mean(0).tolist()
+    shares = {"the query's own token": before[0]}
+    shares |= {"the first token": by_place[0], "the last token": by_place[-1]}
+    shares |= {f"the token at position {p}": share for p, share in enumerate(by_place)}
+    shares |= {f"the token {n} before the query": before[n] for n in range(1, length)}
+    name = max(shares, key=lambda one: shares[one])
+    return name, shares[name]
+
+
+def _matches(read: Tensor, answers: Tensor) -> Bool[Tensor, "*cases"]:
+    """Whether what is read is the answer, or holds it next to other numbers."""
+    if read.is_floating_point() != answers.is_floating_point():
+        cases = read if answers.is_floating_point() else read[..., 0]
+        return torch.zeros_like(cases, dtype=torch.bool)
+    if not answers.is_floating_point():
+        return read == answers
+    windows = read.unfold(-1, min(answers.shape[-1], read.shape[-1]), 1)
+    return (windows == answers[..., None, :]).all(-1).any(-1)
+
+
+def _elsewhere(task: Task, hop: str, batch: Batch, i: int) -> Doubts:
+    """Whether the answer to a chain's query does not always stand at one role of the chain."""
+    n_read, length = batch.targets.shape[1], batch.inputs.shape[1]
+    queries = batch.roles[:, 0] - (length - n_read)
+    rows = torch.arange(len(queries))[:, None]
+    answers = batch.targets[rows, queries, i]
+    asked = task.targets.asked(batch.targets)[:, :, i].gather(1, queries)
+    if not asked.any():
+        return
+
+    def share(positions: Int[Tensor, "batch chain"]) -> float:
+        there = (positions >= 0) & (positions < length)
+        found = _matches(batch.inputs[rows, positions.clamp(0, length - 1)], answers) & there
+        return float(found[asked].float().mean())
+
+    at = {name: share(batch.roles[:, r]) for r, name in enumerate(task.roles)}
+    if max(at.values()) == 1:
+        return
+    for r, name in enumerate(task.roles):
+        for step, side in ((-1, "before"), (1, "after")):
+            if share(batch.roles[:, r] + step) == 1:
+                what = f"the answer to {hop} stands one position {side} {name}, and at no role"
+                yield "assemble", what
+                return
+    best = max(at, key=lambda name: at[name])
+    what = f"the answer to {hop} stands at no role of its chain (at {best} in {at[best]:.0%})"
+    yield "assemble", f"{what}: fine if it is computed"
+
+
+def _unreached(task: Task, batch: Batch, asks: Bool[Tensor, "batch query"]) -> Doubts:
+    """Whether no path leads away from some positions at which something is asked, and whether some
+    positions play no role and are at no end of a path."""
+    leads = torch.zeros(batch.inputs.shape[:2], dtype=torch.bool, device=asks.device)
+    known = leads.scatter(1, batch.roles.flatten(1), True)
+    paths = [edges for edges in task.relations(batch).values() if edges.use == "path"]
+    for edges in paths:
+        rows, n, key = edges.there.nonzero(as_tuple=True)
+        leads[rows, edges.queries[rows, n]] = True
+        known[rows, edges.keys[rows, n, key]] = True
+    known |= leads
+    alone = asks & ~leads[:, -asks.shape[1] :]
+    if paths and alone.any():
+        what = f"no path leads from {alone.sum() / asks.sum():.0%} of the positions that are asked"
+        yield "relations", f"{what}, so that no circuit can answer there"
+    if paths and not known.all():
+        share, name = 1 - known.float().mean(), "roles" if task.roles else "relations"
+        what = f"{share:.0%} of the positions play no role and no path leads to them, so that no"
+        yield name, f"{what} circuit can name heads that look there"

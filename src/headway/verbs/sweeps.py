@@ -1,0 +1,54 @@
+"""The verb that trains many runs."""
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+from headway.arguments import note
+from headway.errors import HeadwayError
+
+
+def sweep(
+    plan: str = "fast",
+    /,
+    grid: tuple[str, ...] = (),
+    folder: Path | None = None,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    gpus_per_run: float | None = None,
+    stack: int = 1,
+) -> None:
+    """Train every run of a plan that is not done yet, several side by side.
+
+    Args:
+        plan: a recipe, a Python file with a task of your own or with plan(), which is executed, or
+            the folder of a sweep to go on with.
+        grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
+        folder: of the sweep; by default one in runs/, named after the plan and the grid.
+        workers: runs or stacks side by side; by default as many as there are cores for.
+        retry_failed: try failed runs again.
+        engine: processes on this machine, or tasks of a Ray cluster.
+        address: of the cluster, host:port; by default one of this machine alone.
+        gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
+        stack: the most runs of one shape that are trained together; pays on a GPU.
+    """
+    from headway import sweeps, terminal
+    from headway.changes import told
+
+    planned = sweeps.load_plan(plan, grid)
+    for line in told(planned.carried):
+        note(line)
+    place = folder or sweeps.default_folder(plan, planned, grid)
+    if engine == "ray":
+        chosen = sweeps.RayEngine(address, workers, gpus_per_run)
+    elif address is None and gpus_per_run is None:
+        chosen = sweeps.LocalEngine(workers)
+    else:
+        raise HeadwayError("--address and --gpus-per-run are options of --engine ray")
+    with terminal.following() as watch:
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
+    terminal.print_sweep(board, place)
+    if board.count("failed"):
+        sys.exit(1)

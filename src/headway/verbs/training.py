@@ -1,0 +1,142 @@
+"""Verbs that train a run, show one being made, and try what is to be trained."""
+
+import resource
+import sys
+import time
+from pathlib import Path
+
+from headway.arguments import FIELD, config_asked_for, opened, sources_in
+from headway.errors import HeadwayError, require
+from headway.reading import is_folder
+
+MOST = 5_000
+"""Sets of paths that the demo judges at most in its search for other circuits: some seconds."""
+
+
+def demo(words: tuple[str, ...] = (), /, folder: Path | None = None) -> None:
+    """Train a transformer, find its circuit, date it, and report: headway demo depth=2 threads=2
+
+    Args:
+        words: as for headway train.
+        folder: of the run; by default a free one in runs/.
+    """
+    config, started = config_asked_for(words), time.perf_counter()
+    from headway import terminal
+    from headway.circuits import discover, emergence, every_circuit
+    from headway.report import figures_if_possible, write_report
+    from headway.training import train
+
+    with terminal.watching() as watch:
+        run = train(config, folder, watch)
+    terminal.say("finding the circuit …")
+    found = discover(run)
+    terminal.say("dating its paths …")
+    timeline = emergence(run, found)
+    terminal.say("searching for other circuits …")
+    every = every_circuit(run, most=MOST, workers=run.config.threads)
+    terminal.say("drawing the report …")
+    page = write_report(run)
+    figures_if_possible(run)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory = peak * (1 if sys.platform == "darwin" else 1024) / 1e9
+    seconds = time.perf_counter() - started
+    terminal.print_summary(run, found, timeline, every, page, seconds, memory)
+
+
+def train(
+    words: tuple[str, ...] = (),
+    /,
+    folder: Path | None = None,
+    resume: Path | None = None,
+    changed_task: bool = False,
+) -> None:
+    """Train a model on a task: headway train fast depth=4 model.n_heads=2 training.steps=300
+
+    A value is a number, true, false, none, a name, or several numbers: 1,2 or 1..8. A field that
+    only one section has may be named alone: n_heads=2. `headway train RECIPE --help` lists all.
+
+    Args:
+        words: a recipe (by default fast), or a Python file with a task of your own, which is
+            executed; then changes to its arguments and to all fields of a run's config, each
+            FIELD=VALUE.
+        folder: of the run; by default a free one in runs/.
+        resume: the folder of a run that was stopped, to continue from its last saved state.
+        changed_task: continue although the file of the run's task has changed.
+    """
+    if resume is not None and (words or folder):
+        given = " ".join([*words, *(["--folder"] if folder else [])])
+        raise HeadwayError(f"--resume continues a run as it was begun: {given} cannot be changed")
+    from headway import terminal
+
+    if resume is None:
+        config = config_asked_for(words)
+        from headway.training import train
+
+        with terminal.watching() as watch:
+            run = train(config, folder, watch)
+    else:
+        opened(resume, changed_task)
+        from headway import training
+
+        with terminal.watching() as watch:
+            run = training.resume(resume, watch, changed_task)
+    terminal.say(str(run))
+
+
+def check(words: tuple[str, ...] = (), /) -> None:
+    """Try a task of your own, and say what is wrong with it: headway check my_task.py depth=2
+
+    Everything that training and the search for circuits use is tried. A doubt may be intended; with
+    an error, the task cannot be used. For a run's folder, every file is read, and checked to agree
+    with the others: headway check runs/fast. The exit code is 0 if there is no error, 1 if there is
+    one, 2 if nothing could be tried.
+
+    Args:
+        words: a Python file that defines a task, which is executed, with :NAME behind it if it
+            defines several; then values of the task's fields, each FIELD=VALUE. Or the folder of
+            a run.
+    """
+    from headway import terminal
+    from headway.bases import is_file, recipe_in
+    from headway.fields import hints_of
+    from headway.tasks import check_task, task_in
+    from headway.tasks.checking import undeclared
+    from headway.training import RECIPES
+    from headway.words import named, read, texts_of
+
+    sources = sources_in(words)
+    if not sources:
+        raise HeadwayError("Missing from headway check: FILE, that defines a task")
+    if is_folder(sources[0]):
+        _check_run(Path(sources[0]), [word for word in words if word != sources[0]])
+        return
+    allowed = f"the folder of a run, a Python file, NAME.py, or one of {', '.join(RECIPES)}"
+    require(is_file(sources[0]) or sources[0] in RECIPES, "what to check", sources[0], allowed)
+    if not is_file(sources[0]) or recipe_in(sources[0]):
+        task = config_asked_for(words).task
+    else:
+        task = task_in(sources[0])
+        if not undeclared(task):
+            hints, texts = hints_of(task), texts_of(filter(FIELD.match, words))
+            given = {named(name.removeprefix("task."), hints): texts[name] for name in texts}
+            task = task(**{name: read(name, text, hints[name]) for name, text in given.items()})
+    findings = check_task(task)
+    terminal.print_findings(findings, sources[0])
+    if not all(finding.doubt for finding in findings):
+        sys.exit(1)
+    terminal.print_task(task if not isinstance(task, type) else task())
+
+
+def _check_run(folder: Path, words: list[str]) -> None:
+    """Says whether a run's folder is whole."""
+    from headway import terminal
+    from headway.circuits.whole import faults_of
+
+    if words:
+        raise HeadwayError(f"a run has no fields to change: {' '.join(words)}")
+    faults = faults_of(folder)
+    for fault in faults:
+        terminal.say(f"error  {fault}")
+    if faults:
+        sys.exit(1)
+    terminal.say(f"{folder}: whole")

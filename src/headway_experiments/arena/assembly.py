@@ -1,0 +1,225 @@
+"""Weights written by hand: a transformer put together from named registers of its residual stream.
+
+A register is a named slice of the residual stream. Heads match and move registers, hidden units of
+the MLPs read and write them; what is not mentioned is 0. The result is an ordinary `Transformer`.
+
+The LayerNorms are made to scale by a known constant. Two dimensions hold +C and -C, and one more,
+the balance, holds minus the sum of all registers, because whatever writes to the stream also
+writes minus its sum there. So the mean is 0 and the standard deviation is C · sqrt(2 / d_model) up
+to a relative error of (|registers|² + balance²) / 4C², and all maps that read the stream undo it.
+With C = 4096 and a squared norm of 500 that error is 8e-6; float32 itself adds rounding errors of
+about C · 6e-8 / d_model to every dimension.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headway.circuits import Path
+from headway.models import Transformer, TransformerConfig
+from headway.tasks import Task
+
+ONE = "one"
+"""A register that always holds 1: the dimension that holds +C, read as 1."""
+Registers = Mapping[str, Float[Tensor, "_ _"]]
+"""Linear maps by the register that they read or write."""
+CONSTANT = 4096.0
+BALANCE = 2
+
+
+@dataclass(frozen=True)
+class Known:
+    """A transformer built by hand together with the circuit it has by construction.
+
+    A path counts if the model attends along it. Some serve only the attention of heads above, and
+    are needed as long as those heads attend freely: a circuit in which every head's attention is
+    replaced can do without them (see `headway.circuits.search`).
+
+    Attributes:
+        model: the transformer.
+        task: what it solves.
+        required: the paths that every faithful circuit needs.
+        alternatives: of each group exactly one option, a set of paths, is needed, any one.
+        decoys: paths attended along, strongly, to no effect.
+    """
+
+    model: Transformer
+    task: Task
+    required: frozenset[Path]
+    alternatives: tuple[tuple[frozenset[Path], ...], ...] = ()
+    decoys: frozenset[Path] = frozenset()
+
+
+@dataclass(frozen=True)
+class Match:
+    """A term query · weight · key of a head's score, in nats.
+
+    Attributes:
+        query: the register read at the position that attends.
+        key: the register read at the position attended to.
+        weight: a matrix [query, key], or a number if both registers are of one width.
+    """
+
+    query: str
+    key: str
+    weight: float | Tensor
+
+
+Moves = Sequence[tuple[str, str]]
+"""Registers of the key, each with the register of the query that it is added to, of one width."""
+
+
+@dataclass
+class Assembly:
+    """A transformer being put together; `build` makes it.
+
+    Attributes:
+        widths: the dimensions of every register, by name, in the order of the stream.
+    """
+
+    widths: Mapping[str, int]
+    _embeds: list[tuple[str, int]] = field(default_factory=list)
+    _starts: dict[str, float] = field(default_factory=dict)
+    _heads: dict[tuple[int, int], tuple[Sequence[Match], Moves]] = field(default_factory=dict)
+    _units: list[tuple[int, Registers, Tensor, Registers]] = field(default_factory=list)
+
+    def embed(self, name: str, first: int) -> None:
+        """A register starts with the numbers of the input from `first` on."""
+        self._embeds.append((name, first))
+
+    def start(self, name: str, value: float) -> None:
+        """Every number of a register starts at `value`."""
+        self._starts[name] = value
+
+    def head(self, layer: int, head: int, matches: Sequence[Match], moves: Moves) -> None:
+        """A head with the sum of `matches` as its score, which adds registers to others."""
+        self._heads[layer, head] = matches, moves
+
+    def units(
+        self, layer: int, reads: Registers, bias: Float[Tensor, " unit"], writes: Registers
+    ) -> None:
+        """Hidden units of a layer's MLP: relu(Σ reads · register + bias), added by `writes`.
+
+        Maps are [unit, number] by the register read, and [number, unit] by the one written.
+        """
+        self._units.append((layer, reads, bias, writes))
+
+    def build(
+        self, task: Task, targets: Sequence[str], n_layers: int, n_heads: int = 1
+    ) -> Transformer:
+        """The transformer for a task, which predicts the `targets` registers side by side.
+
+        Heads and layers that were not mentioned do nothing: they attend uniformly and write 0.
+        """
+        counts = [0] * n_layers
+        for layer, _, bias, _ in self._units:
+            counts[layer] += len(bias)
+        config = TransformerConfig(
+            n_layers=n_layers,
+            d_model=BALANCE + 1 + sum(self.widths.values()),
+            n_heads=n_heads,
+            d_head=max([1, *(self._head_width(*head) for head in self._heads.values())]),
+            d_mlp=max(counts),
+            act_fn="relu",
+        )
+        model = Transformer(config, task.d_input, task.d_target, task.length, task.n_read)
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if not (".ln" in f".{name}" and name.endswith("weight")):
+                    weight.zero_()
+            self._write_ends(model, targets)
+            for (layer, head), (matches, moves) in self._heads.items():
+                self._write_head(model, layer, head, matches, moves)
+            filled = [0] * n_layers
+            for layer, reads, bias, writes in self._units:
+                units = slice(filled[layer], filled[layer] + len(bias))
+                self._write_units(model, layer, units, reads, bias, writes)
+                filled[layer] = units.stop
+        return model.eval().requires_grad_(False)
+
+    def _head_width(self, matches: Sequence[Match], moves: Moves) -> int:
+        matched = sum(self._width(match.key) for match in matches)
+        return max(matched, sum(self._width(source) for source, _ in moves))
+
+    def _width(self, name: str) -> int:
+        return 1 if name == ONE else self.widths[name]
+
+    def _slice(self, name: str) -> slice:
+        if name == ONE:
+            return slice(0, 1)
+        names = list(self.widths)
+        first = BALANCE + 1 + sum(self.widths[n] for n in names[: names.index(name)])
+        return slice(first, first + self.widths[name])
+
+    def _scale(self, name: str) -> float:
+        """What a register, read after a LayerNorm, must be multiplied with."""
+        width = BALANCE + 1 + sum(self.widths.values())
+        return (2 / width) ** 0.5 * (1 if name == ONE else CONSTANT)
+
+    def _write_ends(self, model: Transformer, targets: Sequence[str]) -> None:
+        embed = model.embed
+        assert isinstance(embed, nn.Linear)
+        embed.bias[:BALANCE] = torch.tensor([CONSTANT, -CONSTANT])
+        for name, first in self._embeds:
+            columns = slice(first, first + self._width(name))
+            embed.weight[self._slice(name), columns] = torch.eye(self._width(name))
+        for name, value in self._starts.items():
+            embed.bias[self._slice(name)] = value
+        _balance(embed.weight)
+        _balance(embed.bias)
+        first = 0
+        for name in targets:
+            rows = slice(first, first := first + self._width(name))
+            eye = torch.eye(self._width(name)) * self._scale(name)
+            model.unembed.weight[rows, self._slice(name)] = eye
+
+    def _write_head(
+        self, model: Transformer, layer: int, head: int, matches: Sequence[Match], moves: Moves
+    ) -> None:
+        attention = model.layers[layer].attn
+        n_heads, d_head = attention.n_heads, attention.d_head
+        queries, keys, values = attention.qkv.weight.view(3, n_heads, d_head, -1)[:, head]
+        first = 0
+        for match in matches:
+            rows = slice(first, first := first + self._width(match.key))
+            weight = torch.as_tensor(match.weight, dtype=torch.float32)
+            if weight.ndim == 0:
+                weight = weight * torch.eye(self._width(match.key))
+            scale = self._scale(match.query) * d_head**0.5
+            queries[rows, self._slice(match.query)] = weight.T * scale
+            key_scale = self._scale(match.key)
+            keys[rows, self._slice(match.key)] = torch.eye(self._width(match.key)) * key_scale
+        out = attention.out.weight.view(-1, n_heads, d_head)[:, head]
+        first = 0
+        for source, target in moves:
+            rows = slice(first, first := first + self._width(source))
+            eye = torch.eye(self._width(source))
+            values[rows, self._slice(source)] = eye * self._scale(source)
+            out[self._slice(target), rows] = eye
+        _balance(out)
+
+    def _write_units(
+        self,
+        model: Transformer,
+        layer: int,
+        units: slice,
+        reads: Registers,
+        bias: Tensor,
+        writes: Registers,
+    ) -> None:
+        mlp = model.layers[layer].mlp
+        assert mlp is not None
+        for name, weight in reads.items():
+            mlp.up.weight[units, self._slice(name)] = weight * self._scale(name)
+        mlp.up.bias[units] = bias
+        for name, weight in writes.items():
+            mlp.down.weight[self._slice(name), units] = weight
+        _balance(mlp.down.weight[:, units])
+
+
+def _balance(written: Tensor) -> None:
+    """Sets the balance of a map that writes to the stream to minus the sum of the registers."""
+    written[BALANCE] = -written[BALANCE + 1 :].sum(0)

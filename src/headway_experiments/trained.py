@@ -1,0 +1,178 @@
+"""Training that moves some of a model's weights, together or one after the other.
+
+    training.curriculum = trained
+    training.curriculum.weights = "W_O.1 > 1e4 W_K.1"
+
+Weights have TransformerLens' names: `W_E W_pos W_U`, and with the layer after a dot
+`W_Q.0 W_K.0 W_V.0 W_O.0 W_in.0 W_out.0`; without it, `W_K` is that of all layers. What is named
+side by side is trained together; a stage after a `>` begins once the one before is over. A number
+in front of a stage multiplies its rates. The others stay as they were drawn.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+from headway.errors import require
+from headway.fields import AtLeastOne
+from headway.models import Transformer, TransformerConfig
+from headway.tasks import Task
+from headway.training import Curriculum, TrainingConfig
+
+FIELD = "training.curriculum.weights"
+ENDS = ("W_E", "W_pos", "W_U")
+INNER = {
+    "W_Q": ("attn.qkv.weight", 0),
+    "W_K": ("attn.qkv.weight", 1),
+    "W_V": ("attn.qkv.weight", 2),
+    "W_O": ("attn.out.weight", 0),
+    "W_in": ("mlp.up.weight", 0),
+    "W_out": ("mlp.down.weight", 0),
+}
+"""A block's weights: the parameter that each lies in, and which part of it."""
+
+
+class Stage(NamedTuple):
+    """Which weights are trained together, and the factor on their rates."""
+
+    names: tuple[str, ...]
+    factor: float
+
+
+def stages_of(weights: str) -> list[Stage]:
+    """The stages, one after the other.
+
+    Raises:
+        HeadwayError: if a name is not that of a weight, a factor is no positive number, or a stage
+            has no weight.
+    """
+    allowed = f"made of {', '.join([*ENDS, *INNER])}, with .LAYER or without, and > between stages"
+    found = []
+    for text in weights.split(">"):
+        words = text.split()
+        factor = _number(words[0]) if words else None
+        names = tuple(words if factor is None else words[1:])
+        require(bool(names), FIELD, weights, allowed)
+        for name in names:
+            kind, dot, layer = name.partition(".")
+            fits = name in ENDS or (kind in INNER and (layer.isdecimal() or not dot))
+            require(fits, FIELD, name, allowed)
+        factor = 1.0 if factor is None else factor
+        require(0 < factor < math.inf, FIELD, weights, "with positive factors")
+        found.append(Stage(names, factor))
+    return found
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Trained(Curriculum):
+    """All hops at every step, for some of the weights.
+
+    Attributes:
+        weights: that are trained, stage by stage (see the module).
+        every: steps between one stage and the next.
+    """
+
+    kind = "trained"
+    weights: str = "W_Q W_K W_V W_O"
+    every: AtLeastOne = 200
+
+    def __post_init__(self):
+        super().__post_init__()
+        stages_of(self.weights)
+
+    def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
+        """Checks that the last stage comes before the end, and that the optimiser moves numbers
+        one by one."""
+        stages, steps = len(stages_of(self.weights)), f"training.steps = {training.steps}"
+        last = (stages - 1) * self.every < training.steps
+        allowed = f"so few that the last of {stages} stages comes before {steps}"
+        require(last, "training.curriculum.every", self.every, allowed)
+        allowed = "adam or sgd with training.curriculum = trained"
+        require(training.optimizer != "muon", "training.optimizer", training.optimizer, allowed)
+
+    def learning(self, model: Transformer) -> Callable[[int], AbstractContextManager[float]]:
+        """Freezes what is never trained; then moves only the weights of the step's stage."""
+        return Held(model, self.weights, self.every).holding
+
+
+class Held:
+    """A model of which some weights are trained and the others stay as they are.
+
+    The gradients of weights that no stage trains are never computed.
+
+    Args:
+        model: whose weights they are.
+        weights: that are trained, and when (see the module).
+        every: steps between one stage and the next.
+
+    Raises:
+        HeadwayError: if the model has no weight of a name.
+    """
+
+    def __init__(self, model: Transformer, weights: str, every: int):
+        named, places = dict(model.named_parameters()), _places(model)
+        self._weights = {name: named[key] for name, (key, _, _) in places.items() if key in named}
+        self._places, self._every = places, every
+        stages = stages_of(weights)
+        self._factors = [stage.factor for stage in stages]
+        trained_in = [self._matched(stage.names) for stage in stages]
+        ever = {id(self._weights[name]) for stage in trained_in for name in stage}
+        for weight in named.values():
+            weight.requires_grad_(id(weight) in ever)
+        self._held = [
+            [name for name, w in self._weights.items() if id(w) in ever and name not in stage]
+            for stage in trained_in
+        ]
+
+    def _matched(self, wanted_names: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for wanted in wanted_names:
+            names = {n for n in self._weights if wanted in (n, n.partition(".")[0])}
+            has = ", ".join(self._weights)
+            require(bool(names), FIELD, wanted, f"a weight that the model has ({has})")
+            found |= names
+        return found
+
+    @contextmanager
+    def holding(self, step: int) -> Iterator[float]:
+        """Lets an optimiser change, in between, only what is trained after so many steps.
+
+        Yields:
+            The factor on the rates.
+        """
+        stage = min(step // self._every, len(self._held) - 1)
+        held = self._held[stage]
+        before = [self._piece(name, self._weights[name].detach()).clone() for name in held]
+        for name in held:
+            if (gradient := self._weights[name].grad) is not None:
+                self._piece(name, gradient).zero_()
+        yield self._factors[stage]
+        for name, kept in zip(held, before, strict=True):
+            self._piece(name, self._weights[name].detach()).copy_(kept)
+
+    def _piece(self, name: str, whole: Tensor) -> Tensor:
+        """The part of a parameter, or of its gradient, that has a name of its own."""
+        _, part, parts = self._places[name]
+        return whole.chunk(parts)[part]
+
+
+def _places(model: Transformer) -> dict[str, tuple[str, int, int]]:
+    """For every name of a weight, the parameter, which part of it, and how many parts it has."""
+    ends = ("embed.weight", "pos_embed.weight", "unembed.weight")
+    found = {name: (key, 0, 1) for name, key in zip(ENDS, ends, strict=True)}
+    for layer in range(model.n_layers):
+        for name, (key, part) in INNER.items():
+            parts = 3 if key == "attn.qkv.weight" else 1
+            found[f"{name}.{layer}"] = (f"blocks.{layer}.{key}", part, parts)
+    return found

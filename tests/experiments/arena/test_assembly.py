@@ -1,0 +1,110 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.tasks import Retrieval
+from headway_experiments.arena.assembly import BALANCE, CONSTANT, ONE, Assembly, Match
+
+TASK = Retrieval(depth=1, n_chains=2, d_token=2)
+seeds = st.integers(0, 2**31)
+quick = settings(max_examples=25, deadline=None)
+
+
+def random_inputs(seed=0, scale=1.0):
+    return scale * torch.randn(
+        3, TASK.length, TASK.d_input, generator=torch.Generator().manual_seed(seed)
+    )
+
+
+def blank():
+    assembly = Assembly({"a": 2, "b": 2, "c": 2})
+    assembly.embed("a", 0)
+    assembly.embed("b", 2)
+    return assembly
+
+
+@given(seed=seeds)
+@quick
+def test_a_head_attends_by_its_matches_and_moves_a_register(seed):
+    assembly = blank()
+    weight = torch.tensor([[1.0, 2.0], [-0.5, 0.3]])
+    matches = [
+        Match("a", "b", weight),
+        Match("b", "a", 0.7),
+        Match(ONE, "c", torch.full((1, 2), 3.0)),
+    ]
+    assembly.start("c", -1.5)
+    assembly.head(1, 1, [*matches, Match("c", "a", -0.4)], [("b", "c"), ("a", "c")])
+    inputs = random_inputs(seed)
+    a, b = inputs[..., :2], inputs[..., 2:]
+    c = torch.full_like(a, -1.5)
+    key_sums = 3.0 * c.sum(-1)
+    scores = a @ weight @ b.mT + 0.7 * b @ a.mT + key_sums[:, None] - 0.4 * c @ a.mT
+    future = torch.ones_like(scores).triu(1).bool()
+    expected = c + scores.masked_fill(future, -torch.inf).softmax(-1) @ (a + b)
+    predicted = assembly.build(TASK, ["c"], n_layers=2, n_heads=2)(inputs)
+    torch.testing.assert_close(predicted, expected[:, -2:], atol=1e-3, rtol=1e-3)
+
+
+@given(seed=seeds)
+@quick
+def test_units_read_and_write_registers(seed):
+    assembly = blank()
+    generator = torch.Generator().manual_seed(seed)
+    reads_a, reads_b = torch.randn(2, 5, 2, generator=generator)
+    bias, writes = torch.randn(5, generator=generator), torch.randn(2, 5, generator=generator)
+    assembly.units(0, {"a": reads_a[:2], "b": reads_b[:2]}, bias[:2], {"c": writes[:, :2]})
+    assembly.units(0, {"a": reads_a[2:], "b": reads_b[2:]}, bias[2:], {"c": writes[:, 2:]})
+    inputs = random_inputs(seed)
+    hidden = (inputs[..., :2] @ reads_a.T + inputs[..., 2:] @ reads_b.T + bias).relu()
+    expected = hidden @ writes.T
+    predicted = assembly.build(TASK, ["c"], n_layers=1)(inputs)
+    torch.testing.assert_close(predicted, expected[:, -2:], atol=1e-3, rtol=1e-3)
+
+
+def test_the_mean_of_the_stream_stays_zero():
+    assembly = blank()
+    assembly.start("c", 2.0)
+    assembly.head(0, 0, [Match("a", "a", 1.0)], [("b", "c")])
+    assembly.units(0, {"a": torch.ones(1, 2)}, torch.ones(1), {"b": torch.ones(2, 1)})
+    model = assembly.build(TASK, ["c"], n_layers=1)
+    layer = model.layers[0]
+    for written in (
+        model.embed.weight,
+        model.embed.bias,
+        layer.attn.out.weight,
+        layer.mlp.down.weight,
+    ):
+        assert written.abs().sum() > 0
+        assert written.sum(0).abs().max() == 0
+
+
+def test_the_error_of_the_norm_is_the_one_stated():
+    inputs = random_inputs(scale=300.0)
+    predicted = blank().build(TASK, ["a"], n_layers=1)(inputs)
+    expected = inputs[:, -2:, :2]
+    registers = inputs[:, -2:]
+    stated = (registers.square().sum(-1) + registers.sum(-1).square()) / (4 * CONSTANT**2)
+    error = (1 - predicted / expected).mean(-1)
+    assert stated.max() > 1e-3
+    torch.testing.assert_close(error, stated, atol=2e-5, rtol=2e-2)
+
+
+def test_what_is_not_mentioned_does_nothing():
+    inputs = random_inputs()
+    small = blank().build(TASK, ["b"], n_layers=1)
+    large = blank().build(TASK, ["b"], n_layers=4, n_heads=3)
+    assert large.config.attn_only
+    torch.testing.assert_close(small(inputs), large(inputs))
+    for name, weight in large.named_parameters():
+        if "attn" in name:
+            assert weight.abs().max() == 0, name
+    assert large.embed.weight[:BALANCE].abs().max() == 0
+
+
+def test_only_known_registers_can_be_written():
+    assembly = blank()
+    assembly.head(0, 0, [], [("a", "unheard_of")])
+    with pytest.raises(ValueError, match="unheard_of"):
+        assembly.build(TASK, ["a"], n_layers=1)

@@ -1,0 +1,193 @@
+"""Weights that are trained, weights that stay, and gradient descent on tokens."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from headway.errors import HeadwayError
+from headway.models import Transformer, TransformerConfig
+from headway.tasks import IGNORE_INDEX, Hops
+from headway.training import Run, RunConfig, Stream, TrainingConfig, resume, train
+from headway_experiments.trained import Trained
+
+SGD = TrainingConfig(
+    steps=6,
+    batch_size=8,
+    train_examples=None,
+    optimizer="sgd",
+    learning_rate=0.5,
+    momentum=0.9,
+    weight_decay=0.0,
+    eval_every=2,
+    eval_examples=8,
+    checkpoint_every=1,
+    save_every=2,
+)
+
+
+def tokens(weights: str | None = None, every: int = 200, **training) -> RunConfig:
+    if weights is not None:
+        training["curriculum"] = Trained(weights, every)
+    return RunConfig(
+        task=Hops(asked=(1, 2), n_places=8),
+        model=TransformerConfig(2, 16, 1, d_mlp=8, norm="none", init="associative"),
+        training=replace(SGD, **training),
+        seed=3,
+    )
+
+
+def moved(run: Run, first: int, last: int) -> set[str]:
+    """The weights, by TransformerLens' names, that are not the same at two steps."""
+    before, after = run.model(first), run.model(last)
+    found = {"W_E": "embed.weight", "W_pos": "pos_embed.weight", "W_U": "unembed.weight"}
+    names = {
+        name: [model.state_dict()[key] for model in (before, after)] for name, key in found.items()
+    }
+    for layer in range(2):
+        pairs = [model.layers[layer] for model in (before, after)]
+        for i, name in enumerate("QKV"):
+            names[f"W_{name}.{layer}"] = [b.attn.qkv.weight.chunk(3)[i] for b in pairs]
+        names[f"W_O.{layer}"] = [b.attn.out.weight for b in pairs]
+        names[f"W_in.{layer}"] = [b.mlp.up.weight for b in pairs if b.mlp]
+        names[f"W_out.{layer}"] = [b.mlp.down.weight for b in pairs if b.mlp]
+    biases = {
+        name: [model.state_dict()[name] for model in (before, after)]
+        for name in before.state_dict()
+        if name.endswith("bias")
+    }
+    return {name for name, (a, b) in {**names, **biases}.items() if not torch.equal(a, b)}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_only_what_is_named_is_trained(tmp_path, optimizer):
+    config = tokens(weights="W_O.1 W_U", optimizer=optimizer, learning_rate=0.1)
+    assert moved(train(config, tmp_path / "run"), 0, 6) == {"W_O.1", "W_U"}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_stages_come_one_after_the_other(tmp_path, optimizer):
+    config = tokens(
+        weights="W_O.1 > W_K.1 W_V.1 > W_out", every=2, optimizer=optimizer, momentum=0.9
+    )
+    run = train(config, tmp_path / "run")
+    assert moved(run, 0, 2) == {"W_O.1"}
+    assert moved(run, 2, 4) == {"W_K.1", "W_V.1"}
+    assert moved(run, 4, 6) == {"W_out.0", "W_out.1"}
+
+
+def test_a_stage_may_have_rates_of_its_own(tmp_path):
+    plain = tokens(weights="W_U > W_E", every=1, steps=2, momentum=0.0)
+    scaled = tokens(weights="W_U > 3 W_E", every=1, steps=2, momentum=0.0)
+    moves = []
+    for i, config in enumerate((plain, scaled)):
+        run = train(config, tmp_path / str(i))
+        weights = [run.model(step).embed.weight for step in (1, 2)]
+        moves.append(weights[1] - weights[0])
+    assert torch.allclose(moves[1], 3 * moves[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_stages_resume_as_if_nothing_had_happened(tmp_path, momentum):
+    def stop(_: Run, step: int, *__: object) -> None:
+        if step == 5:
+            raise KeyboardInterrupt
+
+    config = tokens(weights="W_O.1 > W_K.1 > W_out", every=2, momentum=momentum)
+    whole = train(config, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "cut", watch=stop)
+    again = resume(tmp_path / "cut")
+    for name, weight in whole.model().state_dict().items():
+        assert torch.equal(weight, again.model().state_dict()[name]), name
+
+
+def test_descent_is_that_of_torch(tmp_path):
+    config = tokens(weights="W_U", steps=1, momentum=0.0)
+    run = train(config, tmp_path / "run")
+    batch = Stream(config).batch(1)
+    model = run.new_model()
+    asked = batch.targets != IGNORE_INDEX
+    logits = model(batch.inputs)[:, :, None].expand(*batch.targets.shape, -1)
+    F.cross_entropy(logits[asked], batch.targets[asked]).backward()
+    expected = model.unembed.weight - 0.5 * model.unembed.weight.grad
+    assert torch.allclose(run.model().unembed.weight, expected, atol=1e-6)
+
+
+def test_linear_attention_takes_the_scores_for_the_pattern():
+    config = TransformerConfig(1, 8, 1, d_mlp=0, attention="linear", norm="none", init="fan_in")
+    model = Transformer(config, 2, 5, 4, 4, vocabulary=5)
+    inputs = torch.tensor([[0, 3, 1, 2]])
+    x = model.embedded(inputs)
+    attn = model.layers[0].attn
+    q, k, v = attn.qkv(x).chunk(3, dim=-1)
+    scores = (q @ k.mT / 8**0.5).tril()
+    expected = model.unembed(x + attn.out(scores @ v))
+    assert torch.allclose(model(inputs), expected, atol=1e-6)
+
+
+def test_memories_start_from_nothing():
+    config = TransformerConfig(2, 16, 1, norm="none", init="associative", positions="none")
+    model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
+    assert model.embedded(torch.zeros(1, 4).long()).std(1).max() == 0  # places do not count
+    for layer, block in enumerate(model.layers):
+        query, key, value = block.attn.qkv.weight.chunk(3)
+        assert torch.equal(query, torch.eye(16))
+        assert not key.any()
+        assert torch.allclose(value @ value.T, torch.eye(16), atol=1e-5)
+        assert bool(block.attn.out.weight.any()) == (layer == 0)
+        assert block.mlp is not None
+        assert not block.mlp.down.weight.any()
+
+
+def test_embeddings_can_be_orthonormal():
+    config = TransformerConfig(2, 22, 1, d_mlp=0, norm="none", init="orthonormal")
+    model = Transformer(config, 2, 7, 4, 4, vocabulary=7)
+    embedded = torch.cat([model.embed.weight, model.pos_embed.weight])
+    every = torch.cat([embedded, embedded @ model.layers[0].attn.moves()[0].sum(0).T])
+    assert torch.allclose(every @ every.T, torch.eye(22), atol=1e-5)
+    read = model.unembed.weight
+    assert torch.allclose(read @ read.T, torch.eye(7), atol=1e-5)
+    assert not model.layers[1].attn.out.weight.any()
+    few = TransformerConfig(2, 22, 1, d_head=8, d_mlp=0, norm="none", init="orthonormal")
+    with pytest.raises(HeadwayError, match=r"model.d_head = 8 is not allowed"):
+        Transformer(few, 2, 7, 4, 4, vocabulary=7)
+    with pytest.raises(HeadwayError, match="which is for tasks of tokens"):
+        Transformer(config, 3, 3, 4, 4)
+    narrow = TransformerConfig(2, 21, 1, d_mlp=0, norm="none", init="orthonormal")
+    with pytest.raises(HeadwayError, match="width 21 has no room for 11 embeddings twice"):
+        Transformer(narrow, 2, 7, 4, 4, vocabulary=7)
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        (
+            {"weights": "W_X"},
+            "weights = 'W_X' is not allowed: it must be made of W_E",
+        ),
+        ({"weights": "W_K.a"}, "training.curriculum.weights = 'W_K.a'"),
+        ({"weights": "W_K.0 >"}, "training.curriculum.weights = 'W_K.0 >'"),
+        ({"weights": "2"}, "training.curriculum.weights = '2'"),
+        (
+            {"weights": "-1 W_K"},
+            "weights = '-1 W_K' is not allowed: it must be with pos",
+        ),
+        (
+            {"weights": "W_K > W_V", "every": 6},
+            "training.curriculum.every = 6 is not allowed: it must be so few",
+        ),
+        ({"weights": "W_K", "optimizer": "muon"}, "training.optimizer = 'muon'"),
+        ({"weight_decay": 0.1}, "training.weight_decay = 0.1 is not allowed: it must be 0 with"),
+    ],
+)
+def test_bad_input_is_one_clear_line(fields, complaint):
+    with pytest.raises(HeadwayError) as raised:
+        tokens(**fields)
+    assert complaint in str(raised.value)
+
+
+def test_a_weight_that_the_model_lacks_is_told(tmp_path):
+    with pytest.raises(HeadwayError, match=r"W_K\.7.*a weight that the model has"):
+        train(tokens(weights="W_K.7"), tmp_path / "run")

@@ -1,0 +1,106 @@
+"""The public API: about thirty names, and what may be imported from one level down."""
+
+import ast
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import headway
+from headway import notebook
+
+SOURCE = Path(__file__).parent.parent / "src"
+ROOMS = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
+HELPS = ("errors", "fields", "figures", "files", "intervals", "recipes", "terminal", "text")
+VERBS = ("arguments", "userfile", "words")
+"""Modules one level down that are public: rooms, what goes with them, and what a verb needs."""
+
+NAMES = """
+IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens TrainingConfig
+Transformer TransformerConfig Vectors certify check_task depend discover emergence every_circuit
+fast minimum_layers own patch patch_all resume sweep tapped train widget write_report
+"""
+
+EXPERIMENTS = ("arena", "hypotheses", "language_models", "truncation", "verbs")
+
+MOST_MODULES = 94
+"""Modules that the demo's four names load; the number only goes down, to 60."""
+
+
+def test_the_names_that_headway_offers():
+    assert sorted(headway.__all__) == sorted(NAMES.split())
+
+
+@pytest.mark.parametrize("module", ["", *ROOMS, *HELPS])
+def test_everything_offered_is_there(module):
+    package = import_module(f"headway.{module}".rstrip("."))
+    for name in getattr(package, "__all__", ()):
+        assert not isinstance(getattr(package, name), ModuleType)
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+def test_what_shows_itself_is_named_as_it_is_defined():
+    for name, module in notebook.SHOWN.items():
+        assert getattr(import_module(module), name).__module__ == module
+
+
+def test_the_first_four_names_load_few_modules():
+    code = (
+        "import json, sys; from headway import discover, emergence, fast, train;"
+        "print(json.dumps([name for name in sys.modules if name.split('.')[0] == 'headway']))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(json.loads(told.stdout)) <= MOST_MODULES
+
+
+def imports(path: Path):
+    """The module and name of everything that a file imports from headway, wherever it does."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "headway":
+            yield from ((str(node.module), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((a.name, "") for a in node.names if a.name.split(".")[0] == "headway")
+
+
+def is_public(module: str, name: str) -> bool:
+    """Whether a name is offered by headway, or one level down."""
+    if module == "headway":
+        return name in {"", *headway.__all__, *ROOMS, *HELPS, *VERBS}
+    if module.removeprefix("headway.") not in {*ROOMS, *HELPS, *VERBS}:
+        return False
+    offered = getattr(import_module(module), "__all__", None)
+    return not name.startswith("_") if offered is None else name in offered
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "public"),
+    [
+        ("headway", "discover", True),
+        ("headway", "Hops", False),
+        ("headway.tasks", "Hops", True),
+        ("headway.tasks.hops", "Hops", False),
+        ("headway.circuits", "Streams", False),
+        ("headway.paths", "Path", False),
+        ("headway.text", "wrapped", True),
+        ("headway.text", "_x", False),
+    ],
+)
+def test_a_public_name_is_told_from_another(module, name, public):
+    assert is_public(module, name) == public
+
+
+def test_experiments_import_public_names_alone():
+    found = [
+        f"{path.relative_to(SOURCE)}: from {module} import {name}"
+        for folder in EXPERIMENTS
+        for path in sorted((SOURCE / "headway_experiments" / folder).rglob("*.py"))
+        for module, name in imports(path)
+        if not is_public(module, name)
+    ]
+    assert found == []
