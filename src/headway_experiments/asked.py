@@ -10,8 +10,8 @@ from operator import attrgetter
 import torch
 from torch import Tensor
 
-from headway.tasks.base import Batch, Task
 from headway.relations.edges import Edges
+from headway.tasks.base import Batch, Task
 from headway.theory import Flow
 
 

@@ -9,7 +9,6 @@ from headway.circuits.candidates import relation_attention as relation_attention
 from headway.circuits.comparison import Comparison as Comparison
 from headway.circuits.comparison import compare as compare
 from headway.circuits.comparison import jaccard as jaccard
-from headway.circuits.discovery import THRESHOLD as THRESHOLD
 from headway.circuits.discovery import Discovery as Discovery
 from headway.circuits.discovery import circuit_file as circuit_file
 from headway.circuits.discovery import discover as discover
@@ -41,6 +40,7 @@ from headway.circuits.mechanism import Circuit as Circuit
 from headway.circuits.mechanism import Head as Head
 from headway.circuits.mechanism import Identity as Identity
 from headway.circuits.mechanism import KnockOut as KnockOut
+from headway.circuits.mechanism import Mean as Mean
 from headway.circuits.mechanism import Mechanism as Mechanism
 from headway.circuits.mechanism import Paths as Paths
 from headway.circuits.mechanism import Uniform as Uniform
@@ -49,6 +49,7 @@ from headway.circuits.patterns import Patterns as Patterns
 from headway.circuits.patterns import attention_along as attention_along
 from headway.circuits.search import free_above as free_above
 from headway.circuits.study import DRAFT as DRAFT
+from headway.circuits.study import THRESHOLD as THRESHOLD
 from headway.circuits.study import Sample as Sample
 from headway.circuits.study import Settings as Settings
 from headway.circuits.study import require_fits as require_fits

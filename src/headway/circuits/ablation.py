@@ -86,9 +86,12 @@ class Bench:
         self.columns = [task.hops.index(hop) for hop in self.hops]
         self.model, self.task, self.batch = model, task, batch
         self._asked = task.targets.how_often(batch.targets)
-        edges = {n: e for n, e in task.edges(batch).items() if e.use != "measured"}
+        edges = task.edges(batch)
+        for name in [name for name, one in edges.items() if one.use == "measured"]:
+            del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
-        shares = isinstance(model, Transformer) if shared is None else shared
+        known = isinstance(model, Transformer) and not task.is_read_blind
+        shares = known if shared is None else shared
         self._computing = (Streams if shares else Forwards)(model, batch, self.patterns)
         self._sums: dict[frozenset[tuple[Head, Mechanism]], list[float]] = defaultdict(list)
         self.candidates, self.given_up = 0, False
@@ -226,7 +229,10 @@ class Bench:
                 f"a head of this model, which has {layers} layers of {heads}",
             )
             for name in getattr(mechanism, "relations", ()):
+                is_new = name not in self.patterns.relations
                 self.patterns.relation(name)
+                if is_new and isinstance(self._computing, Streams):
+                    self._computing = Forwards(self.model, self.batch, self.patterns)
         return chosen
 
 

@@ -18,13 +18,22 @@ Attention = dict[str, list[list[float]]]
 
 @torch.no_grad()
 def relation_attention(
-    model: Tappable, task: Task, batch: Batch, shared: bool = False
+    model: Tappable,
+    task: Task,
+    batch: Batch,
+    shared: bool = False,
+    names: Collection[str] | None = None,
 ) -> Attention:
-    """Mean attention along every relation (see `attention_along`), [layer, head], by relation."""
-    patterns = attention_patterns(model, batch.inputs)
+    """Mean attention along relations (see `attention_along`), [layer, head], by relation.
+
+    By default along every relation of the task.
+    """
+    if names is not None and not names:
+        return {}
+    patterns, edges = attention_patterns(model, batch.inputs), task.edges(batch)
     return {
-        name: attention_along(patterns, edges, shared).tolist()
-        for name, edges in task.edges(batch).items()
+        name: attention_along(patterns, edges[name], shared).tolist()
+        for name in (list(edges) if names is None else names)
     }
 
 

@@ -1,5 +1,6 @@
 """The attention patterns of mechanisms, on some sequences."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -8,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.circuits.mechanism import Head, Identity, KnockOut, Mean, Mechanism, Paths, Uniform
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.tasks import Batch, Edges
 
@@ -42,12 +43,8 @@ class Patterns:
         size, n = batch.inputs.shape[:2]
         self._shape = (size, n, self.visible.shape[2])
         self.visible[..., n:] = False  # keys that are no position, such as a sink
-        seen = self.visible.any(0)
-        self.relations = {
-            name: edges
-            for name, edges in relations.items()
-            if bool((seen[edges.queries[..., None], edges.keys] | ~edges.there).all())
-        }
+        self._given = relations
+        self.relations = {name: one for name, one in relations.items() if self._is_visible(one)}
         self._counts: dict[Paths, Tensor] = {}
         self._dense: dict[tuple[Mechanism, Head | None], Tensor] = {}
 
@@ -75,10 +72,19 @@ class Patterns:
         return queries, keys, share[..., None] * there / there.sum(-1, keepdim=True).clamp(min=1)
 
     def relation(self, name: str) -> Edges:
-        """A relation by its name."""
+        """A relation by its name; a composed one is made when it is first asked for."""
+        if name not in self.relations and name not in self._given:
+            with contextlib.suppress(HeadwayError, KeyError):
+                made = self._given[name]
+                self.relations |= {name: made} if self._is_visible(made) else {}
         allowed = "a relation of the task that the model's mask lets it see, such as "
         require(name in self.relations, "path", name, allowed + ", ".join([*self.relations][:3]))
         return self.relations[name]
+
+    def _is_visible(self, edges: Edges) -> bool:
+        """Whether some layer's mask hides none of a relation's keys."""
+        seen = self.visible.any(0)[edges.queries[..., None], edges.keys]
+        return bool((seen | ~edges.there).all())
 
     def zeros(self, *shape: int) -> Tensor:
         """Zeros of the model's type, where the sequences are."""

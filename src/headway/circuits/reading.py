@@ -1,13 +1,13 @@
 """Reading heads of which nobody says what they may look at: by what their replacement does.
 
 Every head gets the simplest mechanism that moves the model's answers little: its mean over
-sequences, a relation composed of few words (`headway.relations`), or one with an `else`. The answers
+sequences, a relation composed of few words (`headway.relations`), or one with an `else`. Answers
 are compared with the model's own, at what is asked, with all that is chosen in place and, where
 there are layers above, also with those attending freely: what a head does for the heads above shows
 only while they look for themselves.
 
-A head is idle if neither its mean pattern nor zeros in its place move the answers. One that the mean
-does for, but zeros do not, attends by place alone, and is read like any other.
+A head is idle if neither its mean pattern nor zeros in its place move the answers. One that the
+mean does for, but zeros do not, attends by place alone, and is read like any other.
 
 Likeness of patterns is a poor judge by itself, as most rows do not matter. It decides among the
 relations whose effects are alike.
@@ -22,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.circuits.ablation import heads_of
-from headway.circuits.mechanism import Circuit, Head, Mean, Paths
+from headway.circuits.mechanism import Circuit, Head, Mean, Mechanism, Paths
 from headway.circuits.patterns import what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
@@ -30,9 +30,9 @@ from headway.relations import Composed
 from headway.relations.composed import ELSE
 from headway.tasks import Batch, Task
 
-SHARE = 0.02
-"""A mechanism may move the answers by this share of what ablating every head does, more than the best
-one does, if it is simpler."""
+SHARE = 0.005
+"""A simpler mechanism may move the answers more than the best one does, by this share of what
+ablating every head does."""
 
 FEW = 24
 """Sequences on which all relations are tried; those that move answers least are tried on all."""
@@ -44,7 +44,10 @@ BEFORE_ELSE = 3
 """Relations to which every `else` is tried."""
 
 PRICE = 0.1
-"""An `else` must be so much liker the head's attention than a relation without one that serves, too."""
+"""So much liker the head's attention a relation with an `else` must be than one without it."""
+
+ALIKE = 0.03
+"""Of relations that serve and differ by less in likeness, the simplest is named."""
 
 ROUNDS = 2
 
@@ -123,7 +126,7 @@ def read(model: Tappable, task: Task, batch: Batch) -> tuple[Circuit, int]:
     """
     reader = Reader(model, task, batch)
     chosen = reader.read()
-    mechanisms = {
+    mechanisms: dict[Head, Mechanism] = {
         head: Mean() if what == IDLE else Paths(frozenset({what})) for head, what in chosen.items()
     }
     return Circuit(mechanisms), reader.passes
@@ -138,11 +141,19 @@ class Reader:
         self.all = Answers(model, task, batch, own.mean(0))
         self.few = Answers(model, task, batch.part(slice(FEW)), own.mean(0))
         seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
-        relations = self.all.relations
-        self.names = [n for n in relations.vocabulary() if bool((seen | ~relations.part(n)).all())]
         ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
         self.slack = SHARE * max(ends.values())
         self.weights = self._weights()
+        matters = (self.weights.sum((1, 2)) > 0)[..., None]
+        relations = self.all.relations
+        self.names = [
+            [
+                n
+                for n in relations.vocabulary(at, matters)
+                if bool((seen | ~relations.part(n)).all())
+            ]
+            for at in range(model.n_layers)
+        ]
 
     @property
     def passes(self) -> int:
@@ -192,15 +203,17 @@ class Reader:
         def best(found: Mapping[str, float], count: int) -> list[str]:
             return sorted(found, key=lambda name: found[name])[:count]
 
+        names = self.names[head[0]]
+
         def likest(names: Sequence[str], count: int) -> list[str]:
             return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
 
-        kept = {*best(tried(self.names, self.few), KEPT), *likest(self.names, BEFORE_ELSE)}
+        kept = {*best(tried(names, self.few), KEPT), *likest(names, BEFORE_ELSE)}
         simple = tried(sorted(kept), self.all)
         elses = [
             f"{first}{ELSE}{other}"
-            for first in {*best(simple, BEFORE_ELSE), *likest(self.names, BEFORE_ELSE)}
-            for other in self.names
+            for first in {*best(simple, BEFORE_ELSE), *likest(names, BEFORE_ELSE)}
+            for other in names
             if self._adds(first, other)
         ]
         likely = likest(elses, 4 * KEPT)
@@ -213,13 +226,15 @@ class Reader:
         serve = [name for name, moved in {**simple, **both}.items() if moved <= limit]
         if not serve:
             return IDLE
-        return max(serve, key=lambda n: self.likeness(head, n) - PRICE * (ELSE in n))
+        worth = {n: self.likeness(head, n) - PRICE * (ELSE in n) for n in serve}
+        alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
+        return min(alike, key=_order(names))
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where a relation would have it."""
         common = self.own[:, *head].minimum(self.all.pattern(name, head)).sum(2)
         weights = self.weights[:, *head]
-        return ((common * weights).sum() / weights.sum()).item()
+        return ((common * weights).sum() / weights.sum().clamp(min=1e-30)).item()
 
     def _adds(self, first: str, other: str) -> bool:
         relations = self.few.relations
@@ -243,11 +258,21 @@ class Reader:
         numbers = answers.task.targets.numbers(outputs, batch.targets)
         asked = answers.task.targets.asked(batch.targets)
         numbers[asked].square().sum().backward()
-        rows = [
-            ((answers.means[layer] - pattern) * pattern.grad).sum(-1).abs()
-            for layer, pattern in sorted(patterns.items())
-        ]
-        return torch.stack(rows, 1).detach() + 1e-12
+        rows = list[Tensor]()
+        for layer, pattern in sorted(patterns.items()):
+            assert pattern.grad is not None
+            rows.append(((answers.means[layer] - pattern) * pattern.grad).sum(-1).abs())
+        return torch.stack(rows, 1).detach()
+
+
+def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
+    """A key that sorts relations by how simple they are: those without an `else` first."""
+
+    def place(name: str) -> list[int]:
+        parts = [names.index(part) for part in name.split(ELSE)]
+        return [len(parts), *parts]
+
+    return place
 
 
 def _with(chosen: Chosen, way: str) -> Chosen:

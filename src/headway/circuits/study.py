@@ -9,13 +9,21 @@ from headway.circuits.candidates import Attention, ends_read, relation_attention
 from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import evidence_for
 from headway.circuits.evidence_records import Evidence, Trial
-from headway.circuits.mechanism import Circuit, KnockOut, name_of
+from headway.circuits.mechanism import Circuit, KnockOut, Mean, Paths, name_of
+from headway.circuits.reading import read
 from headway.circuits.search import search, simplify
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training.data import held_out
+
+THRESHOLD = 0.05
+"""The loss below which a circuit must stay with every head replaced (appendix E)."""
+
+GAP = 0.1
+"""Where nobody says what heads may look at, a circuit must close all but this share of the gap
+between the model's own loss and the loss with every head ablated."""
 
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
@@ -39,15 +47,16 @@ on, so that it stays below the threshold on others."""
 class Settings:
     """How to study a model (see `discover` for the fields)."""
 
-    threshold: float
+    threshold: float | None
     sequences: int
-    ablation: str
+    ablation: str | None
     candidate_attention: Sequence[float]
     trials: bool
     workers: int | None
 
     def __post_init__(self):
-        require_threshold(self.threshold)
+        if self.threshold is not None:
+            require_threshold(self.threshold)
         whole = isinstance(self.sequences, int) and self.sequences >= 8
         require(whole, "sequences", self.sequences, "a whole number of at least 8")
         least, workers = self.candidate_attention, self.workers
@@ -66,6 +75,8 @@ class Studied:
     """What a study found; see `Discovery` for the fields."""
 
     circuit: Circuit
+    threshold: float
+    ablation: str
     evidence: Evidence
     attention: Attention
     candidates: int
@@ -83,30 +94,35 @@ def study(
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
 
     whole, half = settings.sequences, math.ceil(0.5 * settings.sequences)
+    blind = task.is_read_blind
+    ablation = settings.ablation or ("mean" if blind else "zero")
 
     def sample(name: str, count: int) -> Sample:
         batch = held_out(task, count, seed, device, name)
-        bench = Bench(model, task, batch, settings.ablation, ends=(DRAFT, half))
-        return Sample(bench, count, settings)
+        bench = Bench(model, task, batch, ablation, ends=(DRAFT, half))
+        return (BlindSample if blind else Sample)(bench, count, settings)
 
     here = sample("circuit", whole)
-    own = here.require_learnt()
+    threshold = settings.threshold or here.yardstick()
+    own = here.require_learnt(threshold)
     again = settings.trials and circuit is None
     first = here.part(half) if again else here
     others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
     batch = held_out(task, whole, seed, device, "certificate")
-    fresh = Bench(model, task, batch, settings.ablation)
+    fresh = Bench(model, task, batch, ablation)
     if circuit is not None:
         require_fits(circuit, model)
         fresh.loss(circuit)  # a path that there is not is refused here
 
     benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
     with Workers(settings.workers, device, benches) as work:
-        searching = work.start(lambda: circuit or here.search(settings.threshold))
-        elsewhere = {name: work.start(s.search, settings.threshold) for name, s in others.items()}
+        searching = work.start(lambda: circuit or here.search(threshold))
+        elsewhere = {name: work.start(s.search, threshold) for name, s in others.items()}
         chosen = searching.result()
-        at = [own + (settings.threshold - own) * part for part in OTHER_THRESHOLDS] if again else []
-        measuring = work.start(evidence_for, fresh, chosen, here.attention, settings.threshold)
+        attention = here.attention_with(chosen)
+        at = [own + (threshold - own) * part for part in OTHER_THRESHOLDS]
+        at = at if again and not blind else []
+        measuring = work.start(evidence_for, fresh, chosen, attention, threshold)
         otherwise = work.start(lambda: [first.search(threshold) for threshold in at])
 
         def trial(name: str, threshold: float, found: Circuit) -> Trial:
@@ -114,12 +130,14 @@ def study(
 
         there = zip(at, otherwise.result(), strict=True)
         trials = [trial("circuit", threshold, found) for threshold, found in there]
-        trials += [trial(n, settings.threshold, f.result()) for n, f in elsewhere.items()]
+        trials += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
         evidence = replace(measuring.result(), trials=trials)
     return Studied(
         chosen,
+        threshold,
+        ablation,
         evidence,
-        here.attention,
+        attention,
         candidates=sum(b.candidates for b in benches),
         forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
     )
@@ -140,9 +158,20 @@ class Sample:
         """The first `count` sequences as a sample of their own."""
         return type(self)(self.bench, count, self.settings)
 
-    def require_learnt(self) -> float:
+    def attention_with(self, circuit: Circuit) -> Attention:
+        """Attention along the task's relations, and along those that a circuit composes."""
+        names = [path.relation for path in circuit.paths if path.relation not in self.attention]
+        batch = self.bench.batch.part(slice(self.all.sequences))
+        more = relation_attention(self.bench.model, self.bench.task, batch, names=names)
+        return self.attention | more
+
+    def yardstick(self) -> float:
+        """The loss to stay below unless another is asked for."""
+        return THRESHOLD
+
+    def require_learnt(self, threshold: float) -> float:
         """The model's own loss; raises unless it is below the threshold."""
-        partial, threshold = self.bench.partial(), self.settings.threshold
+        partial = self.bench.partial()
         if not partial.mean() < threshold:
             names = self.bench.hops
             hops = ", ".join(f"{h} {x:.3f}" for h, x in zip(names, partial.tolist(), strict=True))
@@ -175,6 +204,33 @@ class Sample:
             if tried[-1][0] < threshold:
                 break
         return min(tried)[2]
+
+
+class BlindSample(Sample):
+    """A sample of a task of which nobody says what heads may look at."""
+
+    def yardstick(self) -> float:
+        """The loss to stay below: it closes all but `GAP` of what ablating every head costs.
+
+        Ablated heads have their mean patterns or zeros, whichever costs more.
+
+        Raises:
+            HeadwayError: if ablating every head costs nothing.
+        """
+        heads = self.bench.heads
+        ends = [dict.fromkeys(heads, Mean()), dict.fromkeys(heads, Paths(frozenset()))]
+        own, *ablated = self.bench.losses([{}, *ends])
+        if not max(ablated) > own:
+            raise HeadwayError(
+                f"there is no circuit to find: the model's own loss is {own:.3f}, and without any"
+                f" attention to what stands in a sequence it is {max(ablated):.3f}"
+            )
+        return own + GAP * (max(ablated) - own)
+
+    def search(self, threshold: float) -> Circuit:
+        """The circuit that heads are read to be; the threshold has no say in it."""
+        bench = self.bench
+        return read(bench.model, bench.task, bench.batch.part(slice(self.all.sequences)))[0]
 
 
 def require_fits(circuit: Circuit, model: Tappable) -> None:

@@ -38,6 +38,7 @@ MARKER = 0.95
 
 MOVES = {"after ": 1, "before ": -1}
 CONDITIONS = {" if the same token": True, " if another token": False}
+WHICH = ("", "latest ", "earliest ")
 BY_PLACE = ("own position", "previous token", "first position", "all so far", "all before")
 BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
 OF_TOKENS = ("repeated token", "new token", "token unlike its mirror", "token like its mirror")
@@ -91,25 +92,36 @@ class Composed:
             self._masks[name] = self._moved(name)
         return self._masks[name]
 
-    def vocabulary(self) -> list[str]:
-        """The relations to try, without an `else`, the simplest first.
+    def vocabulary(self, layer: int, matters: Mask | None = None) -> list[str]:
+        """The relations to try in a layer, without an `else`, the simplest first.
 
-        Of several that lead to the same keys in all these sequences, the first alone.
+        In the first layer a position holds its own token and place alone, so nothing can be looked
+        for there by what stands next to it or came before it.
+
+        Args:
+            layer: from 0.
+            matters: queries whose keys matter, [batch, query, 1]; by default all. Of several
+                relations that lead these to the same keys the first alone is tried.
         """
         names = [*BY_PLACE, "mirror position"]
         names += [f"{n} back" for n in range(2, FARTHEST + 1)]
         names += [f"every {n} back" for n in range(2, FARTHEST + 1)]
         if self.of_tokens:
             sets = [*BY_TOKEN, *(f"token {token}" for token in self.markers)]
-            picks = [f"{which}{one}" for which in ("", "latest ", "earliest ") for one in sets]
-            names += [f"{move}{pick}" for move in ("", *MOVES) for pick in picks]
+            picks = [f"{which}{one}" for which in WHICH for one in sets]
+            names += picks
             names += [f"smallest {one}" for one in ("larger token", "smaller token", "any token")]
             names += [f"largest {one}" for one in ("smaller token", "larger token", "any token")]
-            names += [f"{at}{c}" for at in ("mirror position", "previous token") for c in CONDITIONS]
-            names += [f"{which}{one}" for which in ("", "latest ", "earliest ") for one in OF_TOKENS]
+            names += [
+                f"{at}{c}" for at in ("mirror position", "previous token") for c in CONDITIONS
+            ]
+            if layer > 0:
+                names += [f"{move}{pick}" for move in MOVES for pick in picks]
+                names += [f"{which}{one}" for which in WHICH for one in OF_TOKENS]
         known: dict[bytes, str] = {}
         for name in names:
-            if (mask := self.part(name)).any():
+            mask = self.part(name) if matters is None else self.part(name) & matters
+            if mask.any():
                 known.setdefault(mask.cpu().numpy().tobytes(), name)
         return list(known.values())
 
@@ -163,7 +175,8 @@ class Composed:
         if (known := self._simple.get(name)) is not None:
             return known() & self.seen
         back, every, token = (
-            re.fullmatch(form, name) for form in (r"(\d{1,6}) back", r"every (\d{1,6}) back", r"token (\d+)")
+            re.fullmatch(form, name)
+            for form in (r"(\d{1,6}) back", r"every (\d{1,6}) back", r"token (\d+)")
         )
         if back:
             return self.seen & (self._offset == int(back[1]))
@@ -214,5 +227,7 @@ class Composed:
 
     def _tokens(self, name: str) -> Int[Tensor, "batch position"]:
         if not self.of_tokens:
-            raise HeadwayError(f"relation = {name!r} is not allowed: these sequences have no tokens")
+            raise HeadwayError(
+                f"relation = {name!r} is not allowed: these sequences have no tokens"
+            )
         return self.inputs

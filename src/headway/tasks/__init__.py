@@ -1,9 +1,5 @@
 """What is learned: tasks whose answer lies several attention hops away."""
 
-from headway.tasks.base import Batch, Task
-from headway.tasks.checking import Finding, check_task
-from headway.tasks.codes import sinusoid
-from headway.tasks.conditional import Conditional
 from headway.relations import (
     NO_KEY,
     Edges,
@@ -11,6 +7,10 @@ from headway.relations import (
     own_position,
     previous_token,
 )
+from headway.tasks.base import Batch, Task
+from headway.tasks.checking import Finding, check_task
+from headway.tasks.codes import sinusoid
+from headway.tasks.conditional import Conditional
 from headway.tasks.hops import Hops, SeveralHops
 from headway.tasks.registry import KINDS, task_from_json, task_in, task_to_json
 from headway.tasks.retrieval import Retrieval

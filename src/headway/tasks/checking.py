@@ -15,10 +15,10 @@ from torch import Tensor
 
 from headway.errors import HeadwayError
 from headway.paths import NAME, Relation
+from headway.relations.edges import NO_KEY, Edges
 from headway.tasks.answers import doubts_of
 from headway.tasks.base import Batch, Task
 from headway.tasks.registry import KINDS, task_from_json, task_to_json
-from headway.relations.edges import NO_KEY, Edges
 from headway.tasks.targets import IGNORE_INDEX, Tokens, Vectors
 from headway.userfile import described, line_of, source_of
 

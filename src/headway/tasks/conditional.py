@@ -10,9 +10,9 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import AtLeastOne, AtLeastTwo
+from headway.relations.edges import Edges
 from headway.tasks.base import Batch, Task
 from headway.tasks.codes import Base, Even, at_queries, coded, sinusoid
-from headway.relations.edges import Edges
 from headway.theory import Flow, Order, conditional_flow
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import Depth
-from headway.tasks.base import Batch, Task
 from headway.relations.edges import NO_KEY, Edges, previous_token
+from headway.tasks.base import Batch, Task
 from headway.tasks.targets import IGNORE_INDEX, Tokens
 
 

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import AtLeastTwo
-from headway.tasks.base import Batch, Task
 from headway.relations.edges import Edges
+from headway.tasks.base import Batch, Task
 from headway.tasks.targets import Tokens
 
 

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import AtLeastOne, Positive, Share
-from headway.tasks.base import Batch, Task
 from headway.relations.edges import NO_KEY, Edges, own_position, previous_token
+from headway.tasks.base import Batch, Task
 from headway.tasks.targets import IGNORE_INDEX, Tokens
 from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, Chain, chain_of, synthetic
 
