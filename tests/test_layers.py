@@ -20,6 +20,7 @@ ROOMS = [
     {"userfile"},
     {"words"},
     {"theory"},
+    {"relations"},
     {"tasks"},
     {"models"},
     {"training"},

@@ -198,6 +198,6 @@ def _mechanism(entry: Any) -> Mechanism:
         case "identity":
             return Identity()
     raise HeadwayError(
-        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, identity or a list"
-        " of relations"
+        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, identity or a"
+        " list of relations"
     )

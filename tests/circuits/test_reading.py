@@ -1,0 +1,131 @@
+"""Heads of models of which nobody says what they may look at."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from headway import Batch, HeadwayError, Task, discover, every_circuit
+from headway.circuits import Circuit, Mean, Paths
+from headway.circuits.reading import Reader, read
+from headway.models import tapped
+
+STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
+
+
+class Line(torch.nn.Module):
+    """A model of one head that adds what stands where its attention is fixed to lie."""
+
+    n_layers = n_heads = 1
+
+    def __init__(self, scores):
+        super().__init__()
+        self.scores, self.vocabulary = scores, 8
+
+    def forward(self, inputs, tap=None):
+        scores = self.scores(inputs).masked_fill(
+            torch.ones(inputs.shape[1], inputs.shape[1]).triu(1).bool(), -torch.inf
+        )
+        pattern = scores.softmax(-1)[:, None]
+        pattern = pattern if tap is None else tap(0, pattern)
+        values = torch.nn.functional.one_hot(inputs, self.vocabulary).float()
+        return 9 * (pattern[:, 0] @ values)
+
+
+class Tokens(Task):
+    """Random tokens; at each, one that a head looks at."""
+
+    @property
+    def vocabulary(self):
+        return 8
+
+    def draw(self, count, generator):
+        return (torch.randint(8, (count, 9), generator=generator),)
+
+    def assemble(self, draws):
+        return Batch(draws[0], draws[0][..., None])
+
+
+def by_value(inputs):
+    return -3.0 * inputs[:, None].expand(-1, inputs.shape[1], -1).float()
+
+
+@pytest.mark.parametrize(
+    ("scores", "name"),
+    [
+        (lambda _: 20 * torch.eye(9).roll(1, 0), "previous token"),
+        (lambda x: torch.zeros(len(x), 9, 9), "all so far"),
+        (by_value, "smallest any token"),
+        (lambda x: 40 * (x[:, :, None] < x[:, None]) - 4.0 * x[:, None], "smallest larger token"),
+    ],
+)
+def test_a_head_is_read(scores, name):
+    batch = Tokens().sample(64, torch.Generator().manual_seed(0))
+    model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
+    circuit, passes = read(model, Tokens(), batch)
+    (mechanism,) = circuit.mechanisms.values()
+    assert isinstance(mechanism, Paths)
+    (found,) = mechanism.relations
+    assert found.split(", else ")[0] == name
+    assert passes < 300
+
+
+def test_a_head_that_changes_no_answer_is_idle():
+    class Deaf(Line):
+        def forward(self, inputs, tap=None):
+            heard = super().forward(inputs, tap)
+            return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
+
+    circuit, _ = read(Deaf(by_value), Tokens(), Tokens().sample(32, torch.Generator()))
+    assert circuit.mechanisms == {(0, 0): Mean()}
+    with pytest.raises(HeadwayError, match="there is no circuit to find: "):
+        discover(Deaf(by_value), Tokens(), threshold=None)
+
+
+def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
+    model = Line(by_value)
+    found = discover(model, Tokens(), sequences=32, trials=False, threshold=9.0, workers=1)
+    assert found.ablation == "mean"
+    again = Circuit.from_json(found.circuit.to_json())
+    given = discover(model, Tokens(), sequences=32, circuit=again, threshold=9.0, workers=1)
+    assert given.evidence.replaced == found.evidence.replaced
+    assert list(found.attention)[-1] == str(found.circuit.paths[0].relation)
+    assert every_circuit(model, Tokens(), found=found).circuits
+
+
+@pytest.fixture(scope="module")
+def strangers():
+    if not STRANGERS.is_dir():
+        pytest.skip(f"{STRANGERS.name}: models that others trained are not here")
+    spec = importlib.util.spec_from_file_location("strangers", STRANGERS / "strangers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["strangers"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PUBLISHED = {
+    "unique_copy": {"L0.H0": "previous token", "L1.H0": "after same token"},
+    "sort": {"L0.H0": "smallest larger token"},
+    "sorted_list": {"L0.H0": "smallest larger token", "L0.H1": "smallest larger token"},
+    "majority": {None: "all so far"},
+    "cumulative_sum": {"L0.H0": "all so far"},
+    "interleaved_majority": {"L0.H0": "every 3 back"},
+    "palindromes": {"L0.H0": "mirror position if the same token"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_is_published_of_others_models_is_read(strangers, name):
+    build, task = strangers.MODELS[name]
+    batch = task.sample(128, torch.Generator().manual_seed(5))
+    model = tapped(build(), batch.inputs[:2])
+    reader = Reader(model, task, batch)
+    chosen = {f"L{at}.H{head}": what for (at, head), what in reader.read().items()}
+    for head, relation in PUBLISHED[name].items():
+        firsts = [chosen[head]] if head else list(chosen.values())
+        assert relation in [one.split(", else ")[0] for one in firsts], chosen

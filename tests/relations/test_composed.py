@@ -1,0 +1,87 @@
+"""Relations composed of few words: where they lead, by hand and in every sequence."""
+
+import pytest
+import torch
+
+from headway.errors import HeadwayError
+from headway.relations import Composed
+
+TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
+
+KEYS = {
+    "own position": [[0], [1], [2], [3], [4], [5]],
+    "previous token": [[], [0], [1], [2], [3], [4]],
+    "3 back": [[], [], [], [0], [1], [2]],
+    "every 2 back": [[], [], [0], [1], [0, 2], [1, 3]],
+    "first position": [[0], [0], [0], [0], [0], [0]],
+    "mirror position": [[], [], [], [2], [1], [0]],
+    "all before": [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]],
+    "same token": [[], [], [], [1], [], [0]],
+    "after same token": [[], [], [], [2], [], [1]],
+    "before same token": [[], [], [], [0], [], []],
+    "larger token": [[], [0], [], [0, 2], [2], [2, 4]],
+    "smallest larger token": [[], [0], [], [0], [2], [4]],
+    "largest smaller token": [[], [], [0], [], [0], [1, 3]],
+    "smallest any token": [[0], [1], [1], [1, 3], [1, 3], [1, 3]],
+    "latest other token": [[], [0], [1], [2], [3], [4]],
+    "earliest other token": [[], [0], [0], [0], [0], [1]],
+    "token 3": [[], [1], [1], [1, 3], [1, 3], [1, 3]],
+    "latest token 3": [[], [1], [1], [3], [3], [3]],
+    "mirror position if the same token": [[], [], [], [], [], [0]],
+    "mirror position if another token": [[], [], [], [2], [1], []],
+    "mirror position if the same token, else own position": [[0], [1], [2], [3], [4], [0]],
+    "repeated token": [[], [], [], [3], [3], [3, 5]],
+    "token unlike its mirror": [[], [], [], [3], [3, 4], [3, 4]],
+    "after same token, else 3 back, else first position": [[0], [0], [0], [2], [1], [1]],
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_name_leads_where_it_says(name):
+    mask = Composed(TOKENS).mask(name)[0]
+    assert [row.nonzero()[:, 0].tolist() for row in mask] == KEYS[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "other", "latest", "smallest", "0 forward", "every 0 back", "same token, else", "after"],
+)
+def test_what_is_not_made_of_the_words_is_refused(name):
+    with pytest.raises(HeadwayError, match=r"relation = .* is not allowed"):
+        Composed(TOKENS).mask(name)
+
+
+def test_vectors_have_places_alone():
+    vectors = Composed(torch.zeros(2, 5, 3), of_tokens=False)
+    assert "previous token" in vectors.vocabulary(1)
+    assert not any(word in name for name in vectors.vocabulary(1) for word in ("same", "larger"))
+    with pytest.raises(HeadwayError, match="no tokens"):
+        vectors.mask("same token")
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("layer", [0, 2])
+def test_every_name_that_is_tried_can_be_evaluated_and_sees_what_it_may(ahead, layer):
+    tokens = torch.randint(6, (20, 7), generator=torch.Generator().manual_seed(1))
+    composed = Composed(tokens, ahead=ahead)
+    names = composed.vocabulary(layer)
+    for name in names:
+        mask = composed.mask(name)
+        assert mask.any(), name
+        assert ahead or not mask.triu(1).any(), name
+    assert len(set(names)) == len(names)
+    assert layer or not any(name.startswith(("after", "before")) for name in names)
+
+
+def test_a_token_that_stands_once_in_every_sequence_is_looked_for():
+    tokens = torch.randint(6, (50, 9), generator=torch.Generator().manual_seed(1))
+    tokens[torch.arange(50), torch.arange(50) % 9] = 11
+    assert Composed(tokens).markers == [11]
+
+
+def test_relations_that_differ_only_where_nothing_matters_are_one():
+    tokens = torch.tensor([[3, 1, 4, 2, 0, 5], [2, 5, 0, 3, 1, 4]])
+    tokens[:, 4:] = 9
+    matters = (tokens != 9)[..., None]
+    assert "latest other token" in Composed(tokens).vocabulary(0)
+    assert "latest other token" not in Composed(tokens).vocabulary(0, matters)
