@@ -14,14 +14,14 @@ CAPS = {
     "src/headway/relations": 460,
     "src/headway/models": 2140,
     "src/headway/training": 4400,
-    "src/headway/circuits": 6580,
+    "src/headway/circuits": 6610,
     "src/headway/sweeps": 1430,
     "src/headway/language": 1990,
     "src/headway/report": 10400,
     "src/headway/terminal": 1070,
     "src/headway/verbs": 710,
     "src/headway_experiments": 14280,
-    "benchmarks": 2070,
+    "benchmarks": 2130,
     "tests": 34330,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""

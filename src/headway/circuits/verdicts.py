@@ -59,24 +59,24 @@ def _faithful(discovery: "Discovery") -> Iterator[str]:
     replaced, intact = rounded(discovery.replaced_loss), rounded(discovery.intact_loss)
     yield (
         f"With every head replaced the loss is {replaced} ({rounded(low)} to {rounded(high)}),"
-        f" {'' if discovery.faithful else 'not '}below the threshold {at:g}; of the model as it is,"
+        f" {'' if discovery.faithful else 'not '}below the threshold {at:.3g}; of the model as it is,"
         f" {intact} ({rounded(own_low)} to {rounded(own_high)})."
     )
     if low < at <= high:
         yield "The interval contains the threshold: other sequences could change the verdict."
     above = [hop for hop, loss in found.replaced.items() if loss >= at]
     if discovery.faithful and above:
-        yield f"That is the mean: alone, {enumerated(above)} lies above {at:g}."
+        yield f"That is the mean: alone, {enumerated(above)} lies above {at:.3g}."
 
 
 def _necessary(discovery: "Discovery") -> Iterator[str]:
     necessity, at = discovery.evidence.necessity, discovery.threshold
     if spare := [n.path for n in necessity if n.worst < at]:
-        yield f"The loss stays below {at:g} without {enumerated(spare, 'or')} (each alone)."
+        yield f"The loss stays below {at:.3g} without {enumerated(spare, 'or')} (each alone)."
         return
     least, tried = min(necessity, key=lambda n: n.worst), len(necessity)
     yield (
-        f"Without any one of its {counted(tried, 'path')} the loss is {at:g} or more, with every"
+        f"Without any one of its {counted(tried, 'path')} the loss is {at:.3g} or more, with every"
         " head replaced or with the useful heads above it free, whichever is worse; the least,"
         f" {rounded(least.worst)}, without {least.path}."
     )
