@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headway.changes import changed
-from headway.circuits.discovery import THRESHOLD
+from headway.circuits import THRESHOLD
 from headway.errors import HeadwayError, require
 from headway.training import Run, RunConfig
 from headway.training.config import flat

@@ -116,6 +116,10 @@ class Bench:
         """What was computed so far, in forward passes of the whole model over all sequences."""
         return self._computing.computed / self._vectors(self.sequences)
 
+    def add_forwards(self, count: float) -> None:
+        """Counts forward passes that were made elsewhere, of all the bench's sequences."""
+        self._computing.computed += round(count * self._vectors(self.sequences))
+
     def _vectors(self, sequences: int) -> int:
         return sequences * self.batch.inputs.shape[1] * self.model.n_layers
 
@@ -232,7 +236,9 @@ class Bench:
                 is_new = name not in self.patterns.relations
                 self.patterns.relation(name)
                 if is_new and isinstance(self._computing, Streams):
+                    done = self._computing.computed
                     self._computing = Forwards(self.model, self.batch, self.patterns)
+                    self._computing.computed = done
         return chosen
 
 

@@ -20,11 +20,16 @@ from itertools import combinations, product
 from typing import Protocol, runtime_checkable
 
 from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention, candidate_paths
-from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Head, Identity, Mean, Mechanism, Paths, Uniform
 from headway.paths import Path
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
+
+
+Plain = Uniform | Identity | Mean
+PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
+"""What a head may do that moves nothing of use."""
 
 
 @runtime_checkable
@@ -164,10 +169,16 @@ def longest(most: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def simplify(bench: Judge, circuit: Circuit, threshold: float, pairs: bool = True) -> Circuit:
+def simplify(
+    bench: Judge,
+    circuit: Circuit,
+    threshold: float,
+    pairs: bool = True,
+    plain: Sequence[Plain] = PLAIN,
+) -> Circuit:
     """Takes away all that can be taken away below the threshold, steps with the least loss first.
 
-    A head with paths may become uniform or identity, or lose one path; where no such step is left,
+    A head with paths may become plain (uniform or identity), or lose one path; where no such step is left,
     two paths may go together. The loss must stay below the threshold both with every head replaced
     and with the useful heads above free. All steps are tried alone, then taken in the order of
     their losses as long as they are still possible together; and so on until nothing more can go.
@@ -175,7 +186,7 @@ def simplify(bench: Judge, circuit: Circuit, threshold: float, pairs: bool = Tru
     is necessary, given all the others.
     """
     while True:
-        possible = possible_steps(bench, circuit, single_steps(circuit), threshold)
+        possible = possible_steps(bench, circuit, single_steps(circuit, plain), threshold)
         if pairs and not possible:
             possible = possible_steps(bench, circuit, pair_steps(circuit), threshold)
         if not possible:
@@ -191,7 +202,7 @@ class Step:
     """One simplification: a head that had paths gets a plain mechanism, or some paths go."""
 
     cut: tuple[Path, ...]
-    to: Uniform | Identity | None = None
+    to: Plain | None = None
 
     @property
     def layer(self) -> int:
@@ -214,13 +225,13 @@ class Step:
         return circuit
 
 
-def single_steps(circuit: Circuit) -> list[Step]:
+def single_steps(circuit: Circuit, plain: Sequence[Plain] = PLAIN) -> list[Step]:
     """Every step that makes one head simpler."""
     heads: dict[Head, list[Path]] = {}
     for path in circuit.paths:
         heads.setdefault(path.at, []).append(path)
-    plain = [Step(tuple(paths), to) for paths in heads.values() for to in (Uniform(), Identity())]
-    return [Step((path,)) for path in circuit.paths] + plain
+    idle = [Step(tuple(paths), to) for paths in heads.values() for to in plain]
+    return [Step((path,)) for path in circuit.paths] + idle
 
 
 def pair_steps(circuit: Circuit) -> list[Step]:

@@ -25,6 +25,10 @@ GAP = 0.1
 """Where nobody says what heads may look at, a circuit must close all but this share of the gap
 between the model's own loss and the loss with every head ablated."""
 
+HARDLY = 0.2
+"""The part of the way from the model's own loss to the threshold that a path which is hardly missed
+may cost, with all others that went."""
+
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
 
@@ -228,9 +232,16 @@ class BlindSample(Sample):
         return own + GAP * (max(ablated) - own)
 
     def search(self, threshold: float) -> Circuit:
-        """The circuit that heads are read to be; the threshold has no say in it."""
-        bench = self.bench
-        return read(bench.model, bench.task, bench.batch.part(slice(self.all.sequences)))[0]
+        """What heads are read to look at, without all that is hardly missed.
+
+        Paths go as long as the loss stays as low as it is, or near the model's own.
+        """
+        bench, own = self.bench, self.all.loss()
+        batch = bench.batch.part(slice(self.all.sequences))
+        circuit, passes = read(bench.model, bench.task, batch)
+        bench.add_forwards(passes * len(batch.inputs) / bench.sequences)
+        near = max(own + HARDLY * (threshold - own), self.all.loss(circuit))
+        return simplify(self.all, circuit, math.nextafter(near, math.inf), plain=(Mean(),))
 
 
 def require_fits(circuit: Circuit, model: Tappable) -> None:

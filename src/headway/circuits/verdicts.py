@@ -59,8 +59,8 @@ def _faithful(discovery: "Discovery") -> Iterator[str]:
     replaced, intact = rounded(discovery.replaced_loss), rounded(discovery.intact_loss)
     yield (
         f"With every head replaced the loss is {replaced} ({rounded(low)} to {rounded(high)}),"
-        f" {'' if discovery.faithful else 'not '}below the threshold {at:.3g}; of the model as it is,"
-        f" {intact} ({rounded(own_low)} to {rounded(own_high)})."
+        f" {'' if discovery.faithful else 'not '}below the threshold {at:.3g}; of the model as it"
+        f" is, {intact} ({rounded(own_low)} to {rounded(own_high)})."
     )
     if low < at <= high:
         yield "The interval contains the threshold: other sequences could change the verdict."
