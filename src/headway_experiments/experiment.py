@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headway.changes import changed
-from headway.circuits.discovery import THRESHOLD
+from headway.circuits import THRESHOLD
 from headway.errors import HeadwayError, require
+from headway.recipes import changed, flat
 from headway.training import Run, RunConfig
-from headway.training.config import flat
 from headway_experiments.claims import FRESH, SCALES, Claim, Measures, claims_beside, setting
 
 if TYPE_CHECKING:

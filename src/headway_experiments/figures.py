@@ -11,16 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from headway.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    PALETTE,
-    hop_lines,
-    log_scale,
-    look,
-    styled,
-)
+from headway.figures import FAINT, INK, MARKERS, PALETTE, hop_lines, log_scale, look, styled
 
 Look = Mapping[str, Any]
 """Keywords of `Axes.plot`."""

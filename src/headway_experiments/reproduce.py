@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, require
-from headway.reading import is_file
+from headway.files import is_file
 from headway.userfile import called, load
 from headway_experiments.claims import Judged, Measures, Verdict
 from headway_experiments.experiment import Experiment
@@ -155,7 +155,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
     Returns: the SVG files. The same folders give the same bytes.
     """
-    from headway.report.figures.saving import save_both
+    from headway.figures import save_both
 
     found, _ = gathered(experiment, scale, folder)
     saved = []

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from headway.changes import changed
 from headway.circuits import Circuit, saved_discovery
+from headway.recipes import changed
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import SOLVED, least_heads, minimum, taken_apart
