@@ -75,7 +75,7 @@ class Experiment:
     """One figure of the paper, one study, one mechanism of the talk, or a user's own.
 
     Attributes:
-        name: what `headway reproduce`, or `headway mechanism`, calls it.
+        name: what `headway reproduce`, or `headway reproduce`, calls it.
         title: what it shows.
         groups: the runs it takes.
         measure: the numbers that its claims are judged by, from its runs by group and name, or
