@@ -32,12 +32,14 @@ class Series:
         y: what is drawn, one for each x.
         look: of the line or the points.
         label: in the legend; nothing there if empty.
+        ends: of the interval of each y, if they have any.
     """
 
     x: Sequence[float]
     y: Sequence[float]
     look: Look
     label: str = ""
+    ends: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,13 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
     ]
 
 
-def hop_curves(steps: Sequence[int], losses: Mapping[str, Sequence[float]]) -> list[Series]:
+def hop_curves(
+    steps: Sequence[int], losses: Mapping[str, Sequence[float]], **more: Any
+) -> list[Series]:
     """A curve for every hop, from dark to light along the chain."""
     looks = hop_lines(list(losses)).values()
     return [
-        Series(steps, values, {"color": one.colour, "ls": one.dashes, "lw": 1.2}, hop)
+        Series(steps, values, {"color": one.colour, "ls": one.dashes, "lw": 1.2, **more}, hop)
         for (hop, values), one in zip(losses.items(), looks, strict=True)
     ]
 
@@ -143,6 +147,9 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False)
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for one in panel.series:
         axes.plot(one.x, one.y, label=one.label or None, **one.look)
+        if one.ends:
+            low, high = zip(*one.ends, strict=True)
+            axes.vlines(one.x, low, high, color=one.look["color"], lw=0.7)
     for name, level in panel.levels.items():
         axes.axhline(level, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
