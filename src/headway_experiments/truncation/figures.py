@@ -1,6 +1,6 @@
 """Weights cut to low rank: what a run's model loses, and how a language model's answers change."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
@@ -27,7 +27,8 @@ def draw_effects(found: Mapping[str, Table[dict[str, Mean]]], weights: str, span
                 at, values = [row.cut.layers[0] for row in rows], [mean.value for mean in means]
                 look = numbered(i, marker=True, ms=3.2)
                 series.append(Series(at, values, look, f"rank {fraction:g}", ends))
-            panels.append(Panel(kind, series, SPANS[span], label, {"all": intact.value}))
+            levels, limits = {"all": intact.value}, _around(table.spans[span])
+            panels.append(Panel(kind, series, SPANS[span], label, levels, limits=limits))
     return draw_panels(panels, columns=len(found))
 
 
@@ -41,5 +42,11 @@ def draw_losses(found: Table[Losses]) -> Figure:
                 losses = {hop: [row[hop] for row in rows] for hop in found.intact.found}
                 series = hop_curves([layers[0] for layers in sets], losses, marker="o", ms=3.2)
                 title = f"{weights}, rank {fraction:g}"
-                panels.append(Panel(title, series, SPANS[span], "loss"))
+                panels.append(Panel(title, series, SPANS[span], "loss", limits=_around(sets)))
     return draw_panels(panels, columns=len(found.fractions))
+
+
+def _around(sets: Sequence[tuple[int, ...]]) -> dict[str, tuple[float, float]]:
+    """The limits of an axis that shows the lowest layers of some sets."""
+    lowest = [layers[0] for layers in sets]
+    return {"xlim": (min(lowest) - 0.5, max(lowest) + 0.5)}
