@@ -47,12 +47,12 @@ def arena(
     there = known(seeds, depth)
     for name in families:
         require(name in there, "family", name, f"one of {', '.join(there)}")
-    for name, family in there.items():
-        if family.missing is not None and not families:
-            terminal.say(f"without the family {name}: {family.missing}")
     chosen = families or [name for name, one in there.items() if one.missing is None]
     asked = {name: there[name] for name in chosen}
     require_contest(asked, methods, budget, first, workers)
+    for name, family in there.items():
+        if name not in asked and not families:
+            terminal.say(f"without the family {name}: {family.missing}")
     rows = contest(out, asked, methods, budget, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
