@@ -20,9 +20,9 @@ CAPS = {
     "src/headway/report": 10400,
     "src/headway/terminal": 1070,
     "src/headway/verbs": 710,
-    "src/headway_experiments": 14280,
-    "benchmarks": 2130,
-    "tests": 34330,
+    "src/headway_experiments": 14190,
+    "benchmarks": 2070,
+    "tests": 33840,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -145,11 +145,10 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["circuit", "nowhere", "--threshold", "-1"], "threshold = -1 is not allowed: it must"),
         (["circuit", "nowhere", "--ablation", "none"], "ablation = 'none' is not allowed: it must"),
         (["circuit", "nowhere", "--certify"], "nowhere: there is no run folder here"),
-        (["truth", "--planted", "0", "--depth", "0"], "planted = 0 is not allowed"),
-        (["truth", "--first", "-1", "--depth", "0"], "first = -1 is not allowed"),
-        (["truth", "--depth", "0", "--file", ".json"], "file = '.json' is not allowed: it must"),
-        (["truth", "--depth", "0", "--file", "no/a.json"], "'no/a.json' is not allowed: it must"),
-        (["truth", "--depth", "0", "--file", "/proc/a.json"], "cannot write /proc/a.json: "),
+        (["arena", "--planted", "-1"], "planted = -1 is not allowed"),
+        (["claims", "--file", ".md"], "file = '.md' is not allowed: it must"),
+        (["claims", "--file", "no/a.md"], "'no/a.md' is not allowed: it must"),
+        (["claims", "--file", "/proc/a.md"], "cannot write /proc/a.md: "),
         (["theory", "--figure", "a" * 300 + ".svg"], "aaa.svg: File name too long"),
         (["emergence", "nowhere"], "nowhere: there is no run folder here"),
         (["report", "nowhere"], "nowhere: there is no run folder here"),
@@ -188,7 +187,7 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["theory", "--depth", "3", "--queries", "65"], "queries = 65 is not allowed: it must be"),
         (["ask", "--questions", "q.txt"], "q.txt' is not allowed: it must be one that ends in .js"),
         (["ask", "--questions", "q.jsonl", "--model", "a"], "--model does not go with --questions"),
-        (["truth", "--depth", "-1"], "depth = -1 is not allowed: it must be from 0 to 16"),
+        (["arena", "--depth", "0"], "depth = 0 is not allowed: it must be from 1 to 16"),
         (["arena", "--families", "tracer"], "family = 'tracer' is not allowed: it must be one of"),
         (["arena", "--methods", "eap"], "method = 'eap' is not allowed: it must be one of headw"),
         (["arena", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
@@ -211,10 +210,10 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys
 
 def test_a_folder_is_no_file_to_write(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.json").mkdir()
+    (tmp_path / "a.md").mkdir()
     (tmp_path / "a.svg").mkdir()
     for words in (
-        ["truth", "--planted", "1", "--depth", "0", "--file", "a.json"],
+        ["claims", "--file", "a.md"],
         ["theory", "--depth", "2", "--figure", "a.svg"],
     ):
         with pytest.raises(SystemExit) as stop:

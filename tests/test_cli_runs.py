@@ -15,15 +15,6 @@ from headway.arguments import config_asked_for
 from headway.training import fast
 
 
-def test_known_circuits_are_scored(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    cli.main(["truth", "--planted", "1", "--first", "2", "--depth", "1", "--file", "scores.json"])
-    scores = json.loads((tmp_path / "scores.json").read_text())
-    assert [score["name"] for score in scores] == ["doubling D=1", "sequential D=1", "planted 2"]
-    assert all(score["exact"] for score in scores)
-    assert capsys.readouterr().out.count("exact") == 4
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_can_be_resumed(tmp_path, how, monkeypatch, capsys):
     args = [*TINY[:4], *TINY[5:], "training.steps=100000", "--folder", "a"]

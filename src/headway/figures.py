@@ -4,6 +4,7 @@ from headway.report.figures import draw_attention as draw_attention
 from headway.report.figures import draw_circuit as draw_circuit
 from headway.report.figures import draw_emergence as draw_emergence
 from headway.report.figures import draw_losses as draw_losses
+from headway.report.figures.accuracy_plot import Point as Point
 from headway.report.figures.accuracy_plot import draw_accuracy as draw_accuracy
 from headway.report.figures.depth_plot import draw_depths as draw_depths
 from headway.report.figures.flow_drawing import draw_flow as draw_flow

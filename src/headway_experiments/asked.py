@@ -10,8 +10,7 @@ from operator import attrgetter
 import torch
 from torch import Tensor
 
-from headway.relations.edges import Edges
-from headway.tasks.base import Batch, Task
+from headway.tasks import Batch, Edges, Task
 from headway.theory import Flow
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from headway.errors import HeadwayError, require
 from headway.fields import from_json
-from headway.reading import is_file, read_bytes
+from headway.files import is_file, read_bytes
 
 SCALES = ("smoke", "small", "fresh", "paper")
 """Seconds, to see that all works; minutes per run; the same with seeds by which nothing was chosen;

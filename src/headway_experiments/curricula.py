@@ -10,19 +10,17 @@ training.curriculum = per_layer      every hop by a layer of its own
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NoReturn
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.errors import require
+from headway.errors import HeadwayError, require
 from headway.fields import AtLeastOne
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
-from headway.training import Ask, Curriculum, Mixture, TrainingConfig
-from headway.training.curriculum import refuse, require_depths
-from headway.training.seeds import seed_of
+from headway.training import Ask, Curriculum, Mixture, TrainingConfig, seed_of
 from headway_experiments.asked import Asked, asks_several, last_of
 
 
@@ -103,7 +101,8 @@ class Growing(Curriculum):
 
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that the task has several depths, and the last comes before the end."""
-        require_depths(self.kind, task)
+        if task.n_depths == 1:
+            refuse(self.kind, "sequences of this task have one depth only (task.n_depths = 1)")
         if self.final:
             require_final(self.kind, task)
         require_time(self.every, task.n_depths, training.steps)
@@ -201,6 +200,15 @@ def read_by_layers(
     layers = [-(-hop * model.n_layers // hops) for hop in range(1, hops + 1)]
     streams = enumerate(model.streams(inputs, tap), start=1)
     return [model.read(stream) for layer, stream in streams if layer in layers]
+
+
+def refuse(kind: str, why: str) -> NoReturn:
+    """Refuses a curriculum.
+
+    Raises:
+        HeadwayError: that says why.
+    """
+    raise HeadwayError(f"training.curriculum = {kind} is not allowed: {why}")
 
 
 def require_final(kind: str, task: Task) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headway.changes import changed
 from headway.circuits import THRESHOLD
 from headway.errors import HeadwayError, require
+from headway.recipes import changed, flat
 from headway.training import Run, RunConfig
-from headway.training.config import flat
 from headway_experiments.claims import FRESH, SCALES, Claim, Measures, claims_beside, setting
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Experiment:
     """One figure of the paper, one study, one mechanism of the talk, or a user's own.
 
     Attributes:
-        name: what `headway reproduce`, or `headway mechanism`, calls it.
+        name: what `headway reproduce`, or `headway reproduce`, calls it.
         title: what it shows.
         groups: the runs it takes.
         measure: the numbers that its claims are judged by, from its runs by group and name, or

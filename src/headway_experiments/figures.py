@@ -1,35 +1,20 @@
-"""Figures of experiments: panels of curves and points, outcomes by setting, counts."""
+"""Figures of experiments: panels of curves and points, with intervals."""
 
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator
 
-from headway.report.figures.style import (
-    FAINT,
-    INK,
-    MARKERS,
-    PALETTE,
-    hop_lines,
-    log_scale,
-    look,
-    styled,
-)
+from headway.figures import FAINT, hop_lines, log_scale, look, styled
 
 Look = Mapping[str, Any]
 """Keywords of `Axes.plot`."""
 
 DOTTED: Look = {"color": FAINT, "lw": 1, "ls": (0, (2, 2))}
 """The look of what is expected."""
-
-COLOURS = (PALETTE[0], PALETTE[1], PALETTE[3], "#d9dde1")
-"""Colours of the outcomes, in their order."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +26,14 @@ class Series:
         y: what is drawn, one for each x.
         look: of the line or the points.
         label: in the legend; nothing there if empty.
+        ends: of the interval of each y, if they have any.
     """
 
     x: Sequence[float]
     y: Sequence[float]
     look: Look
     label: str = ""
+    ends: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +49,7 @@ class Panel:
         shade: from where to where the panel is shaded.
         log: the logarithmic axes: `x`, `y`, `xy`; or `steps`, logarithmic with 0.
         limits: more keywords of `Axes.set`.
+        names: of 0, 1, … on the horizontal axis, if it has settings in place of numbers.
     """
 
     title: str
@@ -72,6 +60,7 @@ class Panel:
     shade: tuple[float, float] | None = None
     log: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)
+    names: Sequence[str] = ()
 
 
 def numbered(number: int, marker: bool = False, **more: Any) -> Look:
@@ -88,11 +77,13 @@ def curves(named: Mapping[str, Iterable[tuple[Sequence[float], Sequence[float]]]
     ]
 
 
-def hop_curves(steps: Sequence[int], losses: Mapping[str, Sequence[float]]) -> list[Series]:
+def hop_curves(
+    steps: Sequence[int], losses: Mapping[str, Sequence[float]], **more: Any
+) -> list[Series]:
     """A curve for every hop, from dark to light along the chain."""
     looks = hop_lines(list(losses)).values()
     return [
-        Series(steps, values, {"color": one.colour, "ls": one.dashes, "lw": 1.2}, hop)
+        Series(steps, values, {"color": one.colour, "ls": one.dashes, "lw": 1.2, **more}, hop)
         for (hop, values), one in zip(losses.items(), looks, strict=True)
     ]
 
@@ -152,6 +143,9 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, shared: bool = False)
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for one in panel.series:
         axes.plot(one.x, one.y, label=one.label or None, **one.look)
+        if one.ends:
+            low, high = zip(*one.ends, strict=True)
+            axes.vlines(one.x, low, high, color=one.look["color"], lw=0.7)
     for name, level in panel.levels.items():
         axes.axhline(level, color=FAINT, lw=0.7, ls=(0, (1, 2)), zorder=1)
         place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -165,110 +159,6 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         log_scale(axes, panel.log)
     if "x" not in panel.log:
         axes.set_xlim(left=0)
+    if panel.names:
+        axes.set_xticks(range(len(panel.names)), panel.names, rotation=30, ha="right")
     axes.set(**panel.limits)
-
-
-@dataclass(frozen=True)
-class Phase:
-    """The outcomes of the runs of one setting.
-
-    Attributes:
-        name: of the setting.
-        counts: how many runs had each outcome; the same outcomes, in the same order, in every
-            setting.
-        shares: the shares to draw, by name, each with the lower and the upper end of its interval.
-    """
-
-    name: str
-    counts: Mapping[str, int]
-    shares: Mapping[str, tuple[float, float, float]]
-
-
-@styled
-def draw_phases(groups: Mapping[str, Sequence[Phase]], shares: Mapping[str, str]) -> Figure:
-    """A row per setting: bars of counts, and beside them, per share, a column of dots with
-    intervals.
-
-    Args:
-        groups: settings by the title of their group; at least one.
-        shares: by name, in the order of their columns, what each is a share of. A share has the
-            colour of the count of the same name.
-    """
-    heights = [len(phases) for phases in groups.values()]
-    figure = Figure(figsize=(8.2, 0.9 + 0.26 * sum(heights)), layout="constrained")
-    panels = figure.subplots(
-        len(groups),
-        1 + len(shares),
-        sharex="col",
-        squeeze=False,
-        height_ratios=heights,
-        width_ratios=(2.2, *(1.0 for _ in shares)),
-    )
-    for row, (title, phases) in zip(panels, groups.items(), strict=True):
-        _draw_bars(row[0], phases)
-        row[0].set_title(title)
-        for axes, share, marker in zip(row[1:], shares, MARKERS, strict=False):
-            _draw_shares(axes, phases, share, marker)
-        for axes in row:
-            axes.set_ylim(len(phases) - 0.4, -0.6)
-    for top, bottom, (share, of) in zip(panels[0][1:], panels[-1][1:], shares.items(), strict=True):
-        top.set_title(share, fontsize=8.5, weight="normal")
-        bottom.set_xlabel(of)
-    panels[-1][0].set_xlabel("runs")
-    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
-    return figure
-
-
-def _draw_bars(axes: Axes, phases: Sequence[Phase]) -> None:
-    rows, left = range(len(phases)), np.zeros(len(phases))
-    for what, colour in zip(phases[0].counts, COLOURS, strict=False):
-        widths = np.array([phase.counts[what] for phase in phases])
-        bars = axes.barh(rows, widths, 0.72, left, color=colour, ec="white", lw=0.4, label=what)
-        ink = INK if colour == COLOURS[-1] else "white"
-        shown = [str(width) if width else "" for width in widths]
-        axes.bar_label(bars, shown, label_type="center", fontsize=6.5, color=ink)
-        left += widths
-    axes.set_yticks(rows, [phase.name for phase in phases])
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _draw_shares(axes: Axes, phases: Sequence[Phase], share: str, marker: str) -> None:
-    colour = dict(zip(phases[0].counts, COLOURS, strict=False)).get(share, INK)
-    for at, phase in enumerate(phases):
-        if share in phase.shares:
-            value, low, high = phase.shares[share]
-            axes.plot([low, high], [at, at], color=colour, lw=1.4)
-            axes.plot(value, at, marker, color=colour, ms=4.5)
-    axes.axvline(0.5, color=FAINT, lw=0.6, ls=(0, (2, 2)))
-    axes.set(xlim=(-0.04, 1.04), yticks=[])
-    axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
-
-
-@styled
-def draw_counts(
-    groups: Mapping[str, Sequence[float]], axis: str, level: tuple[str, float] | None = None
-) -> Figure:
-    """A panel per group: how many of its members have each whole number.
-
-    Args:
-        groups: whole numbers by group; at least one group.
-        axis: what they are.
-        level: a number to mark, and its name.
-    """
-    figure = Figure(figsize=(1.0 + 2.1 * len(groups), 2.4), layout="constrained")
-    panels = figure.subplots(1, len(groups), sharex=True, squeeze=False).flatten()
-    for axes, (name, values) in zip(panels, groups.items(), strict=True):
-        counts = Counter(round(value) for value in values)
-        bars = axes.bar(list(counts), list(counts.values()), 0.8, color=PALETTE[0])
-        axes.bar_label(bars, fontsize=7.5, color=INK)
-        if level is not None:
-            axes.axvline(level[1], label=level[0], **DOTTED)
-        axes.set_title(f"{name}, n = {len(values)}", fontsize=8.5, weight="normal")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_locator(NullLocator())
-        axes.margins(y=0.18)
-    panels[0].set_ylabel("seeds")
-    figure.supxlabel(axis, fontsize=8.5)
-    if level is not None:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
-    return figure

@@ -10,12 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from headway.changes import changed
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError
+from headway.files import is_there
+from headway.recipes import changed
 from headway.sweeps import require_same, step_cost
 from headway.training import Run, RunConfig, train
-from headway.training.files import is_there
 from headway_experiments.experiment import Experiment, Group
 
 PER_WEIGHT = 6

@@ -5,11 +5,10 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import TypeVar, cast
 
-from headway.circuits.emergence import hop_steps, learnt_in_order
+from headway.circuits import hop_steps, learnt_in_order
 from headway.tasks import Batch, Task
 from headway.theory import witness
-from headway.training import Run, RunConfig
-from headway.training.losses import predictions
+from headway.training import Run, RunConfig, predictions
 
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""

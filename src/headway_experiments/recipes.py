@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from headway.models import TransformerConfig
+from headway.recipes import hops
 from headway.tasks import Retrieval
 from headway.training import RunConfig, TrainingConfig
-from headway.training.recipes import hops
 from headway_experiments.tasks import Composition
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import HeadwayError, require
-from headway.reading import is_file
+from headway.files import is_file
 from headway.userfile import called, load
 from headway_experiments.claims import Judged, Measures, Verdict
 from headway_experiments.experiment import Experiment
@@ -55,40 +55,38 @@ def experiments_of(document: str) -> Mapping[str, Experiment]:
 
 
 def chosen(
-    names: Sequence[str],
-    known: Mapping[str, Experiment],
-    what: str,
-    scale: str,
-    or_file: bool = False,
-) -> list[Experiment]:
-    """The experiments of some names, `all` among them.
+    names: Sequence[str], documents: Mapping[str, Mapping[str, Experiment]], scale: str = ""
+) -> dict[str, list[Experiment]]:
+    """The experiments of some names, by document.
 
     Args:
-        names: at least one.
-        known: all experiments that there are, by name.
-        what: what an experiment is called.
+        names: of experiments, of documents, or `all`.
+        documents: all experiments that there are, by document and name.
         scale: of their runs; an experiment without runs has no fresh seeds.
-        or_file: whether the name of a file is allowed, too.
 
     Raises:
         HeadwayError: if there is none of a name.
     """
-    if scale == "fresh":
-        known = {name: one for name, one in known.items() if one.groups}
+    found: dict[str, dict[str, Experiment]] = {}
     for name in names:
-        allowed = listed(known)
-        if or_file:
-            near = f" (did you mean {name}.py?)" if is_file(f"{name}.py") else ""
-            allowed += f", or FILE.py with experiments of your own{near}"
-        require(name in known or name == "all", what, name, allowed)
-    if "all" in names:
-        return list(known.values())
-    return [known[name] for name in dict.fromkeys(names)]
+        there = [
+            (document, one)
+            for document, known in documents.items()
+            for one in known.values()
+            if name in (one.name, document, "all") and (one.groups or scale != "fresh")
+        ]
+        near = f" (did you mean {name}.py?)" if is_file(f"{name}.py") else ""
+        require(bool(there), "name", name, listed(documents) + near)
+        for document, one in there:
+            found.setdefault(document, {})[one.name] = one
+    return {document: list(those.values()) for document, those in found.items()}
 
 
-def listed(known: Mapping[str, Experiment]) -> str:
-    """The experiments that can be run, in words."""
-    return "one of " + ", ".join([*known, "all"])
+def listed(documents: Mapping[str, Mapping[str, Experiment]]) -> str:
+    """What can be named, in words."""
+    names = [name for known in documents.values() for name in known]
+    own = f", {', '.join(documents)}, all, or FILE.py with experiments of your own"
+    return f"one of {', '.join(names)}" + (own if documents is DOCUMENTS else " or all")
 
 
 def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures, str]:
@@ -155,7 +153,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
 
     Returns: the SVG files. The same folders give the same bytes.
     """
-    from headway.report.figures.saving import save_both
+    from headway.figures import save_both
 
     found, _ = gathered(experiment, scale, folder)
     saved = []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from headway.changes import changed
+from headway.recipes import changed
 from headway.tasks import Retrieval
 from headway.training import RunConfig, fast
 from headway_experiments.experiment import Configs

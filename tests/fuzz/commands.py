@@ -26,7 +26,7 @@ BEGINNINGS = (
     "headway.training.loop.Trainer.fit",
     "headway.sweeps.local.LocalEngine.submit",
     "headway.sweeps.on_ray.RayEngine.__enter__",
-    "headway_experiments.arena.truth.scored",
+    "headway_experiments.arena.contest.contest",
     "headway.language.local.located",
     "headway.report.server.Server.serve_forever",
 )

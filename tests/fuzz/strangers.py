@@ -73,8 +73,8 @@ ON_RUN = (
 ON_TREE = (
     *("runs {0}", "report {0}", "sweep {0}", "check {0}", "serve {0}", "circuit {1} {2}"),
     *("depend {1} {2}", "report {1} {2}", "runs {0} --table table.csv", "claims --results {0}"),
-    *("reproduce phases --folder {0} --judge-only", "arena --out {0}"),
-    "mechanism recall --folder {0} --judge-only",
+    *("reproduce fig5 --folder {0} --judge-only", "arena --out {0}"),
+    "reproduce khop-depth --folder {0} --judge-only",
 )
 """Command lines on the tree, and on two runs of it."""
 

@@ -1,77 +1,58 @@
-"""A case: a model, its task and its known circuit; and where cases come from."""
+"""A model whose circuit is known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 
 from headway.circuits import Path
 from headway.errors import HeadwayError
 from headway.models import Tappable
 from headway.tasks import Task
-from headway_experiments.arena.compiled import compiled
-from headway_experiments.arena.planted import planted
 
-
-@dataclass(frozen=True)
-class Case:
-    """A model whose circuit is known.
-
-    Attributes:
-        name: of the model.
-        model: with a tap.
-        task: that it solves.
-        required: the paths of its circuit.
-        alternatives: of each group exactly one option, a set of paths, belongs to it, any one.
-        kind: what sort of model of its family it is.
-    """
-
-    name: str
-    model: Tappable
-    task: Task
-    required: frozenset[Path]
-    alternatives: tuple[tuple[frozenset[Path], ...], ...] = ()
-    kind: str = ""
+Paths = frozenset[Path]
 
 
 class LeftOutError(HeadwayError):
-    """A model that belongs to a family but cannot be a case, and why."""
+    """A model that belongs to a family but whose circuit is not known, and why."""
 
 
 @dataclass(frozen=True)
-class Family:
-    """Models whose circuits are known for the same reason.
+class Known:
+    """A model, the task that it solves, and the circuit that it has.
+
+    A path counts if the model attends along it. Some serve only the attention of heads above, and
+    are needed as long as those heads attend freely: a circuit in which every head's attention is
+    replaced can do without them (see `headway.circuits.search`).
 
     Attributes:
-        about: what decides their circuits.
-        names: of the models, when they are asked for.
-        build: makes one by its name, and may keep what took long in a folder. It raises
-            `LeftOutError` if the model cannot be a case.
-        missing: what it takes that is not installed, and how to get it; None if nothing.
+        model: with a tap.
+        task: that it solves.
+        required: the paths that every faithful circuit needs.
+        alternatives: of each group exactly one option, a set of paths, is needed, any one.
+        decoys: paths attended along, strongly, to no effect.
+        name: of the model.
+        kind: of its family.
     """
 
-    about: str
-    names: Callable[[], Sequence[str]]
-    build: Callable[[str, FilePath], Case]
-    missing: str | None = None
+    model: Tappable
+    task: Task
+    required: Paths
+    alternatives: tuple[tuple[Paths, ...], ...] = ()
+    decoys: Paths = frozenset()
+    name: str = ""
+    kind: str = ""
 
+    def nearest(
+        self, chosen: Paths | None, ranking: Mapping[Path, float] | None = None
+    ) -> frozenset[Path]:
+        """The circuit, with that option of every group of alternatives that an answer fits best.
 
-CONSTRUCTIONS = {"doubling": range(1, 6), "sequential": range(3, 6), "passing": range(2, 6)}
-COMPILED = {
-    f"{how} D={depth}": (depth, how) for how, depths in CONSTRUCTIONS.items() for depth in depths
-}
-"""The compiled models that differ: at D = 1 all constructions are one, at D = 2 two of them."""
+        Args:
+            chosen: the paths that the answer picks; None if it only ranks.
+            ranking: of all paths, which decides between options that fit alike.
+        """
 
-PLANTED = {f"planted {seed}": seed for seed in range(4000, 4040)}
-"""Planted models, by seeds that nothing else has used."""
+        def fit(option: Paths) -> tuple[int, float]:
+            here = 0 if chosen is None else len(option & chosen) - len(option - chosen)
+            return here, sum((ranking or {}).get(path, 0) for path in option) / max(1, len(option))
 
-
-def build_compiled(name: str, folder: FilePath) -> Case:
-    """A transformer that solves the retrieval problem by construction."""
-    known = compiled(*COMPILED[name])
-    return Case(name, known.model, known.task, known.required, known.alternatives, name.split()[0])
-
-
-def build_planted(name: str, folder: FilePath) -> Case:
-    """A transformer with a random circuit."""
-    known = planted(PLANTED[name])
-    return Case(name, known.model, known.task, known.required, known.alternatives)
+        return self.required.union(*(max(group, key=fit) for group in self.alternatives))

@@ -41,7 +41,8 @@ from torch import Tensor
 from headway.circuits import Path, Relation
 from headway.errors import require
 from headway.tasks import Retrieval, sinusoid
-from headway_experiments.arena.assembly import ONE, Assembly, Known, Match
+from headway_experiments.arena.assembly import ONE, Assembly, Match
+from headway_experiments.arena.case import Known
 
 SHARPNESS = 400.0
 """Nats that half a unit of squared distance costs a key."""

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path as FilePath
@@ -16,7 +16,7 @@ from headway.fields import to_json
 from headway.files import clear_content_errors
 from headway.language import Ledger
 from headway_experiments.arena.case import LeftOutError
-from headway_experiments.arena.families import case_of, families
+from headway_experiments.arena.families import Family, known_of
 from headway_experiments.arena.methods import METHODS
 from headway_experiments.arena.scoring import score
 from headway_experiments.arena.subject import Subject
@@ -36,9 +36,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """Methods that a model is still to be given to."""
+    """Methods that a model of a family is still to be given to."""
 
     family: str
+    its: Family
     model: str
     methods: tuple[str, ...]
     budget: int
@@ -47,7 +48,7 @@ class Job:
 
 def contest(
     folder: FilePath,
-    chosen: Sequence[str] = (),
+    known: Mapping[str, Family],
     methods: Sequence[str] = (),
     budget: int = BUDGET,
     first: int | None = None,
@@ -58,7 +59,7 @@ def contest(
 
     Args:
         folder: of the scores, and of the models that are trained.
-        chosen: families; by default all that are installed.
+        known: families by name.
         methods: by name; by default all.
         budget: passes that EAP-IG, ACDC and edge pruning may make on a model.
         first: so many models of every family alone.
@@ -69,18 +70,17 @@ def contest(
         All rows that were asked for, new and old.
 
     Raises:
-        HeadwayError: if there is no such family or method, a number is out of range, or the folder
-            is in use or holds something else.
+        HeadwayError: if there is no such method, a family is not installed, a number is out of
+            range, or the folder is in use or holds something else.
     """
-    require_contest(chosen, methods, budget, first, workers)
+    require_contest(known, methods, budget, first, workers)
     asked = tuple(dict.fromkeys(methods or METHODS))
-    known = families()
-    which = {name: known[name].names()[:first] for name in chosen or known}
+    which = {name: family.names[:first] for name, family in known.items()}
     ledger = ledger_of(folder)
     with ledger.writing("cpu"):
         there = {(row["model"], row["method"]) for row in read(folder) if row["budget"] == budget}
         jobs = [
-            Job(family, model, left, budget, folder)
+            Job(family, known[family], model, left, budget, folder)
             for family, models in which.items()
             for model in models
             if (left := tuple(one for one in asked if (model, one) not in there))
@@ -99,13 +99,15 @@ def contest(
 
 
 def require_contest(
-    chosen: Sequence[str], methods: Sequence[str], budget: int, first: int | None, workers: int
+    known: Mapping[str, Family],
+    methods: Sequence[str],
+    budget: int,
+    first: int | None,
+    workers: int,
 ) -> None:
     """Raises `HeadwayError` unless a contest can be held (see `contest`)."""
-    known = families()
-    for name in chosen:
-        require(name in known, "family", name, f"one of {', '.join(known)}")
-        missing = known[name].missing
+    for name, family in known.items():
+        missing = family.missing
         require(missing is None, "family", name, f"one that is installed; {missing}")
     for name in methods:
         require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
@@ -155,7 +157,7 @@ def compete(job: Job) -> list[Row]:
     """Gives one model to some methods."""
     about = {"family": job.family, "model": job.model, "budget": job.budget}
     try:
-        subject = Subject(case_of(job.family, job.model, job.folder))
+        subject = Subject(known_of(job.its, job.model, job.folder))
     except LeftOutError as reason:
         return [{**about, "method": None, "left_out": str(reason)}]
     rows: list[Row] = []
@@ -163,7 +165,9 @@ def compete(job: Job) -> list[Row]:
         subject.passes, started = 0.0, time.process_time()
         answer = METHODS[name](subject, job.budget)
         result = score(subject, answer, time.process_time() - started)
-        rows.append({**about, "kind": subject.case.kind, "method": name, **_short(to_json(result))})
+        rows.append(
+            {**about, "kind": subject.known.kind, "method": name, **_short(to_json(result))}
+        )
     return rows
 
 

@@ -1,32 +1,62 @@
-"""The families of models, by name."""
+"""The families of models whose circuits are known, each for a reason of its own."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
 from headway.circuits import THRESHOLD, Bench, Path, ablated
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.models import tapped
 from headway.training import held_out
-from headway_experiments.arena.case import (
-    COMPILED,
-    PLANTED,
-    Case,
-    Family,
-    LeftOutError,
-    build_compiled,
-    build_planted,
-)
+from headway_experiments.arena.case import Known, LeftOutError
+from headway_experiments.arena.compiled import compiled
+from headway_experiments.arena.planted import planted
 from headway_experiments.arena.tracr_model import HOW, has_tracr
 from headway_experiments.arena.trained import TRAINED, build_trained
 
+SEEDS = range(4000, 4040)
+"""Seeds of planted models that nothing else has used."""
 
-def families() -> dict[str, Family]:
-    """All families."""
+DEPTH = 5
+"""The depth up to which models are built by hand."""
+
+FROM = {"doubling": 1, "sequential": 3, "passing": 2}
+"""The depth from which on a construction is one of its own."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models whose circuits are known for the same reason.
+
+    Attributes:
+        about: what decides their circuits.
+        names: of the models.
+        build: makes one by its name, and may keep what took long in a folder. It raises
+            `LeftOutError` if the circuit is not known after all.
+        missing: what it takes that is not installed, and how to get it; None if nothing.
+    """
+
+    about: str
+    names: Sequence[str]
+    build: Callable[[str, FilePath], Known]
+    missing: str | None = None
+
+
+def families(seeds: Sequence[int] = SEEDS, depth: int = DEPTH) -> Mapping[str, Family]:
+    """All families by name.
+
+    Args:
+        seeds: of planted models.
+        depth: up to which models are built by hand.
+    """
+    by_hand = [f"{how} D={d}" for how, least in FROM.items() for d in range(least, depth + 1)]
+    at_random = [f"planted {seed}" for seed in seeds]
     missing = None if has_tracr() else HOW
     return {
-        "tracr": Family("compiled by Tracr: its selectors", tracr_names, build_tracr, missing),
-        "trained": Family("trained: the one minimal circuit", lambda: [*TRAINED], build_trained),
-        "compiled": Family("built by hand", lambda: [*COMPILED], build_compiled),
-        "planted": Family("built at random", lambda: [*PLANTED], build_planted),
+        "tracr": Family("compiled by Tracr: its selectors", tracr_names(), build_tracr, missing),
+        "trained": Family("trained: the one minimal circuit", [*TRAINED], build_trained),
+        "compiled": Family("built by hand", by_hand, build_compiled),
+        "planted": Family("built at random", at_random, build_planted),
     }
 
 
@@ -39,29 +69,35 @@ def tracr_names() -> list[str]:
     return list(programs())
 
 
-def case_of(family: str, name: str, folder: FilePath) -> Case:
-    """A case, after a look at whether there is a circuit to find.
+def known_of(family: Family, name: str, folder: FilePath) -> Known:
+    """A model of a family, after a look at whether there is a circuit to find.
 
     Raises:
         LeftOutError: if there is none: the model does not solve its task, or its attention does
             nothing for it.
-        HeadwayError: if there is no such family or model.
     """
-    known = families()
-    require(family in known, "family", family, f"one of {', '.join(known)}")
-    names = known[family].names()
-    require(name in names, "model", name, f"one of {', '.join(names)}")
-    case = known[family].build(name, folder)
-    bench = Bench(case.model, case.task, held_out(case.task, 128, 0, "cpu", "case"))
+    known = family.build(name, folder)
+    bench = Bench(known.model, known.task, held_out(known.task, 128, 0, "cpu", "case"))
     intact, nothing = bench.losses([{}, ablated(bench)])
     if not intact < THRESHOLD:
         raise LeftOutError(f"its own loss is {intact:.3f}: it does not solve its task")
     if not nothing > THRESHOLD:
         raise LeftOutError(f"its loss is {nothing:.3f} without attention: there is no circuit")
-    return case
+    return replace(known, name=name)
 
 
-def build_tracr(name: str, folder: FilePath) -> Case:
+def build_compiled(name: str, folder: FilePath) -> Known:
+    """A transformer that solves the retrieval problem by construction."""
+    how, depth = name.split(" D=")
+    return replace(compiled(int(depth), how), kind=how)
+
+
+def build_planted(name: str, folder: FilePath) -> Known:
+    """A transformer with a random circuit."""
+    return planted(int(name.removeprefix("planted ")))
+
+
+def build_tracr(name: str, folder: FilePath) -> Known:
     """A program that Tracr compiled. Every head of its circuit attends by a selector.
 
     Raises:
@@ -76,4 +112,4 @@ def build_tracr(name: str, folder: FilePath) -> Case:
     example = held_out(task, 2, 0, "cpu", "example").inputs
     truth = frozenset(Path.of(*one) for one in task.truth)
     model = tapped(task.compiled.module, example)
-    return Case(name, model, task, truth, kind=programs()[name].origin)
+    return Known(model, task, truth, kind=programs()[name].origin)

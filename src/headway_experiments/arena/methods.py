@@ -112,7 +112,7 @@ def attention(subject: Subject, budget: int) -> Answer:
 
 def chance(subject: Subject, budget: int) -> Answer:
     """Random scores: what no method may be worse than."""
-    rng = random.Random(subject.case.name)
+    rng = random.Random(subject.known.name)
     paths = {path: rng.random() for path in subject.paths}
     return Answer({head: rng.random() for head in subject.heads}, paths)
 

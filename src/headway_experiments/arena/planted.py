@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headway.circuits import Path
 from headway.errors import require
-from headway_experiments.arena.assembly import Known
+from headway_experiments.arena.case import Known
 from headway_experiments.arena.labelled import Labelled
 from headway_experiments.arena.wiring import Head, Move, Wire, Wiring
 

@@ -1,13 +1,12 @@
 """How an answer is scored against a known circuit."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
 from headway.circuits import Circuit, Path, Uniform, ablated
-from headway_experiments.arena.case import Case
 from headway_experiments.arena.subject import Answer, Subject
 
 T = TypeVar("T")
@@ -68,13 +67,13 @@ class Result:
 
 def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     """Scores an answer. Of alternatives that work as well, those count that it fits best."""
-    case = subject.case
+    known = subject.known
     ranking = tied(answer.paths, {path: subject.sizes[path.relation] for path in answer.paths})
-    truth = nearest(case, ranking, answer.chosen)
-    spare = {path for group in case.alternatives for option in group for path in option} - truth
+    truth = known.nearest(answer.chosen, ranking)
+    spare = {path for group in known.alternatives for option in group for path in option} - truth
     order = sorted((p for p in ranking if p not in spare), key=lambda path: -ranking[path])
-    first = set(order[: len(truth)])
-    said = first if answer.chosen is None else set(answer.chosen)
+    first = frozenset(order[: len(truth)])
+    said = first if answer.chosen is None else answer.chosen
     right = len(said & truth)
     intact, nothing = subject.bench.losses([{}, ablated(subject.bench)])
     loss = [subject.bench.loss(_replaced(subject, paths)) for paths in (first, truth)]
@@ -96,16 +95,6 @@ def score(subject: Subject, answer: Answer, seconds: float) -> Result:
     )
 
 
-def nearest(case: Case, ranking: Mapping[Path, float], chosen: frozenset[Path] | None) -> set[Path]:
-    """The circuit, with that option of every group of alternatives that an answer fits best."""
-
-    def fit(option: frozenset[Path]) -> tuple[int, float]:
-        here = 0 if chosen is None else len(option & chosen) - len(option - chosen)
-        return here, sum(ranking[path] for path in option) / max(1, len(option))
-
-    return set(case.required).union(*(max(group, key=fit) for group in case.alternatives))
-
-
 def tied(scores: Mapping[T, float], sizes: Mapping[T, float]) -> dict[T, float]:
     """Scores as ranks: those alike to a few digits are as good, but for the smaller size."""
     rounded = {thing: _rounded(score) for thing, score in scores.items()}
@@ -120,7 +109,7 @@ def _rounded(score: float) -> float:
     return round(score, DIGITS - 1 - math.floor(math.log10(abs(score))))
 
 
-def ranked(ranking: Mapping[T, float], true: set[T]) -> Ranked:
+def ranked(ranking: Mapping[T, float], true: Collection[T]) -> Ranked:
     """How well the true ones are ranked."""
     right = [rank for thing, rank in ranking.items() if thing in true]
     wrong = [rank for thing, rank in ranking.items() if thing not in true]
@@ -144,7 +133,7 @@ def _first_f1(right: Sequence[float], wrong: Sequence[float]) -> float:
     return (above + places * tied_right / (tied_right + tied_wrong)) / len(right)
 
 
-def _replaced(subject: Subject, paths: set[Path]) -> Circuit:
+def _replaced(subject: Subject, paths: Collection[Path]) -> Circuit:
     """These paths alone: heads without any attend evenly."""
     uniform = {head: Uniform() for head in subject.heads}
     return Circuit({**uniform, **Circuit.of(paths).mechanisms})

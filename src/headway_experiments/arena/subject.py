@@ -10,7 +10,7 @@ from torch import Tensor
 from headway.circuits import Bench, Head, Path
 from headway.models import attention_patterns
 from headway.training import held_out
-from headway_experiments.arena.case import Case
+from headway_experiments.arena.case import Known
 
 SEQUENCES = 128
 """Held-out sequences that every method sees; the search sees the same."""
@@ -47,19 +47,19 @@ class Subject:
     are not in the arena; most methods do better with zero.)
 
     Attributes:
-        case: the model, its task and its circuit, at which no method may look.
+        known: the model, its task and its circuit, at which no method may look.
         relations: those that paths may use, by name.
         heads: every head.
         paths: every head along every relation: what methods rank.
         passes: forward and backward passes over all sequences so far.
     """
 
-    def __init__(self, case: Case, sequences: int = SEQUENCES):
-        self.case, self.model, self.task = case, case.model, case.task
+    def __init__(self, known: Known, sequences: int = SEQUENCES):
+        self.known, self.model, self.task = known, known.model, known.task
         self.batch = held_out(self.task, sequences, 0, "cpu", "circuit")
         self.bench = Bench(self.model, self.task, self.batch)
-        known = self.bench.patterns.relations.items()
-        self.relations = {name: edges for name, edges in known if edges.use == "path"}
+        there = self.bench.patterns.relations.items()
+        self.relations = {name: edges for name, edges in there if edges.use == "path"}
         self.heads = self.bench.heads
         self.paths = [Path.of(*head, name) for head in self.heads for name in self.relations]
         self.passes = 0.0

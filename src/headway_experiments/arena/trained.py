@@ -16,7 +16,7 @@ from headway.files import is_there
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training import fast, held_out, resume, train
-from headway_experiments.arena.case import Case, LeftOutError
+from headway_experiments.arena.case import Known, LeftOutError
 
 TRAINED = {
     f"trained D={depth} seed {seed}": (depth, seed)
@@ -29,7 +29,7 @@ MOST = 50_000
 """Sets of paths that are judged at most."""
 
 
-def build_trained(name: str, folder: FilePath) -> Case:
+def build_trained(name: str, folder: FilePath) -> Known:
     """A model at the flow minimum, trained by the recipe `fast`; its run is kept in the folder.
 
     Raises:
@@ -40,7 +40,7 @@ def build_trained(name: str, folder: FilePath) -> Case:
     known = is_there(place / "config.json")
     run = resume(place) if known else train(replace(fast(depth, seed=seed), threads=1), place)
     circuit = only_circuit(run.model(), run.task, seed)
-    return Case(name, run.model(), run.task, circuit, kind=f"D={depth}")
+    return Known(run.model(), run.task, circuit, kind=f"D={depth}")
 
 
 def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:

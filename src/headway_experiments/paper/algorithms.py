@@ -1,6 +1,7 @@
 """Which algorithm is learnt in which setting: jumping over facts, or passing symbols on."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from headway.intervals import wilson
 from headway.theory import closed_form
@@ -8,6 +9,9 @@ from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Group, Runs, study
 from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
 from headway_experiments.paper.ways import LABELS, Label, ways
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Share = tuple[float, float, float]
 """A share, and its 95 % interval (Wilson): from and to."""
@@ -134,26 +138,43 @@ def draw(runs: Runs) -> Drawn:
 
 def drawing(found: Measures) -> Drawn:
     """What `draw` draws, of measures that were kept."""
-    from headway_experiments.figures import Phase, draw_phases
-
     there = counts(found)
     changed = {cell._replace(change="") for cell in there if cell.change}
-    block: dict[str, list[Phase]] = {}
-    changes: dict[str, list[Phase]] = {}
+    block: dict[str, dict[str, dict[Label, int]]] = {}
+    changes: dict[str, dict[str, dict[Label, int]]] = {}
     for cell, count in there.items():
         title = f"D = {cell.depth}, " + ("a mixture of depths" if cell.mixture else "full depth")
-        rows = f"{cell.layers} layers"
         if not cell.change:
-            block.setdefault(title, []).append(Phase(rows, count, shares(count)))
+            block.setdefault(title, {})[f"{cell.layers} layers"] = count
         if cell.change or cell in changed:
             name = cell.change or "as it is"
-            changes.setdefault(f"{title}, {rows}", []).append(Phase(name, count, shares(count)))
-    columns = {"learnt": "share of runs", **dict.fromkeys(LABELS[:2], "share of those")}
-    drawn = {"algorithms": ("Which algorithm is learnt", draw_phases(block, columns))}
+            changes.setdefault(f"{title}, {cell.layers} layers", {})[name] = count
+    drawn = {"algorithms": ("Which algorithm is learnt", _shares_drawn(block))}
     if changes:
         title = "Which algorithm is learnt, one thing changed at a time"
-        drawn["algorithms-changes"] = title, draw_phases(changes, columns)
+        drawn["algorithms-changes"] = title, _shares_drawn(changes)
     return drawn
+
+
+def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "Figure":
+    """A panel per group: of every setting the share of runs that learn all hops, and of these the
+    shares that jump and that pass on, with their intervals."""
+    from headway_experiments.figures import Panel, Series, draw_panels, numbered
+
+    panels = []
+    for title, settings in groups.items():
+        series, known = [], [shares(count) for count in settings.values()]
+        for i, label in enumerate(("learnt", *LABELS[:2])):
+            found = [(at, one[label]) for at, one in enumerate(known) if label in one]
+            places = [at + 0.2 * (i - 1) for at, _ in found]
+            ends = [(low, high) for _, (_, low, high) in found]
+            look = numbered(i, marker=True, ls="none", ms=4)
+            series.append(Series(places, [one[0] for _, one in found], look, label, ends))
+        limits = {"ylim": (-0.04, 1.04), "xlim": (-0.5, len(settings) - 0.5)}
+        panels.append(
+            Panel(title, series, "", "share", {"": 0.5}, limits=limits, names=list(settings))
+        )
+    return draw_panels(panels, columns=2)
 
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)

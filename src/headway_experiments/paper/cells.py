@@ -7,7 +7,7 @@ a time. Four layers are one more than jumping takes, and just as many as passing
 
 from typing import Any, NamedTuple, Self
 
-from headway.changes import changed
+from headway.recipes import changed
 from headway.theory import closed_form
 from headway.training import RunConfig, fast
 from headway_experiments.curricula import Gaps, Growing, PerLayer, Scheduled

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from headway.changes import changed
 from headway.circuits import Circuit, saved_discovery
+from headway.recipes import changed
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import SOLVED, least_heads, minimum, taken_apart
@@ -86,18 +86,19 @@ def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """How many heads circuits use, over seeds."""
-    from headway_experiments.figures import draw_counts
+    from headway_experiments.figures import Panel, draw_panels, means, numbered
 
-    found = measured(runs)
-    sizes: dict[str, list[float]] = {}
-    for name, heads in found["circuits_useful_heads"].items():
-        sizes.setdefault(name.split(",")[0], []).append(heads)
+    heads = measured(runs)["circuits_useful_heads"]
+    sizes = list(dict.fromkeys(name.split(",")[0] for name in heads))
     if not sizes:
         return {}
-    config = next(iter(runs.values())).config
-    least = least_heads(config)
-    level = None if least is None else (f"{least} would do", float(least))
-    return {"circuits": ("Useful heads, over seeds", draw_counts(sizes, "useful heads", level))}
+    least = least_heads(next(iter(runs.values())).config)
+    levels = {} if least is None else {f"{least} would do": float(least)}
+    points = [(float(sizes.index(name.split(",")[0])), count) for name, count in heads.items()]
+    found = means(points, numbered(0, marker=True, ls="none"), "mean")
+    limits = {"xlim": (-0.5, len(sizes) - 0.5)}
+    panel = Panel("", found, "", "useful heads", levels, limits=limits, names=sizes)
+    return {"circuits": ("Useful heads, over seeds", draw_panels([panel]))}
 
 
 RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)

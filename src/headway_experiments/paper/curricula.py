@@ -5,10 +5,9 @@ from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING
 
-from headway.changes import changed
-from headway.circuits.emergence import BIRTH, hop_steps
-from headway.training import Curriculum, Implicit, Mixture, Run, evaluate
-from headway.training.seeds import generator_for
+from headway.circuits import BIRTH, hop_steps
+from headway.recipes import changed
+from headway.training import Curriculum, Implicit, Mixture, Run, evaluate, generator_for
 from headway.words import natural
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import (

@@ -3,9 +3,9 @@
 import statistics
 from collections.abc import Mapping
 
-from headway.changes import changed
-from headway.circuits.emergence import hop_steps
+from headway.circuits import hop_steps
 from headway.intervals import rank_correlation
+from headway.recipes import changed
 from headway.sweeps import grid
 from headway.tasks import Retrieval
 from headway.training import Deepening, Run, RunConfig, fast
@@ -124,7 +124,7 @@ def _correlation(by_depth: Mapping[int, float]) -> dict[str, float]:
 
 def drawn(runs: Runs) -> Drawn:
     """Which models solved how many hops with how many layers."""
-    from headway.report.figures import depth_plot
+    from headway.figures import draw_depths
 
     solved: dict[tuple[int, int], list[bool]] = {}
     for run in runs.values():
@@ -132,7 +132,7 @@ def drawn(runs: Runs) -> Drawn:
         solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < SOLVED)
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)
-    figure = depth_plot.draw_depths(max(deepest, 2), counts)
+    figure = draw_depths(max(deepest, 2), counts)
     return {"depths": ("Hops solved by so many layers, one head a layer", figure)}
 
 

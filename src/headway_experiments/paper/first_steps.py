@@ -1,6 +1,6 @@
 """Four layers and two hops, with and without the implicit curriculum (section 7)."""
 
-from headway.changes import changed
+from headway.recipes import changed
 from headway.training import Implicit
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop

@@ -25,7 +25,7 @@ def theorem_1() -> Measures:
 
 def bounds(_: GroupRuns) -> Drawn:
     """Theorem 1: the least layers against D."""
-    from headway.report.figures.depth_plot import draw_depths
+    from headway.figures import draw_depths
 
     return {"theorem1": ("Least layers against retrieval steps", draw_depths(64, {}))}
 
@@ -52,7 +52,7 @@ def shared_information() -> Measures:
 
 def flow(_: GroupRuns) -> Drawn:
     """Figure 3: which positions share information."""
-    from headway.report.figures.flow_drawing import draw_flow
+    from headway.figures import draw_flow
 
     flow, title = retrieval_flow(5), "Positions that share information, layer by layer, D = 5"
     found = witness(flow)

@@ -5,9 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from headway.language.accuracy import Cell, cells
-from headway.language.asking import Asked, answered
-from headway.language.formulations import FORMULATIONS, places
+from headway.language import FORMULATIONS, Asked, Cell, answered, cells, places
 from headway_experiments.claims import Measures, claims_beside
 from headway_experiments.experiment import Drawn, Experiment
 
@@ -92,7 +90,7 @@ def accuracy_curves(answers: Answers) -> Any:
 
     Returns: for every formulation the points of every curve; see `draw_accuracy`.
     """
-    from headway.report.figures.accuracy_plot import Point
+    from headway.figures import Point
 
     found: dict[str, dict[str, list[Point]]] = {}
     for model, all_cells in answers.items():
@@ -109,7 +107,7 @@ def accuracy_curves(answers: Answers) -> Any:
 
 def drawn(answers: Answers) -> Drawn:
     """Figure 2."""
-    from headway.report.figures.accuracy_plot import draw_accuracy
+    from headway.figures import draw_accuracy
 
     title = "Accuracy of language models by formulation and depth"
     return {"fig2": (title, draw_accuracy(accuracy_curves(answers)))}

@@ -3,8 +3,8 @@
 import statistics
 from itertools import pairwise
 
-from headway.changes import changed
 from headway.intervals import rank_correlation
+from headway.recipes import changed
 from headway.training import Run, RunConfig
 from headway_experiments.claims import Measures, claims_beside
 from headway_experiments.curricula import FinalHop

@@ -2,8 +2,8 @@
 
 from statistics import geometric_mean
 
-from headway.changes import changed
-from headway.circuits.emergence import crossing
+from headway.circuits import crossing
+from headway.recipes import changed
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import powers

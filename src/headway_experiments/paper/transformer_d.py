@@ -4,10 +4,16 @@ born."""
 from collections.abc import Mapping
 from itertools import pairwise
 
-from headway.changes import changed
-from headway.circuits import Discovery, Path, Timeline, saved_discovery, saved_timeline
-from headway.circuits.emergence import BIRTH
-from headway.circuits.routes import trace
+from headway.circuits import (
+    BIRTH,
+    Discovery,
+    Path,
+    Timeline,
+    saved_discovery,
+    saved_timeline,
+    trace,
+)
+from headway.recipes import changed
 from headway.training import Run
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
@@ -131,7 +137,7 @@ def _fall_over_plateau(run: Run) -> float | None:
 
 def losses(runs: Runs) -> Drawn:
     """Figure 6: the losses of every run."""
-    from headway.report.figures import draw_losses
+    from headway.figures import draw_losses
 
     return {
         f"fig6-{name}": (
@@ -149,7 +155,7 @@ def circuits_of(runs: Runs, figure: str) -> Drawn:
         runs: those that are done.
         figure: what the drawings' names begin with.
     """
-    from headway.report.figures import draw_circuit
+    from headway.figures import draw_circuit
 
     drawn: Drawn = {}
     for name, run in runs.items():
@@ -162,7 +168,7 @@ def circuits_of(runs: Runs, figure: str) -> Drawn:
 
 def births(runs: Runs) -> Drawn:
     """Figure 7: circuits, and when their paths were born."""
-    from headway.report.figures import draw_emergence
+    from headway.figures import draw_emergence
 
     drawn = circuits_of(runs, "fig7")
     for name, run in dated(runs).items():

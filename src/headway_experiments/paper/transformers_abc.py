@@ -2,9 +2,8 @@
 
 from itertools import combinations
 
-from headway.changes import changed
-from headway.circuits import Circuit, saved_discovery
-from headway.circuits.comparison import jaccard
+from headway.circuits import Circuit, jaccard, saved_discovery
+from headway.recipes import changed
 from headway.tasks import Retrieval
 from headway_experiments.claims import Measures, claims_beside
 from headway_experiments.experiment import (
@@ -98,9 +97,9 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
 
 def maps(runs: GroupRuns) -> Drawn:
     """Appendix C: the attention of every layer."""
-    from headway.circuits.roles import block_starts, position_labels
+    from headway.circuits import block_starts, position_labels
+    from headway.figures import draw_attention
     from headway.report import Findings
-    from headway.report.figures import draw_attention
 
     drawn: Drawn = {}
     for group in ("abc", "d"):

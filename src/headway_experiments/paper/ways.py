@@ -13,13 +13,10 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headway.circuits.emergence import BIRTH
+from headway.circuits import BIRTH, Relation
 from headway.models import Tap, Transformer
-from headway.paths import Relation
 from headway.tasks import Batch, Task
-from headway.training import evaluate
-from headway.training.data import held_out
-from headway.training.losses import TapOf
+from headway.training import TapOf, evaluate, held_out
 from headway_experiments.experiment import Runs
 
 SEQUENCES = 256

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Literal
 
-from headway.changes import changed
-from headway.circuits.emergence import hop_steps
-from headway.training import Curriculum, Implicit, Run, RunConfig
-from headway.training.data import held_out
+from headway.circuits import hop_steps
+from headway.recipes import changed
+from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import Scheduled
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from headway.changes import changed
-from headway.circuits.patterns import attention_along
+from headway.circuits import attention_along
 from headway.models import attention_patterns
+from headway.recipes import changed, hops
 from headway.tasks import IGNORE_INDEX, Batch, Hops
-from headway.training import Run, RunConfig
-from headway.training.data import held_out
-from headway.training.recipes import hops
+from headway.training import Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import accuracies, in_order, task_of

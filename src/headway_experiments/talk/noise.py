@@ -11,11 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.emergence import crossing
+from headway.circuits import crossing
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
-from headway.training import Run, RunConfig, TrainingConfig
-from headway.training.losses import predictions
+from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
 from headway_experiments.reading import task_of

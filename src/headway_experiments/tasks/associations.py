@@ -11,9 +11,7 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import AtLeastTwo
-from headway.relations.edges import Edges
-from headway.tasks.base import Batch, Task
-from headway.tasks.targets import Tokens
+from headway.tasks import Batch, Edges, Task, Tokens
 
 
 @dataclass(frozen=True)

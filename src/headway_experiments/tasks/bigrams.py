@@ -17,9 +17,16 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import AtLeastOne, Positive, Share
-from headway.relations.edges import NO_KEY, Edges, own_position, previous_token
-from headway.tasks.base import Batch, Task
-from headway.tasks.targets import IGNORE_INDEX, Tokens
+from headway.tasks import (
+    IGNORE_INDEX,
+    NO_KEY,
+    Batch,
+    Edges,
+    Task,
+    Tokens,
+    own_position,
+    previous_token,
+)
 from headway_experiments.tasks.corpus import PLAYS, SYNTHETIC, Chain, chain_of, synthetic
 
 OWN, ALL, LATEST = "own token", "induction (all)", "induction (latest)"

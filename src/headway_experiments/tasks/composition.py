@@ -10,9 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headway.fields import Depth, NotNegative
-from headway.relations.edges import Edges
-from headway.tasks.base import Batch
-from headway.tasks.hops import SeveralHops
+from headway.tasks import Batch, Edges, SeveralHops
 
 
 @dataclass(frozen=True)

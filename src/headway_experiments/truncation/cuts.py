@@ -7,7 +7,7 @@ function that measures.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
@@ -209,17 +209,7 @@ def truncate(
             watch(number, done + len(wanted))
 
 
-class HasCut(Protocol):
-    """A finding about a cut."""
-
-    @property
-    def cut(self) -> Cut: ...
-
-
-R = TypeVar("R", bound=HasCut)
-
-
-class Table(Generic[R]):
+class Table(Generic[Found]):
     """Rows, one per cut, the intact model's among them.
 
     Attributes:
@@ -229,7 +219,7 @@ class Table(Generic[R]):
         spans: the sets of layers; empty if nothing was cut.
     """
 
-    def __init__(self, rows: Sequence[R]):
+    def __init__(self, rows: Sequence[Row[Found]]):
         self.rows, self._by = rows, {row.cut: row for row in rows}
         cuts = [cut for cut in self._by if cut != INTACT]
         self.weights = list(dict.fromkeys(cut.weights for cut in cuts))
@@ -237,10 +227,10 @@ class Table(Generic[R]):
         self.spans = spans([cut.layers[0] for cut in cuts]) if cuts else {}
 
     @property
-    def intact(self) -> R:
+    def intact(self) -> Row[Found]:
         """The row of the intact model."""
         return self._by[INTACT]
 
-    def at(self, layers: tuple[int, ...], weights: str, fraction: float) -> R:
+    def at(self, layers: tuple[int, ...], weights: str, fraction: float) -> Row[Found]:
         """The row of a cut; that of the intact model at a fraction of 1."""
         return self.intact if fraction == 1 else self._by[Cut(layers, weights, fraction)]

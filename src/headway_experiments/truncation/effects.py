@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headway.intervals import wilson
 from headway.training import generator_for
-from headway_experiments.truncation.cuts import Cut, Table
+from headway_experiments.truncation.cuts import Row, Table
 from headway_experiments.truncation.models import Line
 from headway_experiments.truncation.odds import Odds
 from headway_experiments.truncation.texts import Completion
@@ -50,39 +50,13 @@ class Mean:
     change_high: float
 
 
-@dataclass(frozen=True)
-class Effect:
-    """How a language model goes on with texts of one kind at one cut.
-
-    Attributes:
-        kind: of text.
-        cut: what is truncated.
-        kept: share of the truncated weights' squares that is left.
-        reading: of the two ways to go on.
-        count: texts.
-        means: by measure (`MEASURES`).
-    """
-
-    kind: str
-    cut: Cut
-    kept: float
-    reading: Reading
-    count: int
-    means: dict[str, Mean]
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data: every mean as six numbers, in the order of the fields of `Mean`."""
-        about = {"kind": self.kind, **asdict(self.cut), "kept": round(self.kept, 4)}
-        means = {
-            name: [round(number, 4) for number in astuple(mean)]
-            for name, mean in self.means.items()
-        }
-        return {**about, "count": self.count, **means}
+Means = Row[dict[str, Mean]]
+"""The means over the texts of a kind at one cut, by measure (`MEASURES`)."""
 
 
 def effects(
     texts: Sequence[Completion], lines: Sequence[Line], reading: Reading = "token"
-) -> dict[str, Table[Effect]]:
+) -> dict[str, Table[dict[str, Mean]]]:
     """Means over the texts of every kind at every cut, by one reading.
 
     All cuts are resampled with the same draws of texts, so that differences are paired.
@@ -97,35 +71,47 @@ def effects(
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
         draws = _draws(len(rows), kind)
         before = _values([intact.found[i] for i in rows], reading)
-        means = [
-            _means(_values([line.found[i] for i in rows], reading), before, draws) for line in lines
-        ]
+        values = [_values([line.found[i] for i in rows], reading) for line in lines]
         found[kind] = Table(
             [
-                Effect(kind, line.cut, line.kept, reading, len(rows), mean)
-                for line, mean in zip(lines, means, strict=True)
+                Row(line.cut, line.kept, _means(here, before, draws))
+                for line, here in zip(lines, values, strict=True)
             ]
         )
     return found
 
 
-def document(tables: Mapping[str, Table[Effect]], about: Mapping[str, Any]) -> str:
-    """Effects of one reading as JSON, one per line.
+def document(
+    found: Mapping[str, Table[dict[str, Mean]]],
+    counts: Mapping[str, int],
+    reading: Reading,
+    about: Mapping[str, Any],
+) -> str:
+    """Effects of one reading as JSON, one per line, every mean as six numbers.
 
     Args:
-        tables: by kind of text.
+        found: by kind of text.
+        counts: how many texts there are of a kind.
+        reading: of the two ways to go on.
         about: what was asked, and where it was computed.
     """
-    effects = [effect for table in tables.values() for effect in table.rows]
     head = {
         **about,
-        "reading": effects[0].reading,
+        "reading": reading,
         "bootstrap": {"resamples": RESAMPLES, "interval": CENTRE, "seed": SEED},
         "numbers": [field.name for field in fields(Mean)],
     }
-    lines = [json.dumps(effect.to_json(), ensure_ascii=False) for effect in effects]
+    lines = []
+    for kind, table in found.items():
+        for row in table.rows:
+            means = {
+                name: [round(number, 4) for number in astuple(mean)]
+                for name, mean in row.found.items()
+            }
+            which = {"kind": kind, **asdict(row.cut), "kept": round(row.kept, 4)}
+            lines.append({**which, "count": counts[kind], **means})
     parts = [f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in head.items()]
-    told = ",\n  ".join(lines)
+    told = ",\n  ".join(json.dumps(line, ensure_ascii=False) for line in lines)
     return "{\n " + ",\n ".join([*parts, f'"effects": [\n  {told}\n ]']) + "\n}\n"
 
 

@@ -9,7 +9,7 @@ from headway.figures import layers_told, typeset
 from headway.terminal import columns, console
 from headway.text import rounded
 from headway_experiments.truncation.cuts import Table
-from headway_experiments.truncation.effects import Effect
+from headway_experiments.truncation.effects import Mean
 from headway_experiments.truncation.runs import Losses, loss
 
 HOPS = 5
@@ -34,15 +34,14 @@ def print_losses(found: Table[Losses]) -> None:
     console().print(table)
 
 
-def print_effects(found: Mapping[str, Table[Effect]]) -> None:
+def print_effects(found: Mapping[str, Table[dict[str, Mean]]], counts: Mapping[str, int]) -> None:
     """A table per kind of text and set of weights: the change of the answer's log-odds, with half
     its 95 % interval, by layers and rank."""
     out = console()
     for kind, table in found.items():
-        whole = table.intact
-        means = {name: mean.value for name, mean in whole.means.items()}
+        means = {name: mean.value for name, mean in table.intact.found.items()}
         told = (
-            f"  n={whole.count}, intact: p(answer) {means['answer']:.3f},"
+            f"  n={counts[kind]}, intact: p(answer) {means['answer']:.3f},"
             f" p(generic) {means['generic']:.3f}, log-odds {means['log_odds']:+.2f}"
         )
         out.print(Text.assemble((kind, "bold"), told))
@@ -50,12 +49,12 @@ def print_effects(found: Mapping[str, Table[Effect]]) -> None:
             out.print(_changes(table, weights))
 
 
-def _changes(found: Table[Effect], weights: str) -> Shown:
+def _changes(found: Table[dict[str, Mean]], weights: str) -> Shown:
     ranks = [f"rank {fraction:g}" for fraction in found.fractions]
     shown = columns((f"{weights}, layers",), ranks, wrap=False)
     for layers in dict.fromkeys(layers for some in found.spans.values() for layers in some):
-        effects = [found.at(layers, weights, fraction) for fraction in found.fractions]
-        means = [effect.means["log_odds"] for effect in effects]
+        rows = [found.at(layers, weights, fraction) for fraction in found.fractions]
+        means = [row.found["log_odds"] for row in rows]
         half = [(mean.change_high - mean.change_low) / 2 for mean in means]
         told = [f"{m.change:+.2f} ±{h:.2f}" for m, h in zip(means, half, strict=True)]
         shown.add_row(layers_told(layers), *told)

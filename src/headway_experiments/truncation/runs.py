@@ -15,11 +15,11 @@ FORMAT = 1
 FILE = "truncation.json"
 
 
-Losses = Row[dict[str, float]]
+Losses = dict[str, float]
 """The held-out loss of every hop at one cut."""
 
 
-def loss(row: Losses) -> float:
+def loss(row: Row[Losses]) -> float:
     """The mean of the partial losses."""
     return fmean(row.found.values())
 
@@ -51,7 +51,7 @@ def truncate_run(
     wanted = cuts.of(places, range(len(places)))
     batch = held_out(run.task, sequences, run.config.seed, run.device, "truncation")
 
-    def measure(_: Cut) -> dict[str, float]:
+    def measure(_: Cut) -> Losses:
         losses = evaluate(model, run.task, batch).tolist()
         return dict(zip(run.task.hops, losses, strict=True))
 

@@ -1,4 +1,4 @@
-"""Verbs that score searches for circuits on models whose circuits are known."""
+"""The verb that scores searches for circuits on models whose circuits are known."""
 
 from pathlib import Path
 
@@ -10,6 +10,8 @@ def arena(
     methods: tuple[str, ...] = (),
     budget: int = 2_000,
     first: int | None = None,
+    planted: str = "4000..4039",
+    depth: int = 5,
     workers: int = 1,
     out: Path = Path("runs/arena"),
 ) -> None:
@@ -26,52 +28,34 @@ def arena(
         budget: forward and backward passes that EAP-IG, ACDC and edge pruning may make on a model
             (at least 2 are made); the other methods make the passes that they need.
         first: how many models of every family; by default all.
+        planted: seeds of the models that are built at random.
+        depth: the depth up to which models are built by hand.
         workers: processes, each on one core.
         out: the folder.
     """
     from headway import terminal
     from headway.files import clear_content_errors, write_whole
+    from headway.words import values_of
     from headway_experiments.arena.contest import FILE, contest, require_contest
     from headway_experiments.arena.families import families as known
-    from headway_experiments.arena.table import markdown
-    from headway_experiments.arena.terminal import print_arena, print_row
+    from headway_experiments.arena.table import markdown, print_arena, print_row
 
-    require_contest(families, methods, budget, first, workers)
-    for name, family in known().items():
-        if family.missing is not None and not families:
+    require(1 <= depth <= 16, "depth", depth, "from 1 to 16")
+    seeds = values_of("planted", planted, int)
+    for seed in seeds:
+        require(0 <= seed < 2**31, "planted", seed, "from 0 to 2,147,483,647")
+    there = known(seeds, depth)
+    for name in families:
+        require(name in there, "family", name, f"one of {', '.join(there)}")
+    chosen = families or [name for name, one in there.items() if one.missing is None]
+    asked = {name: there[name] for name in chosen}
+    require_contest(asked, methods, budget, first, workers)
+    for name, family in there.items():
+        if name not in asked and not families:
             terminal.say(f"without the family {name}: {family.missing}")
-    rows = contest(out, families, methods, budget, first, workers, print_row)
+    rows = contest(out, asked, methods, budget, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
     print_arena(rows)
     write_whole(out / "arena.md", page.encode())
     terminal.say(f"written to {out / 'arena.md'} and {out / FILE}")
-
-
-def truth(planted: int = 20, first: int = 0, depth: int = 4, file: Path | None = None) -> None:
-    """Score the discovery of circuits on transformers whose circuit is known by construction.
-
-    Args:
-        planted: how many random planted circuits, one per seed.
-        first: the first seed.
-        depth: compiled transformers up to this depth, of both constructions.
-        file: where to write all scores, as JSON.
-    """
-    from headway import terminal
-    from headway_experiments.arena.terminal import print_score, print_scores
-    from headway_experiments.arena.truth import scored
-
-    require(0 <= planted <= 1_000_000, "planted", planted, "from 0 to 1,000,000")
-    require(0 <= first < 2**31, "first", first, "from 0 to 2,147,483,647")
-    require(0 <= depth <= 16, "depth", depth, "from 0 to 16")
-    if file is not None:
-        terminal.require_file(file, (".json",))
-    scores = []
-    for one in scored(range(first, first + planted), range(1, depth + 1)):
-        scores.append(one)
-        print_score(one)
-    print_scores(scores)
-    if file is not None:
-        from headway.files import write_json
-
-        write_json(file, [one.to_json() for one in scores])

@@ -1,6 +1,6 @@
 """The verb that cuts weights to low rank, in a run's model or in a language model."""
 
-from collections.abc import Mapping
+from collections import Counter
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -9,16 +9,8 @@ from headway.arguments import opened
 from headway.errors import HeadwayError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from headway_experiments.truncation.cuts import Cuts, Table
-    from headway_experiments.truncation.effects import Effect
-    from headway_experiments.truncation.figures import Panel
+    from headway_experiments.truncation.cuts import Cuts
     from headway_experiments.truncation.models import Truncating
-    from headway_experiments.truncation.runs import Losses
-
-LABELS = {"log_odds": "log p(answer) / p(generic)", "answer": "p(answer)", "generic": "p(generic)"}
-SPANS = {"alone": "truncated layer", "upwards": "truncated from this layer up"}
 
 
 def truncate(
@@ -113,27 +105,12 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     terminal.say(f"written to {its.folder / FILE}")
     if found.spans and terminal.can_draw():
         from headway.files import clear_io_errors
+        from headway_experiments.truncation.figures import draw_losses
 
         figures, title = its.folder / "figures", "Losses with weights cut to low rank"
         with clear_io_errors(figures, "make"):
             figures.mkdir(exist_ok=True)
-        terminal.draw_both(_losses_figure(found, cuts), figures / "truncation", title)
-
-
-def _losses_figure(found: "Table[Losses]", cuts: "Cuts") -> "Figure":
-    from headway.figures import layers_told
-    from headway_experiments.truncation.figures import draw_losses_cut
-
-    tables, rows = {}, {}
-    for weights in found.weights:
-        for span, sets in found.spans.items():
-            name = f"{weights}, {span}"
-            rows[name] = [layers_told(layers) for layers in sets]
-            tables[name] = {
-                fraction: [list(found.at(s, weights, fraction).found.values()) for s in sets]
-                for fraction in cuts.fractions
-            }
-    return draw_losses_cut(tables, rows, list(found.intact.found))
+        terminal.draw_both(draw_losses(found), figures / "truncation", title)
 
 
 def _of_model(
@@ -160,37 +137,16 @@ def _of_model(
         with terminal.counting("cut") as watch:
             lines = truncate_model(asked, load, place, watch)
     found = effects(asked.texts, lines, reading)
-    print_effects(found)
+    counts = Counter(text.kind for text in asked.texts)
+    print_effects(found, counts)
     about = asked.ledger(place).about()
     del about["texts"]
-    write_whole(place / "effects.json", document(found, about).encode())
+    write_whole(place / "effects.json", document(found, counts, reading, about).encode())
     terminal.say(f"truncation.jsonl and effects.json are in {place}")
     if terminal.can_draw():
+        from headway_experiments.truncation.figures import draw_effects
+
         first, title = next(iter(found.values())), "with weights cut to low rank"
         for weights, span in product(first.weights, first.spans):
-            figure, name = _effects_figure(found, weights, span), f"{weights}-{span}"
+            figure, name = draw_effects(found, weights, span), f"{weights}-{span}"
             terminal.draw_both(figure, place / name, f"{Path(asked.model).name} {title}")
-
-
-def _effects_figure(found: "Mapping[str, Table[Effect]]", weights: str, span: str) -> "Figure":
-    from headway_experiments.truncation.figures import draw_effects
-
-    rows = {
-        label: {kind: _panel(table, measure, weights, span) for kind, table in found.items()}
-        for measure, label in LABELS.items()
-    }
-    return draw_effects(rows, SPANS[span])
-
-
-def _panel(found: "Table[Effect]", measure: str, weights: str, span: str) -> "Panel":
-    from headway_experiments.truncation.figures import Panel, Point
-
-    def point(effect: "Effect") -> Point:
-        mean, layers = effect.means[measure], effect.cut.layers
-        return Point(layers[0] if layers else 0, mean.value, mean.low, mean.high)
-
-    curves = {
-        fraction: [point(found.at(layers, weights, fraction)) for layers in found.spans[span]]
-        for fraction in found.fractions
-    }
-    return Panel(point(found.intact), curves)

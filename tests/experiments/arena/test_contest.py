@@ -1,45 +1,47 @@
 """A contest goes on where it was; models that cannot be cases are left out with their reason."""
 
 import json
-from pathlib import Path
+from pathlib import Path as FilePath
 
 import pytest
 from filelock import FileLock
 
 from headway import cli
+from headway.circuits import Path
 from headway.errors import HeadwayError
 from headway_experiments.arena import compiled
 from headway_experiments.arena import contest as module
-from headway_experiments.arena.case import COMPILED, Case, LeftOutError, build_compiled
+from headway_experiments.arena.case import Known, LeftOutError
 from headway_experiments.arena.contest import FILE, contest, read
-from headway_experiments.arena.families import case_of
-from headway_experiments.arena.table import lines, markdown
-from headway_experiments.arena.terminal import print_arena
+from headway_experiments.arena.families import Family, build_compiled, families, known_of
+from headway_experiments.arena.table import lines, markdown, print_arena
 from headway_experiments.arena.trained import only_circuit
 
 QUICK = ("attention", "random")
+COMPILED = {"compiled": families()["compiled"]}
+PLANTED = {"planted": families()["planted"]}
 
 
 def test_what_is_there_is_not_done_again_and_half_a_line_is(tmp_path, monkeypatch):
-    rows = contest(tmp_path, ["compiled"], QUICK, first=2)
+    rows = contest(tmp_path, COMPILED, QUICK, first=2)
     assert [(row["model"], row["method"]) for row in rows] == [
-        (model, method) for model in list(COMPILED)[:2] for method in QUICK
+        (model, method) for model in COMPILED["compiled"].names[:2] for method in QUICK
     ]
     path = tmp_path / FILE
     *whole, last = path.read_text().splitlines()
     path.write_text("\n".join([*whole, last[:40]]))
     jobs = []
     monkeypatch.setattr(module, "compete", lambda job: jobs.append(job) or [json.loads(last)])
-    assert contest(tmp_path, ["compiled"], QUICK, first=2) == rows
+    assert contest(tmp_path, COMPILED, QUICK, first=2) == rows
     assert [(job.model, job.methods) for job in jobs] == [(rows[-1]["model"], ("random",))]
     assert len(read(tmp_path)) == 4
-    assert len(contest(tmp_path, ["compiled"], QUICK[:1], first=1)) == 1
+    assert len(contest(tmp_path, COMPILED, QUICK[:1], first=1)) == 1
 
 
 def test_a_folder_has_one_writer(tmp_path):
     lock = FileLock(tmp_path / ".lock")
     with lock, pytest.raises(HeadwayError, match="another process is writing here"):
-        contest(tmp_path, ["compiled"], QUICK, first=1)
+        contest(tmp_path, COMPILED, QUICK, first=1)
     assert not (tmp_path / FILE).exists()
 
 
@@ -57,7 +59,7 @@ def test_scores_that_are_none_are_one_clear_line(line, tmp_path, capsys):
 
 
 def test_rows_that_lack_scores_are_one_clear_line(tmp_path, capsys):
-    (row,) = contest(tmp_path, ["planted"], ["random"], first=1)
+    (row,) = contest(tmp_path, PLANTED, ["random"], first=1)
     del row["paths"]
     (tmp_path / FILE).write_text(f"{json.dumps(row)}\n")
     words = ["arena", "--families", "planted", "--methods", "random", "--first", "1"]
@@ -68,20 +70,20 @@ def test_rows_that_lack_scores_are_one_clear_line(tmp_path, capsys):
 
 
 def test_a_method_that_is_named_twice_competes_once(tmp_path):
-    (row,) = contest(tmp_path, ["planted"], ["random", "random"], first=1)
+    (row,) = contest(tmp_path, PLANTED, ["random", "random"], first=1)
     assert read(tmp_path) == [row]
     (tmp_path / FILE).write_text(f"{json.dumps(row)}\n" * 2)  # as two writers left it before
-    assert contest(tmp_path, ["planted"], ["random"], first=1) == [row]
+    assert contest(tmp_path, PLANTED, ["random"], first=1) == [row]
 
 
 def test_other_budgets_are_other_contests(tmp_path):
-    contest(tmp_path, ["compiled"], ["attention"], budget=5, first=1)
-    contest(tmp_path, ["compiled"], ["attention"], budget=6, first=1)
+    contest(tmp_path, COMPILED, ["attention"], budget=5, first=1)
+    contest(tmp_path, COMPILED, ["attention"], budget=6, first=1)
     assert [row["budget"] for row in read(tmp_path)] == [5, 6]
 
 
 def test_the_table_has_means_and_what_was_missed(tmp_path):
-    rows = contest(tmp_path, ["compiled"], ["headway", "random"], first=1)
+    rows = contest(tmp_path, COMPILED, ["headway", "random"], first=1)
     better, worse = lines(rows)
     assert (better.method, worse.method) == ("headway", "random")
     assert better.values["paths AUROC"] == (1.0, 0.0, 1)
@@ -97,25 +99,46 @@ def test_a_model_that_cannot_be_a_case_is_left_out(tmp_path, monkeypatch):
     def fails(family, name, folder):
         raise LeftOutError("it has 2 minimal circuits")
 
-    monkeypatch.setattr(module, "case_of", fails)
-    (row,) = contest(tmp_path, ["planted"], QUICK, first=1)
+    monkeypatch.setattr(module, "known_of", fails)
+    (row,) = contest(tmp_path, PLANTED, QUICK, first=1)
     assert (row["method"], row["left_out"]) == (None, "it has 2 minimal circuits")
-    assert contest(tmp_path, ["planted"], QUICK, first=1) == [row]  # and is not tried again
+    assert contest(tmp_path, PLANTED, QUICK, first=1) == [row]  # and is not tried again
 
 
-def test_a_model_that_needs_no_attention_is_no_case(tmp_path, monkeypatch):
+def test_a_model_that_does_not_solve_its_task_is_left_out(tmp_path):
     def idle(name, folder):
-        case = build_compiled(name, folder)
-        for one in case.model.parameters():
+        known = build_compiled(name, folder)
+        for one in known.model.parameters():
             one.data.zero_()
-        return Case(case.name, case.model, case.task, case.required)
+        return known
 
-    known = {"idle": module.families()["compiled"].__class__("", lambda: ["doubling D=1"], idle)}
-    monkeypatch.setattr("headway_experiments.arena.families.families", lambda: known)
     with pytest.raises(LeftOutError, match="it does not solve its task"):
-        case_of("idle", "doubling D=1", tmp_path)
-    with pytest.raises(HeadwayError, match=r"model = 'x' is not allowed"):
-        case_of("idle", "x", tmp_path)
+        known_of(Family("", ["doubling D=1"], idle), "doubling D=1", tmp_path)
+
+
+def test_of_alternatives_the_nearest_is_right():
+    known = compiled(1)
+    a, b, c = Path.of(0, 0, "s2←s1"), Path.of(0, 1, "s2←s1"), Path.of(1, 0, "s0←s2")
+    two = Known(known.model, known.task, frozenset({c}), ((frozenset({a}), frozenset({b})),))
+    assert two.nearest(frozenset({a, c})) == {a, c}
+    assert two.nearest(frozenset({b, c})) == {b, c}
+    assert two.nearest(None, {a: 0.1, b: 0.2, c: 1.0}) == {b, c}
+    assert len(two.nearest(frozenset({c}))) == 2
+
+
+@pytest.mark.parametrize(
+    ("seeds", "depth"),
+    [((404, 405, 407), 3), pytest.param(tuple(range(400, 405)), 8, marks=pytest.mark.slow)],
+    ids=["small", "some"],
+)
+def test_known_circuits_are_found(seeds, depth, tmp_path):
+    there = families(seeds, depth)
+    rows = contest(tmp_path, {name: there[name] for name in ("compiled", "planted")}, ["headway"])
+    assert {row["model"] for row in rows if row["family"] == "planted"} == {
+        f"planted {seed}" for seed in seeds
+    }
+    assert all(row["exact"] for row in rows if row["family"] == "compiled")
+    assert sum(row["own_f1"] for row in rows) / len(rows) >= 0.98
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -144,7 +167,7 @@ def test_the_verb_leaves_a_table(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(("columns", "names"), [(80, 8), (60, 6), (40, 3)])
 def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    results = Path(__file__).parents[3] / "results" / "arena"
+    results = FilePath(__file__).parents[3] / "results" / "arena"
     rows = read(results)
     print_arena(rows)
     told = capsys.readouterr().out
@@ -158,8 +181,8 @@ def test_the_table_on_the_terminal_cuts_no_number(columns, names, capsys, monkey
 
 @pytest.mark.slow
 def test_workers_find_the_same(tmp_path):
-    one = contest(tmp_path / "one", ["compiled"], QUICK, first=3)
-    two = contest(tmp_path / "two", ["compiled"], QUICK, first=3, workers=2)
+    one = contest(tmp_path / "one", COMPILED, QUICK, first=3)
+    two = contest(tmp_path / "two", COMPILED, QUICK, first=3, workers=2)
 
     def known(rows):
         return sorted((r["model"], r["method"], r["paths"]["auroc"]) for r in rows)

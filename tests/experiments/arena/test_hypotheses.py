@@ -14,6 +14,7 @@ import torch
 from headway.circuits import (
     Bench,
     Circuit,
+    Path,
     Paths,
     Uniform,
 )
@@ -22,7 +23,6 @@ from headway.circuits.search import free_above
 from headway.circuits.subject import Subject
 from headway.cli import main
 from headway.errors import HeadwayError
-from headway.paths import Path
 from headway.training import held_out
 from headway_experiments.arena import Known, compiled
 from headway_experiments.hypotheses import Hypotheses, hypotheses

@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-from headway.circuits import discover
+from headway.circuits import Path, discover
 from headway.models import Transformer, TransformerConfig
-from headway.paths import Path
 from headway.tasks import Retrieval
 from headway_experiments.arena import compiled, planted
-from headway_experiments.arena.case import Case
+from headway_experiments.arena.case import Known
 from headway_experiments.arena.methods import METHODS, eap
 from headway_experiments.arena.scoring import score
 from headway_experiments.arena.subject import Subject
@@ -16,7 +15,7 @@ from headway_experiments.arena.subject import Subject
 
 def subject_of(sequences: int = 16) -> Subject:
     known = compiled(1)
-    return Subject(Case("induction", known.model, known.task, known.required), sequences)
+    return Subject(known, sequences)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -44,7 +43,7 @@ def test_the_induction_circuit_is_found(name):
 
 def test_the_search_is_that_of_discover():
     known = planted(7)
-    subject = Subject(Case("planted", known.model, known.task, known.required), 32)
+    subject = Subject(known, 32)
     found = discover(known.model, known.task, sequences=32, trials=False)
     assert METHODS["headway"](subject, 1).chosen == set(found.circuit.paths)
 
@@ -53,7 +52,7 @@ def test_attribution_is_the_derivative_by_what_is_kept():
     task, config = Retrieval(depth=1), TransformerConfig(n_layers=2, d_model=16, init="orthogonal")
     torch.manual_seed(0)
     model = Transformer(config, task.d_input, task.d_target, task.length, task.n_chains)
-    subject, step = Subject(Case("random", model, task, frozenset()), 8), 1e-2
+    subject, step = Subject(Known(model, task, frozenset()), 8), 1e-2
     found = eap(subject, 10).paths
 
     def margin(path: Path, more: float) -> float:

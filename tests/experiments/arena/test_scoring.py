@@ -2,10 +2,7 @@
 
 import pytest
 
-from headway.paths import Path
-from headway_experiments.arena import compiled
-from headway_experiments.arena.case import Case
-from headway_experiments.arena.scoring import Ranked, nearest, ranked, tied
+from headway_experiments.arena.scoring import Ranked, ranked, tied
 
 
 def test_a_ranking_is_scored_as_by_hand():
@@ -32,12 +29,3 @@ def test_scores_alike_to_three_digits_are_ordered_by_size():
     ranks = tied(scores, sizes)
     assert sorted(ranks, key=lambda name: -ranks[name]) == ["small", "large", "less", "none"]
     assert len(set(tied({"a": 1.0, "b": 1.0004}, {}).values())) == 1
-
-
-def test_of_alternatives_those_count_that_an_answer_fits():
-    one, other, needed = (Path.of(0, head, "s0←s2") for head in range(3))
-    known = compiled(1)
-    options = ((frozenset({one}), frozenset({other})),)
-    case = Case("two ways", known.model, known.task, frozenset({needed}), options)
-    assert nearest(case, {one: 1.0, other: 2.0, needed: 3.0}, None) == {needed, other}
-    assert nearest(case, {one: 1.0, other: 2.0, needed: 3.0}, frozenset({one})) == {needed, one}

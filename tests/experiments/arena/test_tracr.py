@@ -11,7 +11,7 @@ from headway import HeadwayError, cli
 from headway.circuits import attention_along
 from headway.models import attention_patterns
 from headway_experiments.arena import tracr_model
-from headway_experiments.arena.families import case_of, families
+from headway_experiments.arena.families import families, known_of
 from headway_experiments.arena.tracr_model import compile_program, has_tracr, tracr
 from headway_experiments.arena.tracr_programs import DRAWN, compiled_program, programs
 from headway_experiments.arena.tracr_task import RaspTask, dictionary, edges_of
@@ -70,7 +70,7 @@ def test_outputs_equal_those_of_tracr(name):
 @needs_tracr
 @pytest.mark.parametrize("name", ["reverse_1", "detect_pattern_abc", "induction"])
 def test_every_head_of_the_truth_attends_along_its_selector_and_no_other_does_anything(name):
-    case = case_of("tracr", name, None)  # pyright: ignore[reportArgumentType]
+    case = known_of(families()["tracr"], name, None)  # pyright: ignore[reportArgumentType]
     batch = case.task.sample(64, torch.Generator().manual_seed(3))
     patterns, edges = attention_patterns(case.model, batch.inputs), case.task.edges(batch)
     for path in case.required:

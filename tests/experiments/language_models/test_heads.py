@@ -169,8 +169,9 @@ def test_a_study_that_stops_goes_on_where_it_was(study, model, done, tmp_path, a
 
 
 def words(folder, place, *more):
-    given = ["heads", "--model", folder, "--n", "16", "--random", "2", "--threads", "1"]
-    return [*given, "--folder", str(place), *more]
+    given = {"--model": folder, "--n": "16", "--random": "2", "--threads": "1"}
+    given |= {"--folder": str(place)} | dict(zip(more[::2], more[1::2], strict=True))
+    return ["heads", *(word for option in given.items() for word in option)]
 
 
 def test_the_command_tells_draws_and_draws_again(folder, tmp_path, capsys, monkeypatch):

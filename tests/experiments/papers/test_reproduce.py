@@ -61,7 +61,7 @@ def names(request):
 def smoke(names, tmp_path_factory):
     """Experiments at the smallest scale, run once."""
     folder = tmp_path_factory.mktemp("paper")
-    asked = names if names == QUICK else ["all"]
+    asked = names if names == QUICK else ["paper"]
     with swept_here():
         cli.main(["reproduce", *asked, "--scale", "smoke", "--folder", str(folder)])
     return folder
@@ -212,8 +212,8 @@ def test_results_of_another_format_are_refused(smoke, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["reproduce"], "Missing from headway reproduce: FIGURE, one of fig2"),
-        (["reproduce", "fig9"], "figure = 'fig9' is not allowed: it must be one of fig2"),
+        (["reproduce"], "Missing from headway reproduce: NAME, one of fig2"),
+        (["reproduce", "fig9"], "name = 'fig9' is not allowed: it must be one of fig2"),
         (["reproduce", "fig4", "--scale", "huge"], "huge"),
         (["reproduce", "fig3", "--results", "/dev/null"], "/dev/null"),
     ],

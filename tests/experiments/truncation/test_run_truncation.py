@@ -80,7 +80,7 @@ def test_the_verb_leaves_numbers_and_a_figure_in_the_folder(run, capsys):
     assert kept["environment"]["torch"] == torch.__version__
     assert kept["layers"] == [1]
     svg = (run.folder / "figures" / "truncation.svg").read_text()
-    assert svg.count("<image") == 3 * 4
+    assert svg.count("truncated layer") >= 3 * 3
     assert (run.folder / "figures" / "truncation.png").is_file()
 
 

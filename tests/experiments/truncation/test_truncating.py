@@ -189,17 +189,17 @@ def test_effects_are_means_with_paired_intervals():
     cut = Cut((1,), "mlp", 0.0)
     lines = [Row(INTACT, 1.0, tuple(before)), Row(cut, 0.0, tuple(after))]
     intact, cut_off = effects(texts, lines)["k"].rows
-    mean = cut_off.means["log_odds"]
+    mean = cut_off.found["log_odds"]
     assert mean.change == pytest.approx(0.7)
     assert mean.change_low == pytest.approx(0.7)
     assert mean.change_high == pytest.approx(0.7)
     assert mean.low < mean.value - 0.05 < mean.value + 0.05 < mean.high
-    assert intact.means["answer"].value == pytest.approx(0.225)
-    assert intact.means["log_odds"].change == intact.means["log_odds"].change_high == 0
-    assert intact.means["prefers"].value == 5 / 25
-    assert cut_off.means["prefers"].value == 20 / 25
+    assert intact.found["answer"].value == pytest.approx(0.225)
+    assert intact.found["log_odds"].change == intact.found["log_odds"].change_high == 0
+    assert intact.found["prefers"].value == 5 / 25
+    assert cut_off.found["prefers"].value == 20 / 25
     (_, whole) = effects(texts, lines, "whole")["k"].rows
-    assert whole.means["log_odds"].value == pytest.approx(6.0)
+    assert whole.found["log_odds"].value == pytest.approx(6.0)
 
 
 def test_the_interval_of_a_mean_is_the_bootstraps():
@@ -208,7 +208,7 @@ def test_the_interval_of_a_mean_is_the_bootstraps():
     draws = torch.randn(400, generator=generator).tolist()
     texts = [Completion("k", str(i), "a", "b") for i in range(400)]
     lines = [Row(INTACT, 1.0, tuple(Odds(x - 9, -9.0, 0.0, 0.0, 0.0) for x in draws))]
-    mean = effects(texts, lines)["k"].intact.means["log_odds"]
+    mean = effects(texts, lines)["k"].intact.found["log_odds"]
     half = 1.96 * torch.tensor(draws).std().item() / 20
     assert mean.high - mean.value == pytest.approx(half, rel=0.1)
     assert mean.value - mean.low == pytest.approx(half, rel=0.1)

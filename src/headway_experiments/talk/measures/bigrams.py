@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from headway.circuits import saved_discovery
-from headway.circuits.emergence import crossing
+from headway.circuits import crossing, saved_discovery
 from headway.tasks import Batch
-from headway.training import Run
-from headway.training.data import held_out
+from headway.training import Run, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Runs
 from headway_experiments.reading import accuracies, task_of

@@ -8,8 +8,7 @@ from itertools import product
 import torch
 
 from headway.tasks import Batch
-from headway.training import Run
-from headway.training.losses import predictions
+from headway.training import Run, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import GroupRuns, Runs
 from headway_experiments.reading import power, task_of

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from headway.circuits.emergence import crossing
+from headway.circuits import crossing
 from headway.tasks import Batch
-from headway.training import Run
-from headway.training.losses import predictions
-from headway.training.seeds import generator_for
+from headway.training import Run, generator_for, predictions
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import GroupRuns, Runs
 from headway_experiments.reading import task_of
