@@ -23,7 +23,7 @@ ROOMS = [
     {"tasks"},
     {"models"},
     {"training"},
-    {"circuits", "bases"},
+    {"circuits"},
     {"changes"},
     {"sweeps", "language", "report"},
     {

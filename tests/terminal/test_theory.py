@@ -139,7 +139,7 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
         (["--order", "random"], "order = 'random' is not allowed: it must be deep-first or shal"),
         (["--depth", "2", "--order", "1,3"], "order = [1, 3] is not allowed"),
         (["--depth", "1..3", "--order", "1,2"], "order = '1,2' is not allowed"),
-        (["--facts"], "--facts lacks its value"),
+        (["--facts"], "argument --facts: expected at least one argument"),
         (["--depth", "3", "--queries", "0"], "queries = 0 is not allowed"),
         (["--facts", "ab"], "goal = 'z' is not allowed: it must be a symbol of one of ab"),
         (["--depth", "3", "--figure", "x.pdf"], "file = 'x.pdf' is not allowed: it must be one"),

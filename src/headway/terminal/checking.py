@@ -1,13 +1,12 @@
 """What was found wrong with a task; or an example of a task without faults."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
 import torch
 
 from headway.tasks import Batch, Finding, Task
-from headway.text import width
+from headway.text import width, wrapped
 
 INDENT = 12
 
@@ -71,7 +70,4 @@ def _example(task: Task, batch: Batch) -> list[str]:
 
 
 def _say(name: str, text: str) -> None:
-    lines = textwrap.wrap(text, width() - INDENT) or [""]
-    print(f"{name:<{INDENT}}{lines[0]}")
-    for line in lines[1:]:
-        print(" " * INDENT + line)
+    print(*wrapped(text, f"{name:<{INDENT}}", " " * INDENT), sep="\n")

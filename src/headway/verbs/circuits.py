@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headway.arguments import opened, require_goes_with
 from headway.fields import AtLeastOne, Positive
+from headway.text import command
 
 if TYPE_CHECKING:
     from headway.training import Run
@@ -116,7 +117,7 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
                 every = every_circuit(run, **exhaust, watch=watch)
             terminal.say(f"\n{every}\nwritten to {run.folder / 'circuits.json'}")
         if given is None and step is None:
-            terminal.note_older_report(run)
+            _note_older_report(run)
     if len(found) > 1:
         comparison = compare([one.circuit for one in found])
         terminal.print_comparison(comparison, [run.folder.name for run in runs])
@@ -140,8 +141,14 @@ def _certify(run: "Run", how: dict[str, Any]) -> bool:
     terminal.say(str(found))
     if "circuit" not in how:
         terminal.say(f"written to {run.folder / found.FILE}")
-        terminal.note_older_report(run)
+        _note_older_report(run)
     return found.holds
+
+
+def _note_older_report(run: "Run") -> None:
+    """Tells that a run's report is older than what has just been found out about it, if it is."""
+    if (run.folder / "report.html").exists():
+        print(f"its report is older; draw it again: {command('report', run.folder)}")
 
 
 def emergence(run: Path, /, sequences: int = 32) -> None:

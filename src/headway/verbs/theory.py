@@ -54,7 +54,8 @@ def theory(
         count: count the minimal circuits with the fewest layers; by default for depths 1..8.
         figure: where to draw it, .svg or .png.
     """
-    from headway import terminal
+    from headway.terminal import require_file
+    from headway.terminal import theory as terminal
     from headway.theory import conditional_flow, facts_flow, retrieval_flow
     from headway.words import values_of
 
@@ -72,7 +73,7 @@ def theory(
     require_goes_with(asked, options, GOES_WITH[asked])
     causal, order = mask != "none", "deep-first" if order is None else order
     if figure is not None:
-        terminal.require_file(figure, (".svg", ".png"))
+        require_file(figure, (".svg", ".png"))
     if run is not None:
         return terminal.print_run(opened(run), figure)
     if count:

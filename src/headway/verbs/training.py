@@ -97,7 +97,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
-    from headway.bases import is_file, recipe_in
+    from headway.changes import is_file, recipe_in
     from headway.fields import hints_of
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
