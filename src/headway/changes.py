@@ -221,7 +221,11 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
         HeadwayError: if a value is not allowed, or values do not go together.
     """
     arguments = {name: value for name, value in changes.items() if name in base.arguments}
-    passed = _passed(base, changes)
+    taken = base.arguments.keys() - hints_of(RunConfig)
+    passed = [name for name in changes if "." in name and _last(name) in taken]
+    for name in passed:
+        if _last(name) in changes:
+            raise HeadwayError(f"{name} and {_last(name)} are the same here: name one of them")
     before = flat(base.make(**arguments))
     config = base.make(**arguments, **{_last(name): changes[name] for name in passed})
     now = flat(config)
@@ -240,22 +244,6 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
         if before.get(name) != value and name not in changes
     ]
     return changed(config, rest), carried
-
-
-def _passed(base: Base, changes: Mapping[str, Any]) -> list[str]:
-    """The changed fields that are passed as arguments, such as `task.depth` where depth is one.
-
-    Raises:
-        HeadwayError: if such an argument is changed too.
-    """
-    own = hints_of(RunConfig)
-    passed = [
-        name for name in changes if "." in name and _last(name) in base.arguments.keys() - own
-    ]
-    for name in passed:
-        if _last(name) in changes:
-            raise HeadwayError(f"{name} and {_last(name)} are the same here: name one of them")
-    return passed
 
 
 def told(carried: Sequence[Carried]) -> list[str]:

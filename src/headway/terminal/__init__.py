@@ -9,7 +9,6 @@ from headway.terminal.base import console as console
 from headway.terminal.base import draw_both as draw_both
 from headway.terminal.base import require_file as require_file
 from headway.terminal.base import say as say
-from headway.terminal.checking import print_findings as print_findings
 from headway.terminal.checking import print_task as print_task
 from headway.terminal.live import counting as counting
 from headway.terminal.live import exhausting as exhausting

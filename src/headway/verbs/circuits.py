@@ -11,14 +11,16 @@ from headway.text import command
 if TYPE_CHECKING:
     from headway.training import Run
 
-SEARCH = ("threshold", "sequences", "ablation", "trials", "changed_task")
+HOW = {
+    "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
+    "--all": ("free_above", "sequences", "most"),
+    "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
+}
+"""The options that say how to do what is asked."""
 GOES_WITH = {
-    "a search": (*SEARCH, "step", "circuit"),
-    "--all": (*SEARCH, "all", "free_above", "most"),
-    "--certify": (
-        *("certify", "circuit", "step", "sequences", "changed_task"),
-        *("agreement", "confidence", "seed"),
-    ),
+    "a search": (*HOW["a search"], "changed_task"),
+    "--all": (*HOW["a search"][:4], *HOW["--all"], "all", "changed_task"),
+    "--certify": ("certify", *HOW["--certify"], "changed_task"),
 }
 """The options that mean something for what is asked."""
 
@@ -75,24 +77,16 @@ def circuit(
         seed: with --certify, that of the sequences; by default the run's.
         changed_task: go on although the file of a run's task has changed.
     """
-    given: dict[str, Any] = dict(locals())
+    given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
     those = [opened(folder, changed_task) for folder in given.pop("runs")]
     asked = "--certify" if certify else "--all" if all else "a search"
     require_goes_with(asked, given, GOES_WITH[asked])
-    how = _chosen(given, "circuit", "step", "sequences")
-    if certify:
-        how |= _chosen(given, "agreement", "confidence", "seed")
-        if not min([_certify(run, how) for run in those]):
-            sys.exit(1)
-    else:
-        how |= _chosen(given, "threshold", "ablation", "trials")
-        exhaust = _chosen(given, "free_above", "sequences", "most") if all else None
+    how = {k: given[k] for k in HOW["--certify" if certify else "a search"] if k in given}
+    if not certify:
+        exhaust = {k: given[k] for k in HOW["--all"] if k in given} if all else None
         _find(those, how, exhaust)
-
-
-def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Some options, of which those that were not given are left out."""
-    return {name: given[name] for name in names if given[name] is not None}
+    elif not min([_certify(run, how) for run in those]):
+        sys.exit(1)
 
 
 def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None) -> None:
