@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2390,
+    "src/headway/*": 2270,
     "src/headway/theory": 909,
     "src/headway/tasks": 2220,
     "src/headway/models": 2140,
@@ -17,7 +17,7 @@ CAPS = {
     "src/headway/sweeps": 1430,
     "src/headway/language": 1990,
     "src/headway/report": 10400,
-    "src/headway/terminal": 1070,
+    "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 14280,
     "benchmarks": 2070,

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from headway import userfile
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of
-from headway.tasks import Task, task_in
+from headway.tasks import task_in
 from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, dotted, flat
 from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
@@ -55,15 +55,6 @@ class Base:
         taken = {name: hints.get(name, Any) for name in inspect.signature(made).parameters}
         return cls(name or made.__name__, made, taken)
 
-    @classmethod
-    def of_task(cls, task: type[Task], name: str) -> "Base":
-        """A user's task, trained by the recipe for any (see `recipes.own`)."""
-
-        def make(seed: int = 0, **given: Any) -> RunConfig:
-            return own(task(**given), seed)
-
-        return cls(name, make, {**hints_of(task), "seed": hints_of(RunConfig)["seed"]})
-
 
 def base_of(source: str) -> Base:
     """What a user names: a recipe, or a Python file with `recipe()`, or with a task.
@@ -87,7 +78,12 @@ def base_of(source: str) -> Base:
         return Base.of(RECIPES[source])
     recipe, path = recipe_in(source), Path(source.partition(".py:")[0]).with_suffix(".py")
     if recipe is None:
-        return Base.of_task(task_in(source), path.stem)
+        task = task_in(source)
+
+        def trained(seed: int = 0, **given: Any) -> RunConfig:
+            return own(task(**given), seed)
+
+        return Base(path.stem, trained, {**hints_of(task), "seed": hints_of(RunConfig)["seed"]})
     base = Base.of(recipe, path.stem)
 
     @wraps(recipe)

@@ -11,7 +11,7 @@ from headway.terminal.base import require_file as require_file
 from headway.terminal.base import say as say
 from headway.terminal.checking import print_task as print_task
 from headway.terminal.live import counting as counting
-from headway.terminal.live import exhausting as exhausting
+from headway.terminal.live import display as display
 from headway.terminal.live import following as following
 from headway.terminal.live import watching as watching
 from headway.terminal.summary import print_summary as print_summary

@@ -10,7 +10,6 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
-from headway.circuits.exhaustive import Watch as SearchWatch
 from headway.sweeps import Board, Standing, SweepWatch
 from headway.terminal.base import console
 from headway.text import counted, duration, sparkline
@@ -75,17 +74,6 @@ def counting(doing: str = "") -> Iterator[Callable[..., None]]:
                 pace = (now - start) / (done - first)
                 line += f"; about {duration(pace * (total - done))} left"
             shown.show(line, at_once=new or done == total)
-
-        yield watch
-
-
-@contextmanager
-def exhausting() -> Iterator[SearchWatch]:
-    """Follows a search for every circuit."""
-    with display(10.0) as shown:
-
-        def watch(paths: int, judged: int, found: int) -> None:
-            shown.show(f"sets of {paths} paths: {judged} judged so far, {found} minimal circuits")
 
         yield watch
 

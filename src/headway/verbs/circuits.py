@@ -1,6 +1,7 @@
 """Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,7 @@ from headway.fields import AtLeastOne, Positive
 from headway.text import command
 
 if TYPE_CHECKING:
+    from headway.terminal.live import Display
     from headway.training import Run
 
 HOW = {
@@ -19,7 +21,7 @@ HOW = {
 """The options that say how to do what is asked."""
 GOES_WITH = {
     "a search": (*HOW["a search"], "changed_task"),
-    "--all": (*HOW["a search"][:4], *HOW["--all"], "all", "changed_task"),
+    "--all": ("threshold", "ablation", "trials", *HOW["--all"], "all", "changed_task"),
     "--certify": ("certify", *HOW["--certify"], "changed_task"),
 }
 """The options that mean something for what is asked."""
@@ -107,14 +109,18 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
         found.append(discover(run, **{**how, "circuit": given}))
         terminal.say(f"{found[-1]}\nwritten to {run.folder / circuit_file(run, step, given)}")
         if exhaust is not None:
-            with terminal.exhausting() as watch:
-                every = every_circuit(run, **exhaust, watch=watch)
+            with terminal.display(10.0) as shown:
+                every = every_circuit(run, **exhaust, watch=partial(_show_search, shown))
             terminal.say(f"\n{every}\nwritten to {run.folder / 'circuits.json'}")
         if given is None and step is None:
             _note_older_report(run)
     if len(found) > 1:
         comparison = compare([one.circuit for one in found])
         terminal.print_comparison(comparison, [run.folder.name for run in runs])
+
+
+def _show_search(shown: "Display", paths: int, judged: int, found: int) -> None:
+    shown.show(f"sets of {paths} paths: {judged} judged so far, {found} minimal circuits")
 
 
 def _certify(run: "Run", how: dict[str, Any]) -> bool:
