@@ -72,7 +72,7 @@ def theory(
     require_goes_with(asked, options, GOES_WITH[asked])
     causal, order = mask != "none", "deep-first" if order is None else order
     by_numbers = "," in order and asked in ("--count", "a single depth")
-    pairs = values_of("order", order, int) if by_numbers else read("order", order, Order)
+    pairs = read("order", order, tuple[int, ...] if by_numbers else Order)
     if figure is not None:
         require_file(figure, (".svg", ".png"))
     if run is not None:
