@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2390,
+    "src/headway/*": 2270,
     "src/headway/theory": 909,
     "src/headway/tasks": 2000,
     "src/headway/relations": 460,
@@ -18,7 +18,7 @@ CAPS = {
     "src/headway/sweeps": 1430,
     "src/headway/language": 1990,
     "src/headway/report": 10400,
-    "src/headway/terminal": 1070,
+    "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 14190,
     "benchmarks": 2070,

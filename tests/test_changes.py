@@ -4,8 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from headway.bases import Base, base_of
-from headway.changes import changed, changes_in, configured, told, whole_names
+from headway.changes import (
+    Base,
+    base_of,
+    changed,
+    changes_in,
+    configured,
+    told,
+    whole_names,
+)
 from headway.errors import HeadwayError
 from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat

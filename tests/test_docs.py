@@ -10,9 +10,8 @@ from textwrap import dedent
 
 import pytest
 
-from headway.arguments import arguments, config_asked_for, sources_in
-from headway.bases import base_of
-from headway.changes import hints_in
+from headway.arguments import Parser, config_asked_for, sources_in
+from headway.changes import base_of, hints_in
 from headway.cli import module_of
 from headway.errors import HeadwayError
 from headway.words import named, texts_of, values_of
@@ -70,7 +69,7 @@ def check_command(verb, *words):
     if "--help" in words:
         base_of(sources_in(words)[0])
         return
-    check_fields(verb, arguments(function, verb, words).arguments)
+    check_fields(verb, Parser(function, verb).asked(words).arguments)
 
 
 COMMANDS = sorted({shlex.join(words) for words in shell_commands()})

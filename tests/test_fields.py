@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -18,7 +18,6 @@ from headway.fields import (
     Share,
     allows,
     check,
-    choices,
     described,
     from_json,
     held,
@@ -28,18 +27,6 @@ from headway.fields import (
 from headway.tasks import Hops
 
 Order = Literal["up", "down"]
-
-
-@dataclass(frozen=True)
-class Stairs:
-    every: AtLeastOne = 5
-    kind: Literal["stairs"] = field(default="stairs", kw_only=True)
-
-
-@dataclass(frozen=True)
-class Ramp:
-    slope: Positive = 0.5
-    kind: Literal["ramp"] = field(default="ramp", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,6 @@ class Config:
     limit: NotBelowZero | None = None
     name: str = "x"
     is_on: bool = True
-    way: Stairs | Ramp = Stairs()
 
     def __post_init__(self):
         check(self, "model.")
@@ -93,7 +79,6 @@ class Config:
         ({"limit": "none"}, "and below 1e+38 or none"),
         ({"name": 3}, "model.name = 3 is not allowed: it must be text"),
         ({"is_on": 1}, "model.is_on = 1 is not allowed: it must be true or false"),
-        ({"way": "stairs"}, "model.way = 'stairs' is not allowed: it must be one of stairs, ramp"),
     ],
 )
 def test_what_an_annotation_does_not_allow_is_refused_by_name(fields, complaint):
@@ -118,7 +103,6 @@ configs = st.builds(
     limit=st.none() | st.floats(0, 1e9),
     name=st.text(max_size=5),
     is_on=st.booleans(),
-    way=st.builds(Stairs, st.integers(1, 9)) | st.builds(Ramp, st.floats(0.1, 9)),
 )
 
 
@@ -127,7 +111,6 @@ def test_json_is_the_config_there_and_back(config):
     data = to_json(config)
     assert from_json(Config, json.loads(json.dumps(data)), "model.") == config
     assert list(data) == list(hints_of(Config))
-    assert data["way"]["kind"] in ("stairs", "ramp")
 
 
 @pytest.mark.parametrize(
@@ -138,14 +121,6 @@ def test_json_is_the_config_there_and_back(config):
         ({"count": 1.5}, "model.count = 1.5"),
         ({"pair": [0.5]}, "model.pair = [0.5] is not allowed: it must be 2 numbers"),
         ({"rate": "1"}, "model.rate = '1'"),
-        (
-            {"way": {"kind": "slide"}},
-            "model.way.kind = 'slide' is not allowed: it must be one of st",
-        ),
-        ({"way": 3}, "model.way.kind = None"),
-        ({"way": {"kind": "ramp"}}, "model.way.slope is missing: every field must be given"),
-        ({"way": {"kind": "ramp", "slope": 0}}, "slope = 0 is not allowed: it must be a number ab"),
-        ({"way": {"kind": ["ramp"]}}, "model.way.kind = ['ramp']"),
     ],
 )
 def test_json_that_is_no_config_is_refused_by_name(change, complaint):
@@ -173,7 +148,6 @@ def test_json_must_have_every_field():
         (tuple[int, ...] | None, "numbers or none"),
         (tuple[float, float], "2 numbers"),
         (Order, "one of up, down"),
-        (Stairs | Ramp, "one of stairs, ramp"),
         (bytes, "a bytes"),
     ],
 )
@@ -181,15 +155,10 @@ def test_annotations_in_words(hint, words):
     assert described(hint) == words
 
 
-def test_a_field_chooses_among_dataclasses_by_their_kind():
-    assert choices(hints_of(Config)["way"]) == {"stairs": Stairs, "ramp": Ramp}
-    assert choices(int | None) == {}
-
-
 def test_anything_goes_where_the_annotation_says_so():
     assert allows(Any, object())
     assert allows(Config, Config())
-    assert not allows(Config, Stairs())
+    assert not allows(Config, 3)
 
 
 def test_bounds_of_what_a_tuple_holds_are_told():

@@ -24,7 +24,7 @@ ROOMS = [
     {"tasks"},
     {"models"},
     {"training"},
-    {"circuits", "bases"},
+    {"circuits"},
     {"changes"},
     {"sweeps", "language", "report"},
     {

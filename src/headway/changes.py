@@ -1,4 +1,4 @@
-"""Changes to what runs are made from: some carry others along.
+"""What runs are made from, and changes to it, of which some carry others along.
 
     made, carried = configured(base_of("fast"), {"task.depth": 4, "training.steps": 300})
 
@@ -7,23 +7,105 @@ follows. Fewer steps than the cool-down shorten the cool-down. What followed is 
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from headway.bases import Base
-from headway.errors import HeadwayError
+from headway import userfile
+from headway.errors import HeadwayError, require
 from headway.fields import hints_of
+from headway.tasks import task_in
+from headway.text import command
 from headway.training.config import SECTIONS, RunConfig, dotted, flat
-from headway.training.curriculum import (
-    CURRICULA,
-    CURRICULUM,
-    Curriculum,
-    kind_of_curriculum,
-)
+from headway.training.curriculum import CURRICULA, CURRICULUM, Curriculum, kind_of_curriculum
+from headway.training.files import is_there
+from headway.training.recipes import RECIPES, own
 from headway.words import named, read, said, texts_of
 
 T = TypeVar("T")
 COOLDOWN = "training.cooldown_steps"
+
+
+@dataclass(frozen=True)
+class Base:
+    """What configs are made from: a recipe, a user's task, or a config.
+
+    Attributes:
+        name: what it is called.
+        make: makes a config.
+        arguments: what `make` takes by name, with annotations that say what is allowed.
+    """
+
+    name: str
+    make: Callable[..., RunConfig]
+    arguments: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, made: RunConfig | Callable[..., RunConfig], name: str | None = None) -> "Base":
+        """A config, or a function that returns one, as a base."""
+        if isinstance(made, RunConfig):
+            return cls(name or "config", lambda: made, {})
+        hints = typing.get_type_hints(made, include_extras=True)
+        taken = {name: hints.get(name, Any) for name in inspect.signature(made).parameters}
+        return cls(name or made.__name__, made, taken)
+
+
+def base_of(source: str) -> Base:
+    """What a user names: a recipe, or a Python file with `recipe()`, or with a task.
+
+    Args:
+        source: a recipe's name, or a file's path; with `:NAME` behind it for one task of several.
+
+    Raises:
+        HeadwayError: if there is no such recipe or file, or the file has neither.
+    """
+    if not is_file(source):
+        if source not in RECIPES and is_there(Path(source) / "config.json"):
+            resume = command("train", "--resume", source)
+            raise HeadwayError(
+                f"{source} is a run's folder, not a recipe: {resume} goes on with it"
+            )
+        allowed = f"one of {', '.join(RECIPES)}, or a Python file, NAME.py"
+        if near := get_close_matches(source, RECIPES, n=1):
+            allowed += f" (did you mean {near[0]}?)"
+        require(source in RECIPES, "recipe", source, allowed)
+        return Base.of(RECIPES[source])
+    recipe, path = recipe_in(source), Path(source.partition(".py:")[0]).with_suffix(".py")
+    if recipe is None:
+        task = task_in(source)
+
+        def trained(seed: int = 0, **given: Any) -> RunConfig:
+            return own(task(**given), seed)
+
+        return Base(path.stem, trained, {**hints_of(task), "seed": hints_of(RunConfig)["seed"]})
+    base = Base.of(recipe, path.stem)
+
+    @wraps(recipe)
+    def make(**given: Any) -> RunConfig:
+        config = userfile.called(path, partial(recipe, **given))
+        if not isinstance(config, RunConfig):
+            kind = type(config).__name__
+            raise HeadwayError(f"{path}: recipe() returned {kind}: it must be a RunConfig")
+        return config
+
+    return replace(base, make=make)
+
+
+def recipe_in(source: str) -> Callable[..., Any] | None:
+    """The function `recipe` of a Python file; None if it has none, or one of its tasks is named."""
+    found = None if ".py:" in source else getattr(userfile.load(source), "recipe", None)
+    return found if callable(found) else None
+
+
+def is_file(source: str) -> bool:
+    """Whether a source is the path of a Python file, not the name of a recipe."""
+    return re.search(r"\.py(:\w+)?$", source) is not None
 
 
 def annotations(config: RunConfig) -> dict[str, Any]:
@@ -54,46 +136,34 @@ def changed(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
     Raises:
         HeadwayError: if a field is unknown, or the values do not go together.
     """
-    parts: dict[str, dict[str, Any]] = {}
+    parts: dict[str, dict[str, Any]] = {"": {}, "training": {}}
     for name, value in fields.items():
         part, _, last = name.rpartition(".")
-        if part not in ("", *SECTIONS, CURRICULUM):
-            raise HeadwayError(f"{name} is not a field of a config")
         parts.setdefault(part, {})[last] = value
-    own, training = parts.pop("", {}), parts.setdefault("training", {})
-    curriculum = _curriculum(training.get("curriculum", config.training.curriculum))
-    of_curriculum = parts.pop(CURRICULUM, {})
-    for name in of_curriculum:
-        _require_in(curriculum.kind, name)
-    training["curriculum"] = _replaced(curriculum, of_curriculum, f"{CURRICULUM}.")
+    own, training = parts.pop(""), parts["training"]
+    curriculum = training.get("curriculum", config.training.curriculum)
+    if not isinstance(curriculum, Curriculum):
+        curriculum = kind_of_curriculum(curriculum)()
+    training["curriculum"] = _replaced(curriculum, parts.pop(CURRICULUM, {}), CURRICULUM)
     for section, values in parts.items():
-        own[section] = _replaced(own.get(section, getattr(config, section)), values, f"{section}.")
+        if section not in SECTIONS:
+            raise HeadwayError(f"{section}.{next(iter(values))} is not a field of a config")
+        own[section] = _replaced(own.get(section, getattr(config, section)), values, section)
     return _replaced(config, own, "")
 
 
-def _curriculum(value: Any) -> Curriculum:
-    """A curriculum, of which the kind may be given alone."""
-    if isinstance(value, Curriculum):
-        return value
-    return kind_of_curriculum(value)()
-
-
-def _require_in(kind: str, name: str) -> None:
-    """Checks that a curriculum has a field, or tells which others have it."""
-    having = [other for other, cls in CURRICULA.items() if name in hints_of(cls)]
-    if having and kind not in having:
-        raise HeadwayError(
-            f"{CURRICULUM}.{name} is a field of {' and '.join(having)}, not of {kind}: add"
-            f" {CURRICULUM}={' or '.join(having)}"
-        )
-
-
 def _replaced(part: Any, values: Mapping[str, Any], where: str) -> Any:
+    """A part of a config with some fields changed; of one that it lacks, who has it."""
     names = [name for name in hints_of(type(part)) if name != "kind"]
-    for name in values:
-        if name not in names:
-            fields = ", ".join(names) or "none"
-            raise HeadwayError(f"{where}{name} is not a field: the fields are {fields}")
+    for last in (name for name in values if name not in names):
+        name = f"{where}.{last}".removeprefix(".")
+        having = [kind for kind, cls in CURRICULA.items() if last in hints_of(cls)]
+        if where == CURRICULUM and having and last != "kind":
+            raise HeadwayError(
+                f"{name} is a field of {' and '.join(having)}, not of {part.kind}: add"
+                f" {CURRICULUM}={' or '.join(having)}"
+            )
+        raise HeadwayError(f"{name} is not a field: the fields are {', '.join(names) or 'none'}")
     return dataclasses.replace(part, **values)
 
 
@@ -147,7 +217,11 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
         HeadwayError: if a value is not allowed, or values do not go together.
     """
     arguments = {name: value for name, value in changes.items() if name in base.arguments}
-    passed = _passed(base, changes)
+    taken = base.arguments.keys() - hints_of(RunConfig)
+    passed = [name for name in changes if "." in name and _last(name) in taken]
+    for name in passed:
+        if _last(name) in changes:
+            raise HeadwayError(f"{name} and {_last(name)} are the same here: name one of them")
     before = flat(base.make(**arguments))
     config = base.make(**arguments, **{_last(name): changes[name] for name in passed})
     now = flat(config)
@@ -166,22 +240,6 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
         if before.get(name) != value and name not in changes
     ]
     return changed(config, rest), carried
-
-
-def _passed(base: Base, changes: Mapping[str, Any]) -> list[str]:
-    """The changed fields that are passed as arguments, such as `task.depth` where depth is one.
-
-    Raises:
-        HeadwayError: if such an argument is changed too.
-    """
-    own = hints_of(RunConfig)
-    passed = [
-        name for name in changes if "." in name and _last(name) in base.arguments.keys() - own
-    ]
-    for name in passed:
-        if _last(name) in changes:
-            raise HeadwayError(f"{name} and {_last(name)} are the same here: name one of them")
-    return passed
 
 
 def told(carried: Sequence[Carried]) -> list[str]:

@@ -26,16 +26,16 @@ RUN is a run's folder. `headway VERB --help` lists a verb's options, and
 run again when a run names them; `headway --trust FILE VERB …` allows others."""
 
 GROUPS = {
-    "See a circuit being learnt": {
+    ("See a circuit being learnt", "training"): {
         "demo [RECIPE]": "train, find the circuit, date it, report: all in one go",
     },
-    "Train": {
+    ("Train", "training"): {
         "train [RECIPE]": "train a model; recipes: fast, conditional, hops, composition,"
         " paper, or a file with a task of your own",
         "train --resume RUN": "continue a run that was stopped",
         "check FILE or RUN": "try a task of your own; read every file of a run",
     },
-    "Look inside": {
+    ("Look inside", "circuits"): {
         "circuit RUN …": "find the circuit that a model learnt, and the evidence",
         "circuit RUN --all": "find every minimal circuit, too",
         "circuit RUN --certify": "on how many of all sequences do circuit and model agree, at"
@@ -43,37 +43,32 @@ GROUPS = {
         "emergence RUN": "date every path of the circuit",
         "depend RUN …": "train again with each path clamped: what depends on what?",
     },
-    "Show": {
+    ("Show", "showing"): {
         "report RUN": "write report.html, and draw figures for papers",
         "report RUN RUN …": "one page that compares runs",
         "report FOLDER": "one page about all runs in a folder, such as a sweep's",
         "serve [FOLDER]": "show the runs in a folder in the browser, live",
         "runs [FOLDER]": "the runs in a folder and their state, as a table",
     },
-    "Scale": {"sweep [PLAN]": "many runs: a plan (a recipe, a Python file) and a grid"},
-    "Theory": {"theory [RUN]": "how few layers could do; what a circuit brings where"},
-    "Language models": {"ask": "put the same questions to a local model; or write them down"},
+    ("Scale", "sweeps"): {"sweep [PLAN]": "many runs: a plan (a recipe, a Python file) and a grid"},
+    ("Theory", "theory"): {
+        "theory [RUN]": "how few layers could do; what a circuit brings where",
+    },
+    ("Language models", "language"): {
+        "ask": "put the same questions to a local model; or write them down",
+    },
 }
-"""What the program does, by what it is for."""
+"""What the program does, by what it is for and the module of `headway.verbs` with the verbs."""
 
-GAP = " " * 25
-"""In front of what a verb does, below its first line."""
-
-ROOMS = {
-    "training": ("demo", "train", "check"),
-    "circuits": ("circuit", "emergence", "depend"),
-    "showing": ("report", "serve", "runs"),
-    "sweeps": ("sweep",),
-    "theory": ("theory",),
-    "language": ("ask",),
+VERBS = {
+    usage.split()[0]: f"headway.verbs.{room}"
+    for (_, room), verbs in GROUPS.items()
+    for usage in verbs
 }
-"""The modules of `headway.verbs`, and the verbs in each. One is imported when it is called."""
+"""Headway's own verbs, and the modules of their functions, imported when they are called."""
 
 KEEPING = ("ask", "depend", "sweep")
 """Verbs that keep what is done, so that the same command goes on where it was."""
-
-VERBS = {verb: f"headway.verbs.{room}" for room, verbs in ROOMS.items() for verb in verbs}
-"""Headway's own verbs, and the modules of their functions."""
 
 GROUP = "headway.verbs"
 """The entry points by which an installed package adds verbs: a function for each, by its name."""
@@ -101,21 +96,19 @@ def module_of(verb: str) -> str:
 def usage() -> str:
     """All verbs by what they are for: headway's own, and by package those that others add."""
     lines = []
-    for group, verbs in GROUPS.items():
+    for (group, _), verbs in GROUPS.items():
         lines.append(group)
-        for verb, what in verbs.items():
-            lines += textwrap.wrap(
-                what, 79, initial_indent=f"  {verb:<22} ", subsequent_indent=" " * 25
-            )
+        for verb, use in verbs.items():
+            lines += textwrap.wrap(f"  {verb:<22} {use}", 79, subsequent_indent=" " * 25)
         lines.append("")
     packages: dict[str, list[str]] = {}
     for verb, module in added_verbs().items():
         packages.setdefault(module.partition(".")[0], []).append(verb)
     if packages:
         lines.append("Verbs that packages add")
-    for package, verbs in packages.items():
-        said = f"  {package}: {', '.join(verbs)}"
-        lines += [*textwrap.wrap(said, 79, subsequent_indent="    "), ""]
+    for package, names in packages.items():
+        line = f"  {package}: {', '.join(names)}"
+        lines += [*textwrap.wrap(line, 79, subsequent_indent="    "), ""]
     return USAGE.format(verbs="\n".join(lines))
 
 
@@ -135,7 +128,10 @@ def main(args: list[str] | None = None) -> None:
             print(f"headway: {error}", file=sys.stderr)
             sys.exit(2)
         except KeyboardInterrupt as stop:
-            print("; ".join(["headway: interrupted", *notes_of(stop)[-1:]]), file=sys.stderr)
+            print(
+                "; ".join(["headway: interrupted", *getattr(stop, "__notes__", [])[-1:]]),
+                file=sys.stderr,
+            )
             sys.exit(130)
         except BrokenPipeError:  # who reads has seen enough, as `| head` does
             output.give_up_stdout()
@@ -177,11 +173,6 @@ def too_large(error: Exception) -> str | None:
     return f"a number is too large ({line})" if "overflow" in line else None
 
 
-def notes_of(error: BaseException) -> list[str]:
-    """What was noted on an error on its way up, such as how to go on; the outermost comes last."""
-    return list(getattr(error, "__notes__", []))
-
-
 def dispatch(args: list[str]) -> None:
     """Does what a verb says.
 
@@ -202,14 +193,15 @@ def dispatch(args: list[str]) -> None:
         print(metadata.version("headway"))
         return
     function = getattr(import_module(module_of(verb)), verb)
-    from headway.arguments import arguments, print_fields, print_help, sources_in
+    from headway.arguments import Parser, print_fields, sources_in
 
+    parser = Parser(function, verb)
     if {"-h", "--help"} & {*rest}:
-        print_help(function, verb)
+        print(parser.format_help())
         if "words" in function.__annotations__ and (sources := sources_in(rest)):
             print_fields(sources[0])
         return
-    asked = arguments(function, verb, rest)
+    asked = parser.asked(rest)
     try:
         function(*asked.args, **asked.kwargs)
     except KeyboardInterrupt as stop:

@@ -12,12 +12,11 @@ them, and `found_in` reads them. Values are judged by pydantic.
 
 import dataclasses
 import json
-import math
-import types
 import typing
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt, MultipleOf
@@ -46,14 +45,14 @@ def check(config: Any, section: str = "") -> None:
     """
     for name, hint in hints_of(type(config)).items():
         value = getattr(config, name)
-        if not allows(hint, value):
-            require(False, section + name, value, described(hint))
+        require(allows(hint, value), section + name, value, described(hint))
 
 
 def allows(hint: Any, value: Any) -> bool:
     """Whether a value is of the type that an annotation says, and within its bounds."""
-    if kinds := _dataclasses(hint):
-        return isinstance(value, kinds)
+    members = _members(hint)
+    if any(map(dataclasses.is_dataclass, members)):
+        return isinstance(value, members)
     try:
         held(hint, value)
     except ValueError:
@@ -158,26 +157,10 @@ def _value(field: str, data: Any, hint: Any) -> Any:
     """One field's value as JSON says it."""
     from pydantic import ValidationError
 
-    if kinds := choices(hint):
-        kind = data.get("kind") if isinstance(data, dict) else None
-        cls = kinds.get(kind) if isinstance(kind, str) else None
-        if cls is None:
-            require(False, f"{field}.kind", kind, "one of " + ", ".join(kinds))
-        return from_json(typing.cast(type, cls), data, f"{field}.")
     try:
         return _adapter(hint).validate_json(json.dumps(data), strict=True)
     except ValidationError:
         require(False, field, data, described(hint))
-
-
-def choices(hint: Any) -> dict[str, type]:
-    """The dataclasses that a field chooses among, by `kind`; empty if it holds plain values."""
-    return {
-        str(field.default): kind
-        for kind in _dataclasses(hint)
-        for field in dataclasses.fields(kind)
-        if field.name == "kind"
-    }
 
 
 @cache
@@ -191,54 +174,41 @@ def described(hint: Any) -> str:
     """What an annotation allows, in words: `a whole number of at least 1`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        return described(args[0]) + _bounds([m for m in args[1:] if isinstance(m, BaseMetadata)])
-    if kinds := choices(hint):
-        return "one of " + ", ".join(kinds)
+        bounds = [_bound(mark) for mark in args[1:] if isinstance(mark, BaseMetadata)]
+        return described(args[0]) + (" " + " and ".join(bounds) if bounds else "")
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
-    if origin in (types.UnionType, typing.Union):
-        said = [described(arg) for arg in args if arg is not type(None)]
-        return " or ".join([*said, *(["none"] if type(None) in args else [])])
     if origin is tuple:
-        things = "texts" if args[0] is str else "numbers"
-        many = things if args[1:] == (...,) else f"{len(args)} {things}"
-        marks = getattr(args[0], "__metadata__", ())
-        return many + _bounds([mark for mark in marks if isinstance(mark, BaseMetadata)])
+        one = described(args[0]).replace("a whole number", "numbers").replace("a number", "numbers")
+        one = one.replace("text", "texts")
+        return one if args[1:] == (...,) else f"{len(args)} {one}"
+    if len(members := _members(hint)) > 1:
+        return " or ".join("none" if one is NoneType else described(one) for one in members)
     plain = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     plain |= {Path: "a path"}
     return plain.get(hint, f"a {getattr(hint, '__name__', hint)}")
 
 
-def _bounds(marks: list[BaseMetadata]) -> str:
-    said = []
-    for mark in marks:
-        match mark:
-            case Ge(ge=bound):
-                said.append(f"of at least {bound}")
-            case Gt(gt=bound):
-                said.append(f"above {bound}")
-            case Le(le=bound):
-                said.append(f"of at most {bound}")
-            case MultipleOf(multiple_of=2):
-                said.append("even")
-            case Lt(lt=math.inf):
-                said.append("finite")
-            case Lt(lt=bound):
-                said.append(f"below {bound}")
-    return " " + " and ".join(said) if said else ""
+def _bound(mark: BaseMetadata) -> str:
+    match mark:
+        case Ge(ge=bound):
+            return f"of at least {bound}"
+        case Gt(gt=bound):
+            return f"above {bound}"
+        case Le(le=bound):
+            return f"of at most {bound}"
+        case Lt(lt=bound):
+            return f"below {bound}"
+        case MultipleOf(multiple_of=2):
+            return "even"
+    return str(mark)
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """What a union chooses among; a plain type alone."""
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        return typing.get_args(hint)
-    return (hint,)
-
-
-def _dataclasses(hint: Any) -> tuple[type, ...]:
-    """Those that a field holds or chooses among."""
-    members = _members(hint)
-    return tuple(m for m in members if isinstance(m, type) and dataclasses.is_dataclass(m))
+    """Of what a union is; a plain type alone."""
+    return (
+        typing.get_args(hint) if typing.get_origin(hint) in (UnionType, typing.Union) else (hint,)
+    )
 
 
 @cache

@@ -38,11 +38,10 @@ def clopper_pearson_low(successes: int, count: int, confidence: float) -> float:
     """
     if successes == 0:
         return 0.0
-    chances = _Chances(count, count - successes)
     low, high = 0.0, 1.0  # of the share of failures
     for _ in range(64):
         middle = (low + high) / 2
-        if chances.at_most(middle) <= 1 - confidence:
+        if chance_of_at_most(count - successes, count, middle) <= 1 - confidence:
             high = middle
         else:
             low = middle
@@ -59,7 +58,7 @@ def draws_for(share: float, confidence: float, failures: int = 0) -> int:
     """
 
     def enough(count: int) -> bool:
-        return _Chances(count, failures).at_most(1 - share) <= 1 - confidence
+        return chance_of_at_most(failures, count, 1 - share) <= 1 - confidence
 
     return bisect_left(range(MOST), True, lo=failures + 1, key=enough)
 
@@ -68,7 +67,7 @@ def failures_allowed(share: float, confidence: float, count: int) -> int | None:
     """How many of so many draws may fail for them to bound a share; None if too few are drawn."""
 
     def too_many(failures: int) -> bool:
-        return _Chances(count, failures).at_most(1 - share) > 1 - confidence
+        return chance_of_at_most(failures, count, 1 - share) > 1 - confidence
 
     most = bisect_left(range(count), True, key=too_many) - 1
     return None if most < 0 else most
@@ -82,7 +81,15 @@ def chance_of_at_most(successes: int, count: int, share: float) -> float:
         count: of the draws.
         share: the chance that a draw succeeds.
     """
-    return 0.0 if successes < 0 else min(1.0, _Chances(count, successes).at_most(share))
+    if successes < 0 or successes >= count or not 0 < share < 1:
+        return float(successes >= count or (successes >= 0 and share <= 0))
+    numbers = np.arange(1, successes + 1)
+    ways = np.log(count - numbers + 1) - np.log(numbers)
+    each = np.concatenate([[0.0], np.cumsum(ways)])
+    each += np.arange(successes + 1) * math.log(share)
+    each += (count - np.arange(successes + 1)) * math.log1p(-share)
+    most = each.max()
+    return min(1.0, float(np.exp(each - most).sum() * math.exp(most)))
 
 
 def chance_of_at_least(successes: int, count: int, share: float) -> float:
@@ -101,22 +108,3 @@ def _ranks(values: Sequence[float]) -> np.ndarray:
     """From 0; those of equal values are the mean of theirs."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(count) - (count + 1) / 2)[place]
-
-
-class _Chances:
-    """The binomial distribution of failures among so many draws, up to so many failures."""
-
-    def __init__(self, count: int, most: int):
-        failures = np.arange(1, most + 1)
-        ways = np.log(count - failures + 1) - np.log(failures)
-        self._log_ways = np.concatenate([[0.0], np.cumsum(ways)])
-        self._failures, self._count = np.arange(most + 1), count
-
-    def at_most(self, share: float) -> float:
-        """The chance of no more failures than that, if a draw fails with this chance."""
-        if share <= 0 or share >= 1:
-            return 1.0 if share <= 0 or len(self._failures) > self._count else 0.0
-        each = self._failures * math.log(share)
-        each = each + (self._count - self._failures) * math.log1p(-share) + self._log_ways
-        most = each.max()
-        return float(np.exp(each - most).sum() * math.exp(most))

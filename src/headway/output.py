@@ -28,8 +28,7 @@ class Screen:
     """
 
     def __init__(self, stream: TextIO, drawing: bool = False):
-        self.stream, self._drawing = stream, drawing
-        self._losses = list[OSError]()
+        self.stream, self._drawing, self._losses = stream, drawing, list[OSError]()
 
     @property
     def lost(self) -> OSError | None:

@@ -100,10 +100,7 @@ def read(field: str, text: str, hint: Any) -> Any:
     Raises:
         HeadwayError: if the annotation does not allow it.
     """
-    try:
-        return _read(field, text, hint)
-    except ValueError:
-        return require(False, field, _shown(text), described(hint))
+    return _read(field, text, hint, described(hint))
 
 
 def values_of(field: str, text: str, hint: Any) -> list[Any]:
@@ -112,26 +109,18 @@ def values_of(field: str, text: str, hint: Any) -> list[Any]:
     Raises:
         HeadwayError: if the annotation does not allow one of them.
     """
-    values = []
-    for part in _parts(field, text, ","):
-        try:
-            values.append(_read(field, part, hint))
-        except ValueError:
-            allowed = f"{described(hint)}; several are written 1,2,4 or 1..8, a tuple 1:2"
-            require(False, field, _shown(part), allowed)
-    return values
+    allowed = f"{described(hint)}; several are written 1,2,4 or 1..8, a tuple 1:2"
+    return [_read(field, part, hint, allowed) for part in _parts(field, text, ",")]
 
 
-def _read(field: str, text: str, hint: Any) -> Any:
-    """The first meaning of a text that an annotation allows.
-
-    Raises:
-        ValueError: if there is none.
-    """
+def _read(field: str, text: str, hint: Any, allowed: str) -> Any:
+    """The first meaning of a text that an annotation allows."""
     for meant in _meanings(field, text):
         with suppress(ValueError):
             return held(hint, meant)
-    raise ValueError(text)
+    number = _plain(text)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return require(False, field, number if is_number else text, allowed)
 
 
 def _meanings(field: str, text: str) -> Iterator[Any]:
@@ -166,12 +155,6 @@ def _parts(field: str, text: str, between: str) -> list[str]:
         else:
             parts.append(part)
     return parts
-
-
-def _shown(text: str) -> Any:
-    """A text as a complaint shows it: a number without quotes."""
-    plain = _plain(text)
-    return plain if isinstance(plain, int | float) and not isinstance(plain, bool) else text
 
 
 def said(value: Any) -> str:

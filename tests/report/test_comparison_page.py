@@ -215,7 +215,7 @@ def test_the_verb_compares_the_runs_that_are_named(pair, tmp_path, capsys, monke
 @pytest.mark.parametrize(
     ("args", "complaint"),
     [
-        ([], "Missing from headway report: FOLDER"),
+        ([], "the following arguments are required: FOLDER"),
         (["a", "./a"], "a is named twice"),
         (["a", "nowhere"], "nowhere: there is no run folder here"),
         (["a", "."], ". is no run but holds some: report it by itself"),

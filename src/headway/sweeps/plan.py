@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from headway import userfile
-from headway.bases import Base, base_of, is_file
-from headway.changes import Carried, configured, hints_in, whole_names
+from headway.changes import (
+    Base,
+    Carried,
+    base_of,
+    configured,
+    hints_in,
+    is_file,
+    whole_names,
+)
 from headway.errors import HeadwayError, require
 from headway.reading import is_folder
 from headway.training import RECIPES, RunConfig, from_dict, to_dict

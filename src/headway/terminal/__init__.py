@@ -3,47 +3,19 @@
 Runs, circuits and timelines have a text of their own: `print(found)`.
 """
 
-from headway.terminal.base import can_draw, columns, console, draw, draw_both, require_file, say
-from headway.terminal.checking import print_findings, print_task
-from headway.terminal.counting import counting, exhausting
-from headway.terminal.language import print_cells
-from headway.terminal.progress import watching
-from headway.terminal.runs import note_older_report, print_comparison, print_runs
-from headway.terminal.summary import print_summary
-from headway.terminal.sweep import following, print_sweep
-from headway.terminal.theory import (
-    TOLD,
-    print_bounds,
-    print_counts,
-    print_flow,
-    print_hops,
-    print_run,
-)
-
-__all__ = [
-    "TOLD",
-    "can_draw",
-    "columns",
-    "console",
-    "counting",
-    "draw",
-    "draw_both",
-    "exhausting",
-    "following",
-    "note_older_report",
-    "print_bounds",
-    "print_cells",
-    "print_comparison",
-    "print_counts",
-    "print_findings",
-    "print_flow",
-    "print_hops",
-    "print_run",
-    "print_runs",
-    "print_summary",
-    "print_sweep",
-    "print_task",
-    "require_file",
-    "say",
-    "watching",
-]
+from headway.terminal.base import can_draw as can_draw
+from headway.terminal.base import columns as columns
+from headway.terminal.base import console as console
+from headway.terminal.base import draw_both as draw_both
+from headway.terminal.base import require_file as require_file
+from headway.terminal.base import say as say
+from headway.terminal.checking import print_task as print_task
+from headway.terminal.live import counting as counting
+from headway.terminal.live import display as display
+from headway.terminal.live import following as following
+from headway.terminal.live import watching as watching
+from headway.terminal.summary import print_summary as print_summary
+from headway.terminal.tables import print_cells as print_cells
+from headway.terminal.tables import print_comparison as print_comparison
+from headway.terminal.tables import print_runs as print_runs
+from headway.terminal.tables import print_sweep as print_sweep

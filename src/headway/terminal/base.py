@@ -1,15 +1,13 @@
 """What every screen shares: the terminal, at most 80 columns wide; files that can be written."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 
@@ -48,23 +46,21 @@ class PlainConsole(Console):
             yield one if one.control else Segment(plain(one.text), one.style)
 
 
-@contextmanager
-def redrawn(transient: bool = True) -> Iterator[Live | None]:
-    """A display that is drawn anew in its place; None where there is no terminal.
-
-    Args:
-        transient: whether it goes away at the end.
-    """
-    if not sys.stdout.isatty():
-        yield None
-        return
-    with Live(console=console(), auto_refresh=False, transient=transient) as live:
-        yield live
-
-
 def say(line: str) -> None:
     """One line about what happens next."""
     print(line, flush=True)
+
+
+def print_table(
+    title: str, left: Sequence[str], right: Sequence[str], rows: Iterable[Sequence[object]]
+) -> None:
+    """A table with a title; its columns are as `columns` has them."""
+    table = columns(left, right)
+    for row in rows:
+        table.add_row(*map(str, row))
+    out = console()
+    out.print(title, style="bold")
+    out.print(table)
 
 
 def columns(left: Sequence[str], right: Sequence[str] = (), wrap: bool = True) -> Table:

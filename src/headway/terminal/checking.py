@@ -1,28 +1,13 @@
-"""What was found wrong with a task; or an example of a task without faults."""
+"""An example of a task, and what a search for circuits knows of it."""
 
-import textwrap
 from collections import Counter
-from collections.abc import Sequence
 
 import torch
 
-from headway.tasks import Batch, Finding, Task
-from headway.text import width
+from headway.tasks import Batch, Task
+from headway.text import width, wrapped
 
 INDENT = 12
-
-
-def print_findings(findings: Sequence[Finding], what: str) -> None:
-    """Prints one line for everything that was found.
-
-    Args:
-        findings: as `check_task` gives them.
-        what: what was looked at.
-    """
-    for finding in findings:
-        print(f"{'doubt' if finding.doubt else 'error'}  {finding}")
-    if not findings:
-        print(f"{what}: nothing is wrong")
 
 
 def print_task(task: Task) -> None:
@@ -71,7 +56,4 @@ def _example(task: Task, batch: Batch) -> list[str]:
 
 
 def _say(name: str, text: str) -> None:
-    lines = textwrap.wrap(text, width() - INDENT) or [""]
-    print(f"{name:<{INDENT}}{lines[0]}")
-    for line in lines[1:]:
-        print(" " * INDENT + line)
+    print(*wrapped(text or "-", f"{name:<{INDENT}}", " " * INDENT), sep="\n")

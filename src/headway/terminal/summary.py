@@ -85,35 +85,25 @@ def said_of_verdicts(found: Discovery) -> str:
 
 
 def said_of_minimum(found: Discovery, flow: Flow | None) -> str:
-    """Its layers and paths beside the fewest by information flow, and whether paths can be spared.
+    """Its layers and paths beside the fewest by information flow.
 
     Args:
         found: the circuit.
         flow: of the task; None if nobody knows it.
     """
-    minimum, depth = found.evidence.minimum, flow and chain_depth(flow)
     layers, paths = len(found.circuit.useful_layers), len(found.circuit.paths)
-    least = {"layer": (layers, minimum), "path": (paths, fewest_paths(depth) if depth else None)}
-    fewest = [counted(own, thing) for thing, (own, few) in least.items() if own == few]
-    said = [" and ".join(fewest) + ", the fewest by information flow"] if fewest else []
-    for thing, (own, few) in least.items():
-        if own != few:
-            said.append(counted(own, thing) + (f", where {few} would do" if few else ""))
+    own, least = f"{counted(layers, 'layer')}, {counted(paths, 'path')}", found.evidence.minimum
     if flow is None:
-        said.append("the flow minimum of this task is not known")
-    elif minimum is None:
-        said.append("no number of layers is enough by information flow")
-    if found.necessary is not None:
-        said.append("no path can be left out" if found.necessary else "some can be left out")
-    return "; ".join(said)
+        return f"{own}; the flow minimum of this task is not known"
+    if least is None:
+        return f"{own}; no number of layers is enough by information flow"
+    depth = chain_depth(flow)
+    few = f", {counted(fewest_paths(depth), 'path')}" if depth else ""
+    return f"{own}; the fewest by information flow: {counted(least, 'layer')}{few}"
 
 
 def said_of_every(every: MinimalCircuits) -> str:
-    """Whether the circuit is the only minimal one, in words."""
-    count, n = len(every.circuits), len(every.candidates)
-    among = f"among {n} candidate paths"
-    if not every.complete:
-        return f"other minimal circuits {among}: not all sets were judged (circuit --all)"
-    if every.circuits == (tuple(sorted(every.discovered)),):
-        return f"no other minimal circuit {among} (exhaustive search)"
-    return f"{count} minimal circuits {among} (exhaustive search)"
+    """How many circuits are minimal, and whether all sets of paths were judged."""
+    count = counted(len(every.circuits), "minimal circuit")
+    searched = "exhaustive search" if every.complete else "not all sets were judged: circuit --all"
+    return f"{count} among {counted(len(every.candidates), 'candidate path')} ({searched})"

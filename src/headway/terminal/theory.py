@@ -9,7 +9,7 @@ from headway.circuits import Circuit, saved_discovery
 from headway.circuits.text import drawing
 from headway.errors import HeadwayError, require
 from headway.paths import Path
-from headway.terminal.base import columns, console, draw
+from headway.terminal.base import columns, console, draw, print_table
 from headway.theory import (
     Flow,
     Holdings,
@@ -49,18 +49,16 @@ def print_bounds(
     Raises:
         HeadwayError: if a depth is below 1.
     """
-    rows = bounds(depths, causal, order)
-    out = console()
-    out.print(f"Least layers for D retrieval steps, {MASKS[causal]}, {order}", style="bold")
-    table = columns((), ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1"))
-    for row in rows:
-        depths_said = str(row.first) if row.first == row.last else f"{row.first} … {row.last}"
+    rows = []
+    for row in bounds(depths, causal, order):
+        depth = str(row.first) if row.first == row.last else f"{row.first} … {row.last}"
         ends = dict.fromkeys("–" if end is None else str(end) for end in row.simulated)
-        numbers = (row.layers, row.other, row.theorem_1)
-        table.add_row(depths_said, " and ".join(ends), *map(str, numbers))
-    out.print(table)
-    out.print("simulated: the first and the last depth of every line, unless too deep")
-    out.print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
+        rows.append((depth, " and ".join(ends), row.layers, row.other, row.theorem_1))
+    title = f"Least layers for D retrieval steps, {MASKS[causal]}, {order}"
+    heads = ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1")
+    print_table(title, (), heads, rows)
+    print("simulated: the first and the last depth of every line, unless too deep")
+    print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
     if figure is not None:
         from headway.report.figures.depth_plot import draw_depths
 
@@ -75,15 +73,11 @@ def print_hops(hops: Sequence[int], causal: bool) -> None:
     """
     for k in hops:
         require(1 <= k <= TOLD, "depth", k, f"from 1 to {TOLD} hops")
-    out = console()
-    out.print(f"Least layers for k hops in a running text, {MASKS[causal]}", style="bold")
-    table = columns((), ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}"))
-    for k in hops:
-        table.add_row(
-            *map(str, (k, hop_flow(k, GAP).minimum_layers(causal), closed_form(k, causal)))
-        )
-    out.print(table)
-    out.print(f"simulated with {GAP} other tokens between two links; closer links are easier")
+    title = f"Least layers for k hops in a running text, {MASKS[causal]}"
+    heads = ("k", "simulated", f"retrieval, D = k: {FORMULAS[causal]}")
+    least = ((k, hop_flow(k, GAP).minimum_layers(causal), closed_form(k, causal)) for k in hops)
+    print_table(title, (), heads, least)
+    print(f"simulated with {GAP} other tokens between two links; closer links are easier")
 
 
 def print_counts(depths: Sequence[int], order: PairOrder) -> None:
@@ -96,17 +90,15 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
     Raises:
         HeadwayError: if a depth cannot be counted, or the order does not fit it.
     """
-    counts = [count_circuits(depth, order) for depth in depths]
-    out = console()
-    said = order if isinstance(order, str) else "pairs " + ", ".join(map(str, order))
-    out.print(f"Minimal circuits for D retrieval steps, causal mask, {said}", style="bold")
-    table = columns((), ("D", "layers", "paths of each", "circuits"))
-    for c in counts:
+    rows = []
+    for c in [count_circuits(depth, order) for depth in depths]:
         number = f"{c.circuits:,}" if c.circuits < EXACT else f"{c.circuits:.3e}"
-        table.add_row(str(c.depth), str(c.layers), str(c.paths), number)
-    out.print(table)
-    out.print("layers: the fewest that are enough; a circuit is a set of paths")
-    out.print("minimal: no path can be left out; each has just 2D paths, so none is smaller")
+        rows.append((c.depth, c.layers, c.paths, number))
+    said = order if isinstance(order, str) else "pairs " + ", ".join(map(str, order))
+    title = f"Minimal circuits for D retrieval steps, causal mask, {said}"
+    print_table(title, (), ("D", "layers", "paths of each", "circuits"), rows)
+    print("layers: the fewest that are enough; a circuit is a set of paths")
+    print("minimal: no path can be left out; each has just 2D paths, so none is smaller")
 
 
 def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = None) -> None:
@@ -132,8 +124,8 @@ def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = N
             "A row counts as found once all its symbols but the last are shared with it. Were one"
             f" enough, as the two assumptions have it, the least would be {alone} layers."
         )
-    said_of = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
-    out.print(f"\nA circuit with {said_of}", style="bold")
+    size = f"{found.layers} layers, {found.heads} heads, {len(found.paths)} paths"
+    out.print(f"\nA circuit with {size}", style="bold")
     lines = drawing(Circuit.of(found.paths), flow.roles)
     lines.append("● attended to   ▶ attends")
     if max(map(len, lines)) > text.width():
@@ -172,8 +164,7 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     if flow is None:
         raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
     _require_drawable(flow, figure)
-    along = flow.along(paths, causal, run.config.model.n_layers)
-    out = console()
+    along, out = flow.along(paths, causal, run.config.model.n_layers), console()
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
     least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
     said = "no number is enough" if least is None else f"{least} are the least"
@@ -181,8 +172,7 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     if flow.goal not in along.stages[-1][flow.query]:
         out.print(f"By these paths alone, {flow.goal} does not come to the query.")
     if along.broken:
-        told = "The circuit breaks the flow: these paths look where nothing is shared with them"
-        out.print(told, style="bold")
+        out.print("The circuit breaks the flow: these paths look where nothing is shared with them")
         out.print("\n".join(f"  {path}" for path in along.broken))
         out.print(
             "Either the circuit lacks a path (one that costs little when cut), or the head finds"
@@ -201,10 +191,8 @@ def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
     out.print(title, style="bold")
     roles = list(flow.roles)
     cells = [[held_said(flow, stage[role]) for role in roles] for stage in stages]
-    width = 7 + sum(
-        2 + max(len(role), *(len(row[i]) for row in cells)) for i, role in enumerate(roles)
-    )
-    if width > text.width():
+    widths = [max(map(len, column)) for column in zip(roles, *cells, strict=True)]
+    if 7 + sum(2 + one for one in widths) > text.width():
         roles, cells = roles[-1:], [row[-1:] for row in cells]
     table = columns((), ("layers", *roles), wrap=False)
     for done, row in enumerate(cells):

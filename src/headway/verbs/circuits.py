@@ -1,23 +1,28 @@
 """Verbs that find a run's circuit, judge it, date its paths, and clamp them one by one."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headway.arguments import opened, require_goes_with
 from headway.fields import AtLeastOne, Positive
+from headway.text import command
 
 if TYPE_CHECKING:
+    from headway.terminal.live import Display
     from headway.training import Run
 
-SEARCH = ("threshold", "sequences", "ablation", "trials", "changed_task")
+HOW = {
+    "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
+    "--all": ("free_above", "sequences", "most"),
+    "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
+}
+"""The options that say how to do what is asked."""
 GOES_WITH = {
-    "a search": (*SEARCH, "step", "circuit"),
-    "--all": (*SEARCH, "all", "free_above", "most"),
-    "--certify": (
-        *("certify", "circuit", "step", "sequences", "changed_task"),
-        *("agreement", "confidence", "seed"),
-    ),
+    "a search": (*HOW["a search"], "changed_task"),
+    "--all": ("threshold", "ablation", "trials", *HOW["--all"], "all", "changed_task"),
+    "--certify": ("certify", *HOW["--certify"], "changed_task"),
 }
 """The options that mean something for what is asked."""
 
@@ -74,24 +79,16 @@ def circuit(
         seed: with --certify, that of the sequences; by default the run's.
         changed_task: go on although the file of a run's task has changed.
     """
-    given: dict[str, Any] = dict(locals())
+    given: dict[str, Any] = {k: v for k, v in locals().items() if v is not None}
     those = [opened(folder, changed_task) for folder in given.pop("runs")]
     asked = "--certify" if certify else "--all" if all else "a search"
     require_goes_with(asked, given, GOES_WITH[asked])
-    how = _chosen(given, "circuit", "step", "sequences")
-    if certify:
-        how |= _chosen(given, "agreement", "confidence", "seed")
-        if not min([_certify(run, how) for run in those]):
-            sys.exit(1)
-    else:
-        how |= _chosen(given, "threshold", "ablation", "trials")
-        exhaust = _chosen(given, "free_above", "sequences", "most") if all else None
+    how = {k: given[k] for k in HOW["--certify" if certify else "a search"] if k in given}
+    if not certify:
+        exhaust = {k: given[k] for k in HOW["--all"] if k in given} if all else None
         _find(those, how, exhaust)
-
-
-def _chosen(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Some options, of which those that were not given are left out."""
-    return {name: given[name] for name in names if given[name] is not None}
+    elif not min([_certify(run, how) for run in those]):
+        sys.exit(1)
 
 
 def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None) -> None:
@@ -112,14 +109,18 @@ def _find(runs: "list[Run]", how: dict[str, Any], exhaust: dict[str, Any] | None
         found.append(discover(run, **{**how, "circuit": given}))
         terminal.say(f"{found[-1]}\nwritten to {run.folder / circuit_file(run, step, given)}")
         if exhaust is not None:
-            with terminal.exhausting() as watch:
-                every = every_circuit(run, **exhaust, watch=watch)
+            with terminal.display(10.0) as shown:
+                every = every_circuit(run, **exhaust, watch=partial(_show_search, shown))
             terminal.say(f"\n{every}\nwritten to {run.folder / 'circuits.json'}")
         if given is None and step is None:
-            terminal.note_older_report(run)
+            _note_older_report(run)
     if len(found) > 1:
         comparison = compare([one.circuit for one in found])
         terminal.print_comparison(comparison, [run.folder.name for run in runs])
+
+
+def _show_search(shown: "Display", paths: int, judged: int, found: int) -> None:
+    shown.show(f"sets of {paths} paths: {judged} judged so far, {found} minimal circuits")
 
 
 def _certify(run: "Run", how: dict[str, Any]) -> bool:
@@ -140,8 +141,14 @@ def _certify(run: "Run", how: dict[str, Any]) -> bool:
     terminal.say(str(found))
     if "circuit" not in how:
         terminal.say(f"written to {run.folder / found.FILE}")
-        terminal.note_older_report(run)
+        _note_older_report(run)
     return found.holds
+
+
+def _note_older_report(run: "Run") -> None:
+    """Tells that a run's report is older than what has just been found out about it, if it is."""
+    if (run.folder / "report.html").exists():
+        print(f"its report is older; draw it again: {command('report', run.folder)}")
 
 
 def emergence(run: Path, /, sequences: int = 32) -> None:

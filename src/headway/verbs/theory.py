@@ -2,11 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal
 
 from headway.arguments import opened, require_goes_with
 from headway.errors import require
-from headway.theory import Order, PairOrder
+from headway.theory import Order
 
 GOES_WITH = {
     "a run": ("figure",),
@@ -54,12 +54,12 @@ def theory(
         count: count the minimal circuits with the fewest layers; by default for depths 1..8.
         figure: where to draw it, .svg or .png.
     """
-    from headway import terminal
+    options = {name: value for name, value in locals().items() if name != "run"}
+    from headway.terminal import require_file
+    from headway.terminal import theory as terminal
     from headway.theory import conditional_flow, facts_flow, retrieval_flow
-    from headway.words import values_of
+    from headway.words import read, values_of
 
-    options = {"depth": depth, "mask": mask, "order": order, "task": task, "facts": facts}
-    options |= {"query": query, "goal": goal, "queries": queries, "figure": figure, "count": count}
     depths = values_of("depth", depth or ("1..8" if count else "1..64"), int)
     deep = len(depths) == 1 and depths[0] > terminal.TOLD
     asked = (
@@ -71,46 +71,27 @@ def theory(
     )[0]
     require_goes_with(asked, options, GOES_WITH[asked])
     causal, order = mask != "none", "deep-first" if order is None else order
+    by_numbers = "," in order and asked in ("--count", "a single depth")
+    pairs = read("order", order, tuple[int, ...] if by_numbers else Order)
     if figure is not None:
-        terminal.require_file(figure, (".svg", ".png"))
+        require_file(figure, (".svg", ".png"))
     if run is not None:
         return terminal.print_run(opened(run), figure)
     if count:
-        return terminal.print_counts(depths, pairs_of(order))
+        return terminal.print_counts(depths, pairs)
     if asked == "--task hops":
         return terminal.print_hops(depths, causal)
     if asked in ("several depths", "so great a depth"):
-        return terminal.print_bounds(depths, causal, named_order(order), figure)
+        return terminal.print_bounds(depths, causal, pairs, figure)
     if facts:
         said = re.findall(r"[^\s,]+", " ".join(facts))
         start, end = "a" if query is None else query, "z" if goal is None else goal
         flow, title = facts_flow(said, start, end, singled=True), f"{' '.join(said)}, {start}?"
     elif task == "conditional":
-        flow, title = conditional_flow(named_order(order), singled=True), "conditional retrieval"
+        flow, title = conditional_flow(pairs, singled=True), "conditional retrieval"
     else:
         spare = 1 if queries is None else queries
         require(1 <= spare <= terminal.TOLD, "queries", spare, f"from 1 to {terminal.TOLD}")
-        flow = retrieval_flow(depths[0], pairs_of(order), spare)
+        flow = retrieval_flow(depths[0], pairs, spare)
         title = f"retrieval, D = {depths[0]}"
     terminal.print_flow(flow, causal, title, figure)
-
-
-def pairs_of(order: str) -> PairOrder:
-    """An order of the pairs, by its name or by their numbers.
-
-    Raises:
-        HeadwayError: if it is none.
-    """
-    from headway.words import values_of
-
-    return values_of("order", order, int) if "," in order else named_order(order)
-
-
-def named_order(text: str) -> Order:
-    """An order of the pairs by its name.
-
-    Raises:
-        HeadwayError: if there is none of that name.
-    """
-    require(text in get_args(Order), "order", text, " or ".join(get_args(Order)))
-    return cast(Order, text)

@@ -97,7 +97,7 @@ def check(words: tuple[str, ...] = (), /) -> None:
             a run.
     """
     from headway import terminal
-    from headway.bases import is_file, recipe_in
+    from headway.changes import is_file, recipe_in
     from headway.fields import hints_of
     from headway.tasks import check_task, task_in
     from headway.tasks.checking import undeclared
@@ -121,7 +121,10 @@ def check(words: tuple[str, ...] = (), /) -> None:
             given = {named(name.removeprefix("task."), hints): texts[name] for name in texts}
             task = task(**{name: read(name, text, hints[name]) for name, text in given.items()})
     findings = check_task(task)
-    terminal.print_findings(findings, sources[0])
+    for finding in findings:
+        print(f"{'doubt' if finding.doubt else 'error'}  {finding}")
+    if not findings:
+        print(f"{sources[0]}: nothing is wrong")
     if not all(finding.doubt for finding in findings):
         sys.exit(1)
     terminal.print_task(task if not isinstance(task, type) else task())
@@ -129,14 +132,11 @@ def check(words: tuple[str, ...] = (), /) -> None:
 
 def _check_run(folder: Path, words: list[str]) -> None:
     """Says whether a run's folder is whole."""
-    from headway import terminal
     from headway.circuits.whole import faults_of
 
     if words:
         raise HeadwayError(f"a run has no fields to change: {' '.join(words)}")
     faults = faults_of(folder)
-    for fault in faults:
-        terminal.say(f"error  {fault}")
+    print(*([f"error  {fault}" for fault in faults] or [f"{folder}: whole"]), sep="\n")
     if faults:
         sys.exit(1)
-    terminal.say(f"{folder}: whole")

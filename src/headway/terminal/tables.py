@@ -1,0 +1,126 @@
+"""Several things side by side, a row for each: runs, a sweep's runs, circuits, accuracies."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from headway.circuits import Comparison
+from headway.circuits.mechanism import name_of
+from headway.language.accuracy import Cell
+from headway.sweeps import Board, table
+from headway.terminal.base import columns, console
+from headway.text import duration
+
+NOTHING = "no runs here yet: headway train makes one"
+MOST = 100
+"""The most runs that are listed at the end of a sweep; of more, those that have failed."""
+
+
+def print_runs(rows: Sequence[dict[str, Any]], folder: Path, where: Sequence[str] = ()) -> None:
+    """A table of runs and their state; what cannot be read or has failed says why.
+
+    Args:
+        rows: as `headway.sweeps.table` gives them.
+        folder: that they lie in; runs deeper inside are named with the folders between.
+        where: the conditions that they were to meet.
+    """
+    nothing = f"no run here is {' and '.join(where)}" if where else NOTHING
+    shown = columns(("run", "status"), ("step", "val loss", "circuit", "time"), wrap=False)
+    shown.columns[0].no_wrap, shown.columns[0].overflow = False, "fold"
+    for row in (row for row in rows if row["status"] != "unreadable"):
+        loss, heads, seconds = row["val_loss"], row["useful_heads"], row["seconds"]
+        shown.add_row(
+            Text(_name(row, folder)),
+            row["status"],
+            str(row["step"]),
+            "-" if loss is None else f"{loss:.4f}",
+            "-" if heads is None else f"{heads} heads",
+            "-" if seconds is None else duration(seconds),
+        )
+    out = console()
+    out.print(shown if rows else nothing)
+    for row in rows:
+        if row["status"] == "failed" and row["message"]:
+            place = Path(row["folder"])  # the message need not name it again
+            message = row["message"].replace(f" in {place.absolute()}", "")
+            out.print(f"{_name(row, folder)}: {message.replace(f' in {place}', '')}")
+        if row["status"] == "unreadable":
+            out.print(f"unreadable: {row['message']}")
+
+
+def _name(row: dict[str, Any], folder: Path) -> str:
+    path = Path(row["folder"])
+    inside = path != folder and path.is_relative_to(folder)
+    return str(path.relative_to(folder)) if inside else path.name
+
+
+def print_sweep(board: Board, folder: Path) -> None:
+    """How a sweep has ended: a table of its runs, and how many are done and failed."""
+    rows = [row for row in table(folder) if row["name"] in board.runs]
+    if len(rows) > MOST:
+        rows = [row for row in rows if row["status"] != "done"]
+    if rows:
+        print_runs(rows, folder)
+    recorded = {row["name"] for row in rows if row["status"] == "failed"}
+    for name in board.named("failed"):
+        if name not in recorded:
+            console().print(f"{name}: {board.runs[name].message} (not recorded)")
+    done, failed = board.count("done"), board.count("failed")
+    print(f"{done} done" + (f", {failed} failed" if failed else "") + f"; sweep {folder}")
+
+
+def print_comparison(comparison: Comparison, names: Sequence[str]) -> None:
+    """What circuits share and where they differ: a row per relation, a column per run."""
+    out = console()
+    shown = columns(("relation", *map(str, range(1, len(names) + 1))))
+    for relation, by in comparison.heads.items():
+        shown.add_row(relation, *(" ".join(map(name_of, heads)) or "-" for heads in by))
+    title = "side by side: the heads that attend along each relation"
+    out.rule(Text(title, style="bold"), align="left")
+    for number, name in enumerate(names, start=1):
+        out.print(f"{number}: {name}")
+    out.print(shown)
+    out.print("in all: " + (", ".join(comparison.shared) or "no relation"))
+    firsts = {tuple(first) for first in comparison.first}
+    alike = "the same relations in all runs" if len(firsts) == 1 else "not the same in all runs"
+    out.print(f"the first useful layer attends along {alike}")
+    out.print(f"mean Jaccard index of two runs' relations: {comparison.likeness:.2f}")
+
+
+def print_cells(cells: Sequence[Cell]) -> None:
+    """Accuracies of a language model, a row per cell, beside those of guessing."""
+    out = console()
+    sampled = any(cell.sampled is not None or cell.unanswered is not None for cell in cells)
+    shares = {"argmax": "argmax", "expected": "expectation"}
+    shares |= {"sampled": "sampled"} if sampled else {}
+    shown = columns(("formulation",), ("D", "n", *shares, "chance", "majority"), wrap=False)
+    for cell in cells:
+        nearer = "" if cell.nearer == cell.chance else f" ({cell.nearer:.2f})"
+        shown.add_row(
+            cell.formulation,
+            str(cell.depth),
+            str(cell.count),
+            *(_share(cell, name) for name in shares.values()),
+            f"{cell.chance:.2f}{nearer}",
+            f"{cell.majority:.2f}",
+        )
+    out.print(shown)
+    out.print("after each share its 95 % interval (Wilson)", style="dim")
+    for cell in cells:
+        if cell.unanswered is not None:
+            draws = "" if cell.draws is None else f", {cell.draws:.0f} draws a question"
+            out.print(
+                f"sampled, {cell.formulation} D={cell.depth}: of {cell.drawn} questions"
+                f" {cell.unanswered:.0%} never answered{draws}",
+                style="dim",
+            )
+
+
+def _share(cell: Cell, name: str) -> str:
+    value, interval = getattr(cell, name), cell.interval(name)
+    if value is None or interval is None:
+        return "–"
+    low, high = interval
+    return f"{value:.2f} " + f"{low:.2f}–{high:.2f}".replace("0.", ".")
