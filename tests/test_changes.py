@@ -1,11 +1,9 @@
 """What runs are made from, and what changes to it carry along."""
 
-from dataclasses import replace
-
 import pytest
 
-from headway.bases import Base, base_of
-from headway.changes import changed, changes_in, configured, told, whole_names
+from headway.bases import base_of
+from headway.changes import changed, changes_in, configured, told
 from headway.errors import HeadwayError
 from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
@@ -212,22 +210,6 @@ def test_a_file_that_is_no_recipe_is_told_in_one_line(tmp_path, content, complai
     assert str(path) in told
 
 
-def test_what_is_carried_is_told_without_values_where_there_are_several():
-    base = base_of("fast")
-    carried = [one for depth in (1, 2) for one in configured(base, {"task.depth": depth})[1]]
-    (line,) = told(carried)
-    assert line.startswith("changed along: model.n_layers, model.silent_above, training.")
-    assert "=" not in line
-
-
-def test_a_config_is_a_base_without_arguments():
-    base = Base.of(fast(2))
-    changes = whole_names(base, {"task.depth": 1, "curriculum": "implicit"})
-    config, carried = configured(base, changes)
-    assert config.task == replace(fast(2).task, depth=1)
-    assert carried == []
-
-
 def test_fields_are_changed_by_their_names(tiny):
     fields = flat(tiny)
     kind = fields.pop("task.kind")
@@ -242,24 +224,3 @@ def test_fields_are_changed_by_their_names(tiny):
     assert changed(config, {"training.curriculum": "implicit"}).training.curriculum == Implicit()
     causal = {"task": Composition(), "model.causal": False}
     assert changed(config, {**causal, "training.curriculum": "implicit"}).task == Composition()
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"training.curriculum": "rising"}, "training.curriculum = 'rising' .* one of implicit, m"),
-        ({"training.curriculum": 3}, "training.curriculum = 3 is not allowed"),
-        (
-            {"training.curriculum.every": 3},
-            "training.curriculum.every is a field of .*growing.*, not of implicit: add",
-        ),
-        ({"training.depths": "full"}, "training.depths is not a field: the fields are steps, "),
-        ({"tasks.depth": 2}, "tasks.depth is not a field of a config"),
-        ({"seeds": 2}, "seeds is not a field"),
-        ({"task.kind": "hops"}, "task.kind is not a field"),
-    ],
-)
-def test_a_change_that_cannot_be(tiny, fields, complaint):
-    with pytest.raises(HeadwayError, match=f"^{complaint}") as error:
-        changed(tiny, fields)
-    assert "\n" not in str(error.value)

@@ -50,25 +50,6 @@ def test_a_name_of_the_tables_is_one_of_the_code(name):
     assert found(name)
 
 
-def words() -> list[str]:
-    """The words of the tables that say where each is shown; of several, the first."""
-    text = PAGE.read_text()
-    rows = [line.split("|") for line in text[text.index("## Words") :].splitlines()]
-    first = [row[1].split("(")[0].strip() for row in rows if len(row) == 7]
-    return [word for word in first if word not in ("word", "---")]
-
-
-def test_a_word_of_the_tables_is_used_in_pages_or_docs():
-    report = ROOT / "src/headway/report"
-    shown = [*report.rglob("*.py"), *report.rglob("*.html")]
-    shown += ROOT.glob("src/headway/terminal/*.py")
-    shown += ROOT.glob("src/headway/circuits/*text.py")
-    docs = [page for page in ROOT.glob("docs/*.md") if page != PAGE]
-    text = " ".join(" ".join(file.read_text().split()) for file in [*shown, *docs]).lower()
-    assert len(words()) > 40
-    assert not [word for word in words() if word.lower() not in text]
-
-
 def old_words() -> list[str]:
     """The words that are said not to be used any more, but for arrows."""
     section = PAGE.read_text().partition("## Words that are not used any more")[2]

@@ -8,10 +8,10 @@ import torch
 from reference import SlowBench
 from torch import nn
 
-from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention_along, discover
+from headway.circuits import Bench, Identity, Paths, Uniform, attention_along, discover
 from headway.circuits.ablation import First
 from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
-from headway.circuits.search import longest, search
+from headway.circuits.search import search
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
 from headway_experiments.arena import compiled, planted
@@ -137,23 +137,6 @@ def test_two_heads_that_can_only_go_together_go_together():
     attention = {"s1←s0": [[1.0, 1.0]]}
     assert not search(table, attention, ["s1←s0"], 0.05).paths
     assert len(search(table, attention, ["s1←s0"], 0.05, pairs=False).paths) == 2
-
-
-def test_of_two_heads_that_do_the_same_one_stays():
-    table = Table({(False, False): 0.0, (True, False): 0.0, (False, True): 0.0})
-    assert len(search(table, {"s1←s0": [[1.0, 1.0]]}, ["s1←s0"], 0.05).useful_heads) == 1
-
-
-def test_attention_too_weak_for_a_first_guess_is_used_if_it_must_be():
-    table = Table({(False,): 0.0})
-    found = search(table, {"s1←s0": [[0.2]], "s2←s0": [[0.05]]}, ["s1←s0", "s2←s0"], 0.05)
-    assert found == Circuit({(0, 0): Paths(frozenset({"s1←s0"}))})
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 7, 8])
-def test_the_longest_is_found_by_halving(most):
-    for end in range(most + 1):
-        assert longest(most, lambda n, end=end: n <= end) == end
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

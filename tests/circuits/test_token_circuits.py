@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from headway.circuits import Circuit
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
 from headway.circuits.patterns import Patterns, attention_along
@@ -83,12 +82,6 @@ def test_shared_streams_are_the_model_with_patterns_put_in_place(bench, candidat
     expected = bench.task.targets.errors(direct, bench.batch.targets)
     assert torch.allclose(bench.errors([candidate])[0], expected, atol=1e-4)
     assert bench.losses([candidate])[0] == pytest.approx(expected.mean().item(), abs=1e-4)
-
-
-def test_a_circuit_of_hops_is_a_circuit(bench):
-    circuit = Circuit({head: Paths(frozenset({"find^1"})) for head in bench.heads})
-    assert len(circuit.paths) == 4
-    assert bench.loss(circuit) > 0
 
 
 def test_a_relation_that_no_sequence_has(bench):

@@ -99,29 +99,6 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
         assert low <= expectation(exact, question) <= high
 
 
-def test_an_answer_may_begin_with_what_ends_one(tmp_path):
-    """Here with the prompt's line break, which some answers change, and which others keep."""
-    template = "{{ messages[0]['content'] + '\n' }}"
-    folder = save_tiny_model(tmp_path, template=template, merges=[("\n", "3"), ("\n", "1")])
-    model = LocalModel(str(folder), "chat")
-    (question,) = questions("equations", 1, count=1)
-    at = question.acceptable.index("2")
-    assert model.options(question)[0][at][0] in model.stops
-    drawn = model.sample(question, 20_000, torch.Generator().manual_seed(0))
-    low, high = wilson(drawn.count("2"), len(drawn))
-    assert low <= math.exp(model.answers(question).ended[at]) <= high
-
-
-def test_draws_of_what_the_tokenizer_lacks_are_no_answers(tmp_path):
-    """A model may tell more tokens apart than the tokenizer has."""
-    folder = save(tmp_path, bert(), vocab_size=4000, initializer_range=0.02)
-    model = LocalModel(folder, "completion")
-    (question,) = questions("equations", 1, count=1)
-    drawn = model.sample(question, 50, torch.Generator().manual_seed(0))
-    assert drawn.count("…") > 40
-    assert all(math.isfinite(said) for said in model.answers(question).said)
-
-
 def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
     folder = save(tmp_path, bert(), vocab_size=40)
     with pytest.raises(HeadwayError, match=r"^token = \d+ is not allowed: it must be below 40"):
@@ -134,9 +111,3 @@ def test_answers_that_are_the_same_tokens_are_one_line(tmp_path):
     (question,) = questions("equations", 1, count=1)
     with pytest.raises(HeadwayError, match=r"^the tokens of .* do not tell the answers apart$"):
         model.answers(question)
-
-
-def test_a_template_that_fails_is_one_line(tmp_path):
-    folder = save(tmp_path, bert(), "{{ raise_exception('no questions') }}")
-    with pytest.raises(HeadwayError, match=r"^the chat template of .* no questions$"):
-        LocalModel(folder)

@@ -7,7 +7,7 @@ from nano import LENGTH, WIDTH, Nano
 from torch import nn
 
 from headway.errors import HeadwayError
-from headway.models import interception, tapped
+from headway.models import tapped
 
 X = torch.randn(3, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
 
@@ -117,14 +117,6 @@ def test_two_calls_that_differ(before):
     )
 
 
-def test_attention_that_is_not_computed_as_torch_does(monkeypatch):
-    """What a torch of the future may do differently is noticed."""
-    monkeypatch.setattr(interception, "_softmax_of", lambda scores, *_: scores.softmax(-1))
-    assert refusal(Nano("sdpa")) == (
-        "the output of Nano changes when its attention is computed openly"
-    )
-
-
 def test_a_cache_that_changes_the_pattern_alone():
     class Cached(nn.Module):
         kept: tuple = ()
@@ -223,11 +215,6 @@ def test_a_model_that_changes_its_layers():
     del module.blocks[1]
     with pytest.raises(HeadwayError, match=r"by layer = \[\(2, 0\)\] is not .*\(2, 0\)\], as at"):
         wrapped(X, unchanged)
-
-
-def test_a_tap_that_returns_another_shape():
-    with pytest.raises(HeadwayError, match=r"layer 0 = \[3, 2, 6\] is not .* \[3, 2, 6, 6\], that"):
-        tapped(Nano("softmax"), X)(X, lambda _, pattern: pattern[..., 0])
 
 
 def test_an_error_of_a_tap_leaves_nothing_behind():

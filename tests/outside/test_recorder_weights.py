@@ -30,11 +30,6 @@ def parametrized(model):
     return model.train()
 
 
-def at_root(model):
-    model.scale = nn.Parameter(torch.ones(16, 16))
-    return parametrizations.orthogonal(model, "scale")
-
-
 def averaged(model):
     average = torch.optim.swa_utils.AveragedModel(model)
     with torch.no_grad():
@@ -84,27 +79,6 @@ def test_a_wrapped_module_opens_again(wrap, tmp_path):
     for build in (None, Net, lambda: WRAPPED[wrap](Net())):
         again = headway.Run.open(tmp_path / "run", build=build).model()
         torch.testing.assert_close(again(INPUTS), expected)
-
-
-def test_a_process_group_leaves_no_trace(tmp_path):
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1
-    )
-    try:
-        model = nn.parallel.DistributedDataParallel(Net())
-        run = recorded(tmp_path / "run", model)
-        torch.testing.assert_close(run.model()(INPUTS), answer(model))
-    finally:
-        torch.distributed.destroy_process_group()
-
-
-def test_a_parametrized_root_is_built_by_its_own_class(tmp_path):
-    run = recorded(tmp_path / "run", at_root(Net()), build=None)
-    assert "scale" in safetensors.torch.load_file(run.checkpoint_path(0))
-    assert run.config.model.builder is None  # Net has no such weight
-    with pytest.raises(HeadwayError, match="without a way to build it"):
-        run.model()
-    headway.Run.open(tmp_path / "run", build=lambda: at_root(Net())).model()
 
 
 class Kept(Net):

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headway.text import rounded
-
 LABELS = {
     "circuit": ["layer0", "layer2", "s₀", "x₁", "uniform", "answer", "arrowscarry"],
     "birth": ["validation", "L0.H0s2←s1", "L1.H0s0←s2", "asitis", "born,0.5", "step"],
@@ -69,27 +67,6 @@ def test_figures_are_whole_svgs_that_need_nothing_else(kept):
             assert label in words, (name, label)
 
 
-def test_figures_look_as_on_the_page(kept, visit):
-    for name, (file, before) in kept.items():
-        alone = file.with_suffix(".html")
-        svg = file.read_text(encoding="utf-8")
-        alone.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{svg}', encoding="utf-8")
-        seen = visit(alone, viewport={"width": 1400, "height": 900})
-        after = pixels(seen.page.locator("svg").first.screenshot())
-        assert ink(before) > 0.005
-        assert ink(after) == pytest.approx(ink(before), rel=0.35), name
-        dark = np.median(before) < 128
-        assert (np.median(after) < 128) == dark
-
-
-def test_a_swatch_of_every_colour_is_kept(visit, learnt):
-    seen = visit(learnt)
-    blue = "it => it.parentElement.style.setProperty('--c', 'rgb(10, 20, 0)')"
-    seen.page.locator(".legend i").first.evaluate(blue)
-    svg = seen.page.evaluate("asSvg(document.querySelector('.card'))")
-    assert "rgb(10, 20, 0)" in svg
-
-
 @pytest.fixture
 def copied(visit, learnt):
     """Copies a table, by its label, at the fourth checkpoint: its rows."""
@@ -131,11 +108,6 @@ def test_the_table_of_paths_is_copied_with_its_exact_numbers(copied, learnt):
         assert float(row["needed from"]) == path["needed"]
 
 
-def test_what_holds_a_comma_stays_one_cell(copied):
-    rows = {row["field"]: row["value"] for row in copied("training")}
-    assert rows["betas"].count(",") == 1
-
-
 def test_every_table_has_its_button_and_all_of_its_rows(visit, learnt):
     seen = visit(learnt, permissions=["clipboard-read", "clipboard-write"])
     seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
@@ -149,49 +121,3 @@ def test_every_table_has_its_button_and_all_of_its_rows(visit, learnt):
         exact = table.locator("tbody data").evaluate_all("them => them.map(it => it.value)")
         cells = [cell for row in rows for cell in row.values()]
         assert all(value in cells for value in exact)
-
-
-def test_a_browser_without_a_clipboard_copies_all_the_same(learnt, visit):
-    seen = visit(learnt)
-    seen.page.evaluate("Object.defineProperty(navigator, 'clipboard', {}) && null")
-    table = seen.page.locator(".tabled").first
-    table.locator("button.keep").click()
-    seen.page.evaluate("document.body.prepend(made('textarea', {id: 'pasted'}))")
-    seen.page.locator("#pasted").focus()
-    seen.page.keyboard.press("Control+V")
-    rows = rows_of(seen.page.locator("#pasted").input_value())
-    assert len(rows) == table.locator("tbody tr").count()
-
-
-def test_numbers_are_printed_alike_by_page_and_script(visit, learnt):
-    values = [0.0, 1e-9, 3.14159e-5, 9.9996e-5, 1e-4, 0.00123456, 0.1, 0.18, 1 / 3, 1.0, 9.996]
-    values += [12.0, 99.95, 123.4, 999.4, -0.25]
-    assert visit(learnt).page.evaluate("(them) => them.map(number)", values) == [
-        rounded(value) for value in values
-    ]
-
-
-def test_a_cell_of_several_numbers_is_copied_whole(visit, learnt):
-    cells = "<th>mean</th></tr></thead><tbody><tr><td>{}</td></tr></tbody></table>"
-    cell = "<data value=0.123456>0.123</data> ± <data value=0.5>0.5</data><br>and one"
-    text = visit(learnt).page.evaluate(
-        "(rows) => { const it = made('div'); it.innerHTML = rows; return asCsv(it.firstChild); }",
-        "<table><thead><tr>" + cells.format(cell),
-    )
-    assert text.splitlines() == ["mean", "0.123456 ± 0.5; and one"]
-
-
-def test_a_table_stays_sorted_by_its_column_when_another_comes(visit, learnt):
-    page = visit(learnt).page
-    page.evaluate("all('details').forEach((it) => { it.open = true; })")
-    table = page.get_by_role("group", name="paths of the circuit", exact=True)
-    table.get_by_role("button", name="circuit without it").click()
-    page.evaluate(
-        """() => {
-          const group = document.querySelector("[aria-label='paths of the circuit']");
-          for (const row of all("tr", group)) row.prepend(row.firstElementChild.cloneNode());
-          parts.find((one) => String(one.start).includes("sortable")).start();
-        }"""
-    )
-    sorted_by = table.locator("th[aria-sort]")
-    assert sorted_by.text_content() == "circuit without it"

@@ -42,31 +42,3 @@ def test_the_circuit_follows_the_slider(visit, page):
         assert sorted(strengths) == ([] if run.task.roles else sorted(expected))
         now = [text for kind, _, text in shown["outputs"] if kind == "attention"]
         assert set(now) == set(map(printed, attention.values()))
-
-
-def test_a_path_lights_up_where_it_leads(visit, page):
-    seen, run = visit(page), page.run
-    if run.task.length == 1:
-        return
-    if run.task.roles:
-        seen.page.get_by_role("button", name="one sequence").click()
-    else:
-        assert not seen.page.locator("[data-choice]").count()
-    seen.wait_until("maps.onExample")
-    data = seen.page.evaluate("headway.page.data")
-    for path in data["paths"]:
-        key = path["key"]
-        frames = seen.page.locator(".frame").evaluate_all(
-            "(all, key) => all.filter((it) => it.dataset.path === key).length", key
-        )
-        assert frames == len(path["cells"]) > 0
-        seen.page.mouse.move(*seen.on_arrow(key))
-        lit = seen.lit()
-        assert lit["picking"]
-        assert lit[".arrow"] == lit[".frame"] == lit["span.path"] == [key]
-        query, attended = path["cells"][-1]
-        told = seen.point_at(path["head"], query + 2, attended + 2)
-        labels = data["example"]["labels"]
-        assert f"{labels[query]}, position {query}" in told
-        assert f"attends to {labels[attended]}, position {attended}" in told
-        assert seen.lit()[".frame"] == [key]

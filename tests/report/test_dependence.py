@@ -86,15 +86,6 @@ def test_the_free_run_is_measured_as_emergence_does(asked):
     assert free.hops == timeline.hops
 
 
-def test_attention_is_measured_with_the_clamp_in_place(asked):
-    path = saved_discovery(asked).circuit.paths[-1]
-    run = Run.open(asked.folder / "clamped" / str(path))
-    batch = held_out(run.task, 8, 0, "cpu", "emergence")
-    ghost = Path.of(path.layer, path.head, path.relation)
-    (seen,) = grown_in(run, None, [ghost], batch, lambda: None).paths
-    assert seen.attention == 0.0
-
-
 def test_what_is_trained_is_not_trained_again(mine, engine):
     before = outcomes(mine)
     assert len(before) == 3
@@ -105,32 +96,6 @@ def test_what_is_trained_is_not_trained_again(mine, engine):
     assert boards[-1].before == {"done": 2}
     after = outcomes(mine)
     assert {name for name in before if before[name] != after[name]} == {gone}
-
-
-def test_some_paths_for_some_steps(mine, engine):
-    path = saved_discovery(mine).circuit.paths[0]
-    told = []
-    found = depend(
-        *(mine.folder, [str(path).replace("←", "<-")]),
-        after=2,
-        until=4,
-        engine=engine,
-        measuring=lambda done, total: told.append((done, total)),
-    )
-    assert [training.clamped for training in found.clamped] == [path]
-    assert (found.after, found.until, found.throughout) == (2, 4, False)
-    assert told[-1] == (len(told), len(told))
-    late = Run.open(mine.folder / "clamped,after=2,until=4" / str(path))
-    assert same(late, mine, 2)
-    assert not same(late, mine, 4)
-    text = " ".join(str(found).split())
-    assert "after step 2 up to step 4" in text
-    others = [
-        f"{i} {path}"
-        for i, path in enumerate(found.circuit, start=1)
-        if path != found.clamped[0].clamped
-    ]
-    assert "not clamped: " + "; ".join(others) in text
 
 
 def test_what_stays_in_place_is_not_clamped(mine, capsys):
@@ -252,18 +217,6 @@ def planted(*paths, formed=True):
     pairs = [Pair(p, q, "finds", formed) for p in paths for q in paths if p != q]
     clamped = [training(path) for path in paths]
     return Dependence(0, None, 6, list(paths), training(None), clamped, pairs, 8)
-
-
-def test_the_terminal_marks_what_was_not_predicted(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    said = str(planted(P, Q, formed=False))
-    assert re.findall("·!?|●!?", said.partition("● forms")[0]) == ["·", "·"]
-    assert "As predicted: 2 of 2 pairs" in " ".join(said.split())
-    said = str(planted(P, Q))
-    assert re.findall("·!?|●!?", said.partition("● forms")[0]) == ["●!", "●!"]
-    assert "As predicted: 0 of 2 pairs" in " ".join(said.split())
-    many = [Path.of(layer, 0, f"xy.y{i}←xy.x{i}") for layer in range(2) for i in range(12)]
-    assert max(map(len, str(planted(*many)).splitlines())) <= 60
 
 
 def test_measurement_that_says_nothing_is_left_out(asked):

@@ -42,12 +42,3 @@ def test_what_is_missing_is_an_error():
     with pytest.raises(UndefinedError):
         filled("{{ 'there' if nobody }}")
     assert filled("{{ 'there' if one }}", one=False) == ""
-
-
-def test_white_space_of_a_template_is_one_space():
-    assert filled("a\n   b{{ one }}\n c", one="\n\n") == "a b\n\n c"
-
-
-@pytest.mark.parametrize("name", ENVIRONMENT.list_templates())
-def test_every_template_can_be_read(name):
-    ENVIRONMENT.get_template(name)

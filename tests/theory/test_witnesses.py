@@ -15,7 +15,6 @@ from headway.theory import (
     closed_form,
     conditional_flow,
     fewest_paths,
-    hop_flow,
     minimum_layers,
     retrieval_flow,
     witness,
@@ -73,12 +72,6 @@ def test_the_witness_runs_as_a_transformer(depth):
         witness(retrieval_flow(depth, codes_first=True), layers=found.layers - 1)
 
 
-def test_spare_layers_are_left_empty():
-    found = witness(retrieval_flow(3), layers=5)
-    assert found.layers == 5
-    assert len(found.paths) == 6
-
-
 def test_a_row_that_must_be_singled_out_needs_both_values():
     found = witness(conditional_flow(singled=True))
     assert {path[2] for path in found.paths} == {
@@ -89,12 +82,6 @@ def test_a_row_that_must_be_singled_out_needs_both_values():
     assert found.fewest
     assert conditional_flow().minimum_layers(causal=False) == 2
     assert conditional_flow(singled=True).minimum_layers(causal=False) == 3
-
-
-@pytest.mark.parametrize("hops", range(1, 9))
-def test_k_hop_tells_the_story_of_the_retrieval_problem(hops):
-    found = witness(hop_flow(hops, gap=4))
-    assert found.layers == closed_form(hops)
 
 
 def test_what_cannot_be_reached_is_refused():
@@ -127,13 +114,3 @@ def test_what_must_be_singled_out_is_found_by_what_a_layer_finds_by():
     assert found.layers == flow.minimum_layers(causal=True) == 2
     assert found.paths == (Path.of(1, 0, "q←r"),)
     assert flow.along(found.paths, causal=True).broken == ()
-
-
-def test_fewer_heads_than_those_of_a_witness_can_do():
-    said = "L0.H0 xy.z←xy.x, L0.H0 ax.x←ax.a, L0.H0 ay.y←ay.a, L1.H0 a←ax.x, L1.H1 a←ay.y"
-    fewer = [Path.parse(one) for one in f"{said}, L1.H0 xy.z←xy.y, L2.H0 a←xy.z".split(", ")]
-    flow = conditional_flow(singled=True)
-    along = flow.along(fewer, causal=True)
-    assert along.broken == ()
-    assert "z" in along.stages[-1]["a"]
-    assert witness(flow).heads > len({path.at for path in fewer})
