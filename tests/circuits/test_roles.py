@@ -6,16 +6,12 @@ from hypothesis import strategies as st
 
 from headway.circuits import Path, Relation, attention_along
 from headway.circuits.roles import (
-    Cast,
-    Place,
-    joins_roles,
     places,
     position_labels,
     role_attention,
 )
-from headway.tasks import Conditional, Hops, Retrieval
+from headway.tasks import Conditional, Retrieval
 from headway.training import held_out
-from headway_experiments.tasks import Recall
 
 
 def paths(*texts):
@@ -61,15 +57,3 @@ def test_role_attention_agrees_with_attention_along_paths():
     for query, key in product(task.roles, repeat=2):
         along = attention_along(patterns, relations[Relation.between(query, key)])
         assert torch.allclose(table[:, :, index[query], index[key]], along, atol=1e-6)
-
-
-def test_roles_are_columns_only_if_every_path_joins_two():
-    task = Recall()
-    assert joins_roles(task, paths("L0.H0 EOS←subject"))
-    assert joins_roles(task, [])
-    assert not joins_roles(task, paths("L0.H0 EOS←subject", "L1.H0 previous token"))
-    assert not joins_roles(task, paths("L0.H0 EOS←nobody"))
-    assert not joins_roles(Hops(), paths("L0.H0 find^1"))
-    assert not joins_roles(Hops(), [])
-    spaced = Cast((Place("old key", "", "old key"), Place("query", "", "query")))
-    assert joins_roles(spaced, paths("L0.H0 query←old key"))

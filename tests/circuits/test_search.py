@@ -9,7 +9,6 @@ from reference import SlowBench
 from torch import nn
 
 from headway.circuits import Bench, Identity, Paths, Uniform, attention_along, discover
-from headway.circuits.ablation import First
 from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
 from headway.circuits.search import search
 from headway.tasks import Batch, Edges, Task
@@ -91,24 +90,6 @@ def test_where_positions_mix_after_attention_every_path_may_be_taken():
     assert [str(path) for path in found.circuit.paths] == ["L0.H0 mid←key"]
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_first_sequences_of_a_bench_are_a_bench(shared):
-    known = compiled(1)
-    batch = held_out(known.task, 12, 0, "cpu", "circuit")
-    candidates = [{}, {(0, 0): Uniform()}, {(1, 0): Identity()}]
-    whole = Bench(known.model, known.task, batch, shared=shared, ends=[5, 9, 40])
-    assert [part.stop for part in whole.parts] == [5, 9, 12]
-    for count in (5, 9):
-        alone = Bench(known.model, known.task, batch.part(slice(count)), shared=shared)
-        expected = alone.losses(candidates)
-        assert First(whole, count).losses(candidates) == pytest.approx(expected, rel=1e-4)
-        below = First(whole, count).losses(candidates, min(expected[1:]) / 2)
-        assert below == [pytest.approx(expected[0], rel=1e-4), math.inf, math.inf]
-    before = whole.forwards
-    First(whole, 9).losses(candidates)
-    assert (whole.forwards, whole.candidates) == (before, 3)
-
-
 IDLE = (Uniform(), Identity(), Paths(frozenset()))
 
 
@@ -130,13 +111,6 @@ class Table:
 
     def loss(self, candidate=None):
         return self.losses([candidate or {}])[0]
-
-
-def test_two_heads_that_can_only_go_together_go_together():
-    table = Table({(False, False): 0.0, (True, True): 0.01})
-    attention = {"s1←s0": [[1.0, 1.0]]}
-    assert not search(table, attention, ["s1←s0"], 0.05).paths
-    assert len(search(table, attention, ["s1←s0"], 0.05, pairs=False).paths) == 2
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from families import ATTENTION, ORDINARY, RECURRENT, VOCAB, save
+from tiny_model import in_full
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -12,21 +13,6 @@ from transformers import (
 
 from headway import cli
 from headway.language import LocalModel, questions
-
-
-def in_full(model, question):
-    """What is said and ended, by a pass of a model of its own for every answer."""
-    fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
-    prompt = model.prompt(question).tolist()
-    said, ended = [], []
-    for option in model.options(question)[0]:
-        with torch.no_grad():
-            ids = torch.tensor([prompt + option])
-            log_p = fresh(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)
-        own = log_p[len(prompt) - 1 : -1].gather(1, ids[0, len(prompt) :, None]).sum()
-        said.append(own.item())
-        ended.append((own + log_p[-1, model.stops].logsumexp(0)).item())
-    return said, ended
 
 
 @pytest.mark.parametrize("name", [*RECURRENT, *ORDINARY])

@@ -106,15 +106,6 @@ def test_attention_in_the_open_is_that_of_torch(name):
     torch.testing.assert_close(rows[0], expected)
 
 
-def test_half_precision_is_weighed_in_single():
-    module, dtypes = Attends(is_causal=True), []
-    x = X.bfloat16()
-    found = tapped(module, x)(x, lambda _, pattern: dtypes.append(pattern.dtype) or pattern)
-    assert found.dtype == torch.bfloat16
-    assert dtypes == [torch.float32]
-    torch.testing.assert_close(found.float(), module(x.float()), atol=0.03, rtol=0)
-
-
 class Cast(nn.Module):
     def __init__(self, inner):
         super().__init__()

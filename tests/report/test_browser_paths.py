@@ -34,30 +34,6 @@ def test_an_arrow_pointed_at_lights_up_map_curves_and_tables(visit, learnt, path
     assert seen.lit() == no_path()
 
 
-def test_a_click_on_an_arrow_keeps_it_lit_until_escape_or_another_click(visit, learnt):
-    seen = visit(learnt)
-    arrow = seen.page.locator(f'.arrow[data-path="{PAIR}"]')
-    seen.page.mouse.click(*seen.on_arrow(PAIR))
-    assert arrow.get_attribute("aria-pressed") == "true"
-    away(seen)
-    assert seen.lit() == only(PAIR)
-    seen.page.mouse.move(*seen.on_arrow(FIRST))
-    assert seen.lit() == only(FIRST)  # while it is pointed at
-    away(seen)
-    assert seen.lit() == only(PAIR)
-    seen.page.mouse.click(*seen.on_arrow(FIRST))
-    away(seen)
-    assert seen.lit() == only(FIRST)
-    assert arrow.get_attribute("aria-pressed") == "false"
-    seen.page.keyboard.press("Escape")
-    assert seen.lit() == no_path()
-    for _ in range(2):
-        seen.page.mouse.click(*seen.on_arrow(PAIR))
-    away(seen)
-    assert seen.lit() == no_path()
-    assert arrow.get_attribute("aria-pressed") == "false"
-
-
 def test_the_keyboard_reaches_every_arrow(visit, learnt):
     seen = visit(learnt)
     press = seen.page.keyboard.press

@@ -1,15 +1,11 @@
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 from headway.circuits import (
-    Circuit,
-    Path,
     Timeline,
     saved_discovery,
 )
 from headway.report.cells import cell
-from headway.training import Run
 
 ODD = "<i>&\"'</i>"
 
@@ -106,23 +102,3 @@ def test_other_tasks_and_models_show_themselves(other):
 def test_a_run_that_cannot_be_read_says_why(run):
     (run.folder / "metrics.jsonl").write_text(f"{ODD}\n")
     assert "metrics.jsonl, line 1 is not valid JSON" in shown(run).words
-
-
-def test_names_are_escaped(finished, tmp_path):
-    config = finished.config
-    run = Run(tmp_path / ODD.replace("/", ""), config)
-    run.folder.mkdir()
-    assert ODD.replace("/", "") in shown(run).words
-    circuit = Circuit.of([Path.of(0, 0, f"{ODD}←{ODD}2")])
-    assert ODD in shown(circuit).words
-    found, timeline = saved_discovery(finished), timeline_of(finished)
-    evidence = found.evidence
-    odd = replace(evidence.necessity[0], path=Path.of(0, 0, f"{ODD}←s1"))
-    evidence = replace(evidence, necessity=[odd], intact={ODD: 1.0})
-    odd_circuit = Circuit.of([odd.path])
-    for standing in ({}, {"s1": (), ODD: ()}, {"s1": (ODD,), ODD: ("p_1", "x")}):
-        discovery = replace(found, circuit=odd_circuit, evidence=evidence, standing=standing)
-        assert ODD in shown(discovery).words
-    history = replace(timeline.paths[0], path=odd.path)
-    words = shown(replace(timeline, paths=[history], hops={ODD: 1.0})).words
-    assert words.count(ODD) >= 2

@@ -24,7 +24,6 @@ from headway.circuits.dependence import (
     Dependence,
     Grown,
     Training,
-    dependence,
     grown_in,
 )
 from headway.cli import main
@@ -217,15 +216,6 @@ def planted(*paths, formed=True):
     pairs = [Pair(p, q, "finds", formed) for p in paths for q in paths if p != q]
     clamped = [training(path) for path in paths]
     return Dependence(0, None, 6, list(paths), training(None), clamped, pairs, 8)
-
-
-def test_measurement_that_says_nothing_is_left_out(asked):
-    circuit = saved_discovery(asked).circuit.paths
-    runs = {path: Run.open(asked.folder / "clamped" / str(path)) for path in circuit}
-    found = dependence(asked, runs, circuit, sequences=8)
-    weak = {grown.path for grown in found.free.paths if not grown.formed}
-    assert weak
-    assert all((pair.formed is None) == (pair.other in weak) for pair in found.pairs)
 
 
 def test_page_and_figures_show_it_if_it_was_asked(mine, run):

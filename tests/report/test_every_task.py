@@ -6,20 +6,17 @@ import html
 import re
 import shutil
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import torch
 from every_task import TASKS, taken_apart
-from pages import Page, page_data, report, words_of
+from pages import page_data, report, words_of
 from serving import serving
 from torch import nn
 
-from headway.circuits import saved_discovery, saved_timeline
+from headway.circuits import saved_timeline
 from headway.report import Findings
-from headway.report.cells import cell
 from headway.report.comparison import write_comparison
-from headway.report.figures import save_figures
 from headway.report.labels import typeset
 from headway.report.page.html import path_key
 from headway.report.sweep import write_sweep
@@ -92,31 +89,6 @@ def led(edges: Edges) -> set[tuple[int, int]]:
     """Where a relation leads in the first sequence."""
     rows = zip(edges.queries[0].tolist(), edges.keys[0].tolist(), strict=True)
     return {(query, key) for query, keys in rows for key in keys if min(query, key) >= 0}
-
-
-@pytest.mark.parametrize("one", ["hops", "recall", "reassigned", "associations"], indirect=True)
-def test_every_task_has_figures(one):
-    saved = save_figures(one)
-    expected = (
-        {"losses"} if one.task.length == 1 else {"losses", "circuit", "emergence", "attention"}
-    )
-    assert set(saved) == expected
-    for figure in saved.values():
-        ElementTree.fromstring(figure.read_bytes())
-    loss = one.task.targets.loss_name
-    assert f"loss ({loss})" in saved["losses"].read_text()
-    if "circuit" in saved and not one.task.roles:
-        drawn = saved["circuit"].read_text()
-        assert all(typeset(h.path.relation) in drawn for h in saved_timeline(one).paths)
-
-
-def test_every_task_shows_itself_in_a_notebook(one):
-    for shown in (
-        [one] if one.task.length == 1 else [one, saved_discovery(one), saved_timeline(one)]
-    ):
-        text = cell(shown)
-        assert "cannot" not in text
-        assert not Page(text).open
 
 
 def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):

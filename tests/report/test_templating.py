@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from headway import report
@@ -34,11 +32,3 @@ def test_only_what_a_template_says_itself_is_taken_as_it_is():
     ]
     assert trusted
     assert set(trusted) == {'"'}
-
-
-def test_what_is_missing_is_an_error():
-    with pytest.raises(UndefinedError):
-        filled("{{ nobody }}")
-    with pytest.raises(UndefinedError):
-        filled("{{ 'there' if nobody }}")
-    assert filled("{{ 'there' if one }}", one=False) == ""
