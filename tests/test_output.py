@@ -1,7 +1,6 @@
 """Printing: a stream that takes nothing, letters it lacks, text that would command a terminal."""
 
 import contextlib
-import io
 import os
 import shlex
 import signal
@@ -27,15 +26,6 @@ def test_a_disk_that_is_full_is_one_line():
         )
     assert done.returncode == 2
     assert done.stderr == b"headway: cannot print: No space left on device\n"
-
-
-class Failing(io.StringIO):
-    def __init__(self, error):
-        super().__init__()
-        self.error = error
-
-    def write(self, text):
-        raise self.error
 
 
 CLOSED = [

@@ -6,7 +6,6 @@ import pytest
 
 from headway.circuits import Circuit, Paths, discover, emergence
 from headway.circuits.text import drawing
-from headway.paths import Path
 from headway_experiments.arena import compiled
 
 
@@ -64,17 +63,6 @@ def test_a_discovery_says_its_circuit_its_verdicts_and_its_paths(found, columns)
         ["L0.H0", "s2←s1", "1.00", "4", "of", "4"],
         ["L1.H0", "s0←s2", "1.00", "4", "of", "4"],
     ]
-
-
-def test_what_speaks_against_a_circuit_names_its_paths(found, columns):
-    known, best = found
-    more = best.circuit.replacing((0, 0), Paths(frozenset({"s2←s1", "s0←s1"})))
-    lines, text = said(discover(known.model, known.task, circuit=more, sequences=16), columns)
-    assert "necessary NO The loss stays below 0.05 without L0.H0 s0←s1 (each alone)." in text
-    assert "minimal NO" in text
-    assert not any("again" in line for line in lines)
-    far = replace(best, evidence=replace(best.evidence, infeasible=[Path.of(0, 0, "s0←s2")]))
-    assert "feasible NO Information cannot flow along L0.H0 s0←s2: " in said(far, columns)[1]
 
 
 def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):

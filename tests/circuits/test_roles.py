@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headway.circuits import Path, Relation, attention_along
+from headway.circuits import Relation, attention_along
 from headway.circuits.roles import (
     places,
     position_labels,
@@ -12,10 +12,6 @@ from headway.circuits.roles import (
 )
 from headway.tasks import Conditional, Retrieval
 from headway.training import held_out
-
-
-def paths(*texts):
-    return [Path.parse(text) for text in texts]
 
 
 def retrieval(depth, n_chains=2, order="deep-first"):

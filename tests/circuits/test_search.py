@@ -1,6 +1,5 @@
 """The search finds circuits that are known, quickly or slowly the same."""
 
-import math
 from dataclasses import dataclass
 
 import pytest
@@ -8,7 +7,7 @@ import torch
 from reference import SlowBench
 from torch import nn
 
-from headway.circuits import Bench, Identity, Paths, Uniform, attention_along, discover
+from headway.circuits import Bench, attention_along, discover
 from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
 from headway.circuits.search import search
 from headway.tasks import Batch, Edges, Task
@@ -88,29 +87,6 @@ def test_where_positions_mix_after_attention_every_path_may_be_taken():
     found = discover(Shifted(), First4(), trials=False)
     assert found.faithful
     assert [str(path) for path in found.circuit.paths] == ["L0.H0 mid←key"]
-
-
-IDLE = (Uniform(), Identity(), Paths(frozenset()))
-
-
-class Table:
-    """Judges circuits by what they lack: heads of one layer, each with one path."""
-
-    def __init__(self, costs):
-        self.costs = costs
-        self.heads = [(0, i) for i in range(len(next(iter(costs))))]
-
-    def losses(self, candidates, limit=math.inf):
-        found = []
-        for candidate in candidates:
-            kept = getattr(candidate, "mechanisms", candidate)
-            idle = [kept.get(head) in IDLE for head in self.heads]
-            loss = self.costs.get(tuple(idle), 1.0)
-            found.append(loss if loss < limit or limit == math.inf else math.inf)
-        return found
-
-    def loss(self, candidate=None):
-        return self.losses([candidate or {}])[0]
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

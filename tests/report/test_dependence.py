@@ -19,11 +19,8 @@ from headway.circuits import (
     saved_discovery,
     saved_timeline,
 )
-from headway.circuits.agreement import Pair
 from headway.circuits.dependence import (
     Dependence,
-    Grown,
-    Training,
     grown_in,
 )
 from headway.cli import main
@@ -203,19 +200,6 @@ def test_another_circuit_has_other_dependences(mine):
 
 
 P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
-
-
-def planted(*paths, formed=True):
-    """Findings in which all paths but the first form or do not, whichever other is clamped."""
-
-    def training(clamped):
-        grown = [Grown(p, 0.9 if formed or clamped is None else 0.1, 3.0, []) for p in paths]
-        left = [one for one in grown if one.path != clamped]
-        return Training(clamped, 6, 0.5, {"x_1": 0.1, "x_2": 0.9}, {"x_1": 4.0, "x_2": None}, left)
-
-    pairs = [Pair(p, q, "finds", formed) for p in paths for q in paths if p != q]
-    clamped = [training(path) for path in paths]
-    return Dependence(0, None, 6, list(paths), training(None), clamped, pairs, 8)
 
 
 def test_page_and_figures_show_it_if_it_was_asked(mine, run):

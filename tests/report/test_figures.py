@@ -56,21 +56,3 @@ def test_the_circuit_has_an_arrow_for_every_path(run, other):
         paths = discovery.circuit.paths
         assert {f"arrow-{'-'.join(arrow)}" for arrow in arrows} == set(map(arrow_name, paths))
         assert len(arrows) == len(paths)
-
-
-def timeline_of(run, **changes):
-    data = run.read("emergence.json")
-    for path in data["paths"]:
-        path |= changes
-    return data
-
-
-def marks(axes, look):
-    """The markers in a panel, those of the legend left out."""
-    return [
-        line
-        for line in axes.get_lines()
-        if line.get_marker() == look.marker
-        and line.get_color() == look.colour
-        and len(line.get_xdata()) == 1
-    ]

@@ -196,15 +196,6 @@ def test_bad_facts_are_refused(facts, goal, message):
         facts_flow(facts, "a", goal)
 
 
-def test_other_bad_arguments_are_refused():
-    with pytest.raises(HeadwayError, match="queries = 0"):
-        retrieval_flow(1, queries=0)
-    with pytest.raises(HeadwayError, match="hops = 0"):
-        hop_flow(0)
-    with pytest.raises(HeadwayError, match="gap = -1"):
-        hop_flow(1, -1)
-
-
 def test_without_copies_no_number_of_layers_can_answer():
     for causal in (True, False):
         once = Retrieval(depth=1, copies="independent").flow()
