@@ -227,7 +227,7 @@ def test_bad_input(solved, capsys):
     with pytest.raises(HeadwayError, match=r"circuits\.json: free_above is missing"):
         MinimalCircuits.from_json({"threshold": 0.05})
     for words, said in (
-        (["--all", "--step", "100"], "step = '100'"),
+        (["--all", "--step", "100"], "--step does not go with --all"),
         (["--all", "--most", "0"], "most = 0"),
     ):
         with pytest.raises(SystemExit) as stop:

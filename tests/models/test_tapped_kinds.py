@@ -442,33 +442,6 @@ def test_a_tap_may_edit_in_place(kind):
         torch.testing.assert_close(wrapped(X, lambda _, own: own.zero_()), X)
 
 
-def test_a_module_that_writes_into_its_pattern_leaves_the_taps_alone():
-    def halved(net, x):
-        pattern = (split(x) @ split(x).mT).softmax(-1)
-        return x + joined(pattern.mul_(0.5) @ split(x))
-
-    given = torch.full((3, 2, LENGTH, LENGTH), 0.125)
-    tapped(Net(halved), X)(X, lambda _, own: given)
-    assert (given == 0.125).all()
-
-
-def test_outputs_of_two_dimensions():
-    def pooled(net, x):
-        return (x + attended(x))[:, -1]
-
-    assert tapped(Net(pooled), X).n_layers == 1
-
-
-@pytest.mark.parametrize(
-    "tokens", [torch.zeros(1, 6, dtype=torch.uint8), torch.ones(1, 6, dtype=torch.bool)]
-)
-def test_constant_inputs_of_any_kind(tokens):
-    def embedded(net, x):
-        return attended(x.float()[..., None] + net.token)
-
-    assert tapped(Net(embedded), tokens).n_layers == 1
-
-
 def test_inputs_that_nothing_depends_on_are_named():
     with pytest.raises(HeadwayError, match="nothing that Net gives depends on the example inputs"):
         tapped(Net(lambda net, x: attended(x * 0)), X)

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from altered import certified
+from tiny_runs import certified
 
 from headway.circuits import (
     ABLATIONS,

