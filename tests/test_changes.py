@@ -112,12 +112,8 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number"),
         (["fast", "deep=1"], "deep is not a field: did you mean depth"),
-        (["fast", "n_head=1"], "n_head is not a field: did you mean model.n_heads"),
-        (["fast", "task.n_heads=1"], "task.n_heads is not a field: did you mean model.n_heads?"),
         (["fast", "order=deep-first"], "write task.order or training.curriculum.order"),
-        (["fast", "depth=x"], "depth = 'x' is not allowed: it must be a whole number"),
         (["fast", "depth=0"], "depth = 0 is not allowed: it must be a whole number of at l"),
         (["fast", "depth=2", "task.depth=2"], "task.depth and depth are the same here"),
         (["fast", "seed=1", "seed=1"], "seed is named twice"),
@@ -189,9 +185,6 @@ def test_a_file_with_a_recipe_is_one(tmp_path):
     [
         ("x = 1", "defines no task: it must have a frozen dataclass that subclasses headway.Task"),
         ("def f(:", "some.py, line 1: SyntaxError"),
-        ("x = 1\n1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
-        ("raise SystemExit('no')", "some.py, line 1: SystemExit: no"),
-        ("import no_such_module_here", "some.py, line 1: ModuleNotFoundError: No module named"),
         (TASK + TASK.replace("Copy", "Paste"), "defines 2 tasks: name one of them"),
         (TASK.replace("frozen=True", ""), "TypeError: cannot inherit non-frozen dataclass"),
         (TASK.replace("depth: int = 2", "depth: int"), "has no default: every field of a task n"),

@@ -39,55 +39,6 @@ def bench(request) -> Bench:
     return Bench(model.eval(), task, task.sample(5, generator_for("cpu", 1)))
 
 
-def test_uniform_is_the_mean_over_what_a_position_sees(bench):
-    pattern = bench.patterns.dense(Uniform(), (0, 0))
-    n = bench.task.length
-    for query in range(n):
-        seen = query + 1 if bench.model.config.causal else n
-        expected = torch.zeros(n)
-        expected[:seen] = 1 / seen
-        assert torch.allclose(pattern[0, query], expected)
-
-
-def test_paths_are_one_hot_where_they_apply_and_zero_elsewhere(bench):
-    roles = bench.batch.roles
-    pattern = bench.patterns.dense(Paths(frozenset({"s2←s1", "s0←s4"})), (0, 0))
-    expected = torch.zeros_like(pattern)
-    for b in range(len(roles)):
-        for chain in range(3):
-            expected[b, roles[b, 2, chain], roles[b, 1, chain]] = 1
-            expected[b, roles[b, 0, chain], roles[b, 4, chain]] = 1
-    assert torch.equal(pattern, expected)
-
-
-def test_two_paths_of_one_role_share_its_attention(bench):
-    pattern = bench.patterns.dense(Paths(frozenset({"s0←s1", "s0←s2"})), (0, 0))
-    rows = pattern[0, bench.batch.roles[0, 0]]
-    assert torch.equal(rows.sum(-1), torch.ones(3))
-    assert rows.max() == 0.5
-
-
-def test_the_model_sees_the_replaced_pattern_and_only_it(bench):
-    mechanisms = {(0, 1): Paths(frozenset({"s2←s1"})), (2, 0): Uniform()}
-    seen = []
-    tap = bench.tap(mechanisms)
-
-    def record(layer, pattern):
-        seen.append((pattern, tap(layer, pattern)))
-        return seen[-1][1]
-
-    bench.model(bench.batch.inputs, record)
-    for layer, (before, after) in enumerate(seen):
-        for head in range(2):
-            mechanism = mechanisms.get((layer, head))
-            expected = (
-                before[:, head]
-                if mechanism is None
-                else bench.patterns.dense(mechanism, (layer, head))
-            )
-            assert torch.equal(after[:, head], expected)
-
-
 BENCHES = st.fixed_dictionaries(
     {
         "order": st.sampled_from(["deep-first", "shallow-first"]),

@@ -1,6 +1,6 @@
 """What the flow predicts of clamped training: cases worked out by hand, and planted outcomes."""
 
-from headway.circuits.agreement import Pair, Share, lost_without, predicted_by
+from headway.circuits.agreement import Pair, lost_without, predicted_by
 from headway.circuits.dependence import Dependence, Training
 from headway.circuits.dependence_text import edges, of_several, over_runs
 from headway.paths import Path
@@ -86,22 +86,6 @@ def test_what_comes_on_two_ways_is_needed_on_neither():
 
 
 P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
-
-
-def test_agreement_counts_what_is_predicted_and_measured():
-    cases = {
-        ("finds", False): True,
-        ("carries", True): False,
-        ("serves", True): True,
-        ("apart", False): False,
-        ("finds", None): None,
-        (None, True): None,
-    }
-    pairs = [Pair(P, Q, *case) for case in cases]
-    assert [pair.agrees for pair in pairs] == list(cases.values())
-    assert Share.of(pairs, "finds", "carries") == Share(1, 2)
-    assert Share.of(pairs, "finds") == Share(1, 1)
-    assert Share.of(pairs, "serves", "apart") == Share(1, 2)
 
 
 def planted(confirmed: bool) -> Dependence:

@@ -247,32 +247,6 @@ def test_residual_streams_of_other_modules_are_one_line():
             patch(Own(build(task), "sdpa"), task, clean, corrupted, at)
 
 
-@pytest.mark.parametrize("module", [torch.nn.Linear(8, 8), torch.nn.GRU(8, 8)])
-def test_a_module_without_attention_is_one_line(module):
-    task = Retrieval(depth=2, n_chains=2)
-    with pytest.raises(HeadwayError, match="no attention was seen"):
-        patch(module, task, *pair(task), "L0.H0")
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda pattern, values: (values.mT @ pattern.mT).mT,
-        lambda pattern, values: torch.einsum("bqhk,bhkd->bhqd", pattern.transpose(1, 2), values),
-        lambda pattern, values: pattern.flip(1) @ values,
-    ],
-)
-def test_a_pattern_that_is_laid_out_anew_is_one_line(read):
-    class Laid(torch.nn.Module):
-        def forward(self, x):
-            h = x.unflatten(-1, (2, -1)).transpose(1, 2)
-            return x + read((h @ h.mT).softmax(-1), h).transpose(1, 2).flatten(2)
-
-    task = Retrieval(depth=2, n_chains=2)
-    with pytest.raises(HeadwayError, match="changed, or laid out anew, before it meets values"):
-        patch(Laid(), task, *pair(task), "L0.H0")
-
-
 def test_a_relation_that_leads_elsewhere_is_left_out():
     task = Hops(asked=(1,), n_symbols=4, n_places=16)
     clean, corrupted = (task.sample(8, torch.Generator().manual_seed(seed)) for seed in (0, 1))

@@ -1,7 +1,5 @@
 """The five tasks of Inspect AI, asked of its mock provider."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +7,12 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
-from inspecting import QUIET, Mock, asked, collected, metrics, run
+from inspecting import QUIET, Mock, asked, metrics, run
 
 from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway.language.inspecting import depths_of
 
-__all__ = ["collected"]  # a fixture
 pytestmark = QUIET
 
 NAMES = ("equations", "lives-with", "kingdoms", "functions", "relatives")
@@ -147,17 +144,6 @@ def test_bad_input_is_one_clear_line(parameters, said, tmp_path):
     assert "\n" not in told
     assert mock.calls == 0
     assert not list((tmp_path / "logs").glob("*"))
-
-
-def test_what_inspect_loads_is_light(tmp_path):
-    """An optional package that is missing or broken would hide every task."""
-    code = (
-        "import sys, inspect_ai; before = set(sys.modules); import headway._registry;"
-        "names = ('matplotlib', 'ray', 'transformers', 'gguf', 'lm_eval', 'datasets');"
-        "print([name for name in names if name in set(sys.modules) - before])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
 
 
 def test_the_first_evaluation_of_the_docs_runs(tmp_path, monkeypatch):

@@ -106,24 +106,6 @@ def test_attention_in_the_open_is_that_of_torch(name):
     torch.testing.assert_close(rows[0], expected)
 
 
-class Cast(nn.Module):
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x):
-        with torch.autocast("cpu", torch.bfloat16):
-            return self.inner(x)
-
-
-def test_autocast_does_not_round_the_pattern():
-    module, x, seen = Cast(Attends()), X.bfloat16().float(), []
-    found = tapped(module, x)(x, lambda _, pattern: seen.append(pattern) or pattern)
-    assert found.dtype == module(x).dtype == torch.bfloat16
-    tapped(Attends(), x)(x, lambda _, pattern: seen.append(pattern) or pattern)
-    torch.testing.assert_close(seen[0], seen[1], atol=1e-6, rtol=0)
-
-
 class SelfAttention(nn.Module):
     """`MultiheadAttention` of a sequence to itself, batch first on the outside."""
 

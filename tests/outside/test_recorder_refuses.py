@@ -1,6 +1,5 @@
 """A recorder records one run, once, and says so: whatever is tried leaves a run that is read."""
 
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,23 +68,6 @@ def test_other_threads_are_refused(tmp_path):
         for one in tried:
             refused(one.result, "for the thread that entered")
     assert is_read(tmp_path, [10])
-
-
-def test_a_copy_of_the_process_ends_nothing(tmp_path):
-    with new(tmp_path) as recorder:
-        recorder.save(1, 1.0)
-        child = os.fork()
-        if child == 0:
-            try:
-                recorder.save(2, 1.0)
-            except HeadwayError:
-                recorder.__exit__(None, None, None)
-                os._exit(7)
-            os._exit(8)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        assert headway.Run.open(tmp_path / "run").status == "running"
-        recorder.save(3, 1.0)
-    assert is_read(tmp_path, [1, 3])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from browser import spoken
 
-from headway.circuits.roles import places, position_labels
+from headway.circuits.roles import places
 from headway.models import attention_patterns
 from headway.training.data import held_out
 
@@ -62,46 +62,6 @@ def test_every_cell_between_roles_reads_the_mean_attention(visit, request, page,
             _, _, to, weight = reading(read[i, len(names)])
             assert to == "anything else"
             assert weight == pytest.approx(rest, abs=HUNDREDTHS * (1 + len(names)))
-
-
-@pytest.mark.parametrize("order", ["position", "role"])
-def test_every_cell_of_one_sequence_reads_its_attention(visit, learnt, order):
-    seen, run = visit(learnt), learnt.run
-    step, index = index_of(learnt, 3)
-    seen.go_to(index)
-    seen.page.get_by_role("button", name="one sequence").click()
-    seen.page.get_by_role("button", name=order, exact=True).click()
-    seen.wait_until("maps.onExample")
-    patterns, batch = attended(run, step)
-    rows = names_of_positions(run.task, batch)
-    if order == "role":
-        rows = sorted(rows, key=lambda row: row[2])
-    for layer in range(run.config.model.n_layers):
-        read = seen.sweep(layer, edge=2)
-        for i, (query, row, _) in enumerate(rows):
-            for j, (key, column, _) in enumerate(rows):
-                head, at, to, weight = reading(read[i, j])
-                assert (head, at, to) == (f"L{layer}.H0", row, column)
-                exact = patterns[0, layer, 0, query, key].item()
-                assert weight == pytest.approx(exact, abs=HUNDREDTHS)
-
-
-def names_of_positions(task, batch):
-    """Of every position of the first sequence: number, name, and where it is sorted by role."""
-    owner = {
-        batch.roles[0, task.roles.index(place.role), chain].item(): (number, chain, place)
-        for number, place in enumerate(places(task))
-        for chain in range(batch.roles.shape[2])
-    }
-    return [
-        (
-            at,
-            f"{label}, position {at}: {owner[at][2].role} ({spoken(owner[at][2].symbol)}) of chain"
-            f" {owner[at][1] + 1}",
-            owner[at][:2],
-        )
-        for at, label in enumerate(position_labels(task, batch))
-    ]
 
 
 def test_strong_attention_that_is_no_path_says_what_it_costs(visit, learnt):

@@ -118,16 +118,6 @@ def test_the_count_is_that_of_every_subset_of_all_paths(depth):
     assert all(is_minimal_circuit(flow, [paths[i] for i in one]) for one in minimal)
 
 
-@given(depth=st.integers(1, 3), data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_whether_a_circuit_solves(depth, data):
-    flow = retrieval_flow(depth)
-    every = allowed(flow, closed_form(depth))
-    paths = data.draw(st.lists(st.sampled_from(every), max_size=12, unique=True))
-    plain = [(path.layer, *flow.ends(path)) for path in paths]
-    assert solves(flow, paths) == solves_plainly(flow, plain)
-
-
 @pytest.mark.parametrize(
     ("depth", "order", "layers"),
     [

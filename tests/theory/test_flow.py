@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -49,45 +47,6 @@ def test_two_steps_deep_first_by_hand():
     assert second["s2"] == {"x_0", "p_1", "x_1", "p_2", "x_2"}
     assert second["s0"] == {"p_0", "x_0", "p_1", "x_1", "p_2"}
     assert third["s0"] == {"p_0", "x_0", "p_1", "x_1", "p_2", "x_2"}
-
-
-@given(depth=st.integers(1, 12), layers=st.integers(0, 6), causal=st.booleans(), order=orders)
-@quick
-def test_what_a_role_holds_is_one_stretch_that_only_grows(depth, layers, causal, order):
-    stages = holdings(depth, layers, causal=causal, order=order)
-    assert len(stages) == layers + 1
-    line = ["p_0", *(name for k in range(depth) for name in (f"x_{k}", f"p_{k + 1}"))]
-    line.append(f"x_{depth}")
-    for before, after in pairwise(stages):
-        assert all(before[role] <= after[role] for role in before)
-    for stage in stages:
-        assert set(stage) == {f"s{i}" for i in range(2 * depth + 1)}
-        for held in stage.values():
-            places = [line.index(piece) for piece in held]
-            assert max(places) - min(places) == len(places) - 1
-
-
-@given(depth=st.integers(1, 20), layers=st.integers(1, 6), order=orders)
-@quick
-def test_the_stretches_are_those_of_the_causal_proof(depth, layers, order):
-    stage = holdings(depth, layers, causal=True, order=order)[layers]
-    reach = 2 ** (layers - 1)
-
-    def symbols_and_codes(first_symbol, last_symbol, first_code, last_code):
-        return {f"x_{k}" for k in range(max(0, first_symbol), min(depth, last_symbol) + 1)} | {
-            f"p_{k}" for k in range(max(1, first_code), min(depth, last_code) + 1)
-        }
-
-    for k in range(1, depth + 1):
-        if order == "deep-first":
-            odd = {f"x_{k - 1}", f"p_{k}"}
-            even = symbols_and_codes(k - 1, k + reach - 1, k, k + reach)
-        else:
-            odd = symbols_and_codes(k - reach, k - 1, k - reach, k)
-            even = symbols_and_codes(k - reach, k, k - reach + 1, k)
-        assert stage[f"s{2 * k - 1}"] == odd
-        assert stage[f"s{2 * k}"] == even
-    assert stage["s0"] == {"p_0"} | symbols_and_codes(0, reach - 1, 1, reach)
 
 
 @pytest.mark.parametrize("order", ORDERS)
