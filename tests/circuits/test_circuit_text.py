@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import Circuit, Paths, discover, emergence
-from headway.circuits.text import drawing
+from headway.circuits import discover, emergence
 from headway_experiments.arena import compiled
 
 
@@ -14,15 +13,6 @@ def columns(request, monkeypatch):
     """How wide the terminal is."""
     monkeypatch.setenv("COLUMNS", str(request.param))
     return request.param
-
-
-def test_a_line_a_path_from_what_is_attended_to_to_who_attends():
-    circuit = Circuit({(0, 0): Paths(frozenset({"s2←s1"})), (1, 0): Paths(frozenset({"s0←s2"}))})
-    assert drawing(circuit, ["s1", "s2", "s0"]) == [
-        "head    s1  s2  s0",
-        "L1.H0        ●───▶",
-        "L0.H0    ●───▶",
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -28,19 +28,6 @@ def test_the_mlp_that_does_the_work_is_needed(doubling):
     assert "needed in layer 0" in str(found)
 
 
-def test_what_is_needed_depends_on_the_threshold_alone(doubling):
-    known, found = doubling
-    batch = known.task.sample(16, torch.Generator().manual_seed(3))
-    bench = Bench(known.model, known.task, batch)
-    strict = mlps_of(bench, found.circuit, 1e-12)
-    loose = mlps_of(bench, found.circuit, 1e9)
-    assert strict is not None
-    assert loose is not None
-    assert strict.needed == tuple(range(known.model.n_layers))
-    assert loose.needed == ()
-    assert strict.each == loose.each
-
-
 def test_no_search_in_another_thread_meets_a_hook(doubling, monkeypatch):
     """Nothing is hooked to the model itself, with which other threads compute."""
     known, found = doubling

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import D_INPUT, LENGTH, N_READ, VOCABULARY, build, random_inputs
+from random_models import D_INPUT, LENGTH, N_READ, build, random_inputs
 
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
@@ -100,34 +100,6 @@ def test_the_same_hooks_do_the_same(tokens):
     said = model.run_with_hooks(inputs, fwd_hooks=hooks)
     torch.testing.assert_close(said, lens.run_with_hooks(inputs, fwd_hooks=hooks), **close)
     assert not torch.allclose(said, model(inputs), atol=1e-3)
-
-
-@pytest.mark.lens
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("positions", ["learned", "none"])
-def test_tokens_go_over_with_what_their_users_know(causal, positions):
-    config = TransformerConfig(n_layers=2, d_model=8, causal=causal, positions=positions)
-    model, inputs = build(config, tokens=True), random_inputs(tokens=True)
-    lens = to_transformer_lens(model)
-    assert torch.equal(lens.W_E, model.embed.weight)
-    assert torch.equal(lens.W_U, model.unembed.weight.T)
-    assert lens.cfg.d_vocab == VOCABULARY
-    _, cache = lens.run_with_cache(inputs)
-    stream = model.embed.weight[inputs]
-    if positions == "learned":
-        assert torch.equal(lens.W_pos, model.pos_embed.weight)
-        stream = stream + lens.W_pos
-    torch.testing.assert_close(cache["resid_pre", 0], stream)
-    torch.testing.assert_close(lens(inputs[:, :5]), model(inputs[:, :5]), **close)
-    torch.testing.assert_close(
-        lens(cache["resid_pre", 1], start_at_layer=1), model(inputs), **close
-    )
-    with torch.no_grad():
-        lens.embed.weight[3] += 1.0
-        model.embed.weight[3] += 1.0
-    back = from_transformer_lens(lens)
-    assert same_weights(back, model)
-    assert torch.equal(back(inputs), model(inputs))
 
 
 @pytest.mark.lens
