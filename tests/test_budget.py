@@ -21,7 +21,7 @@ CAPS = {
     "src/headway/verbs": 710,
     "src/headway_experiments": 14280,
     "benchmarks": 2070,
-    "tests": 29050,
+    "tests": 28970,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
+from headway.circuits.mechanism import KnockOut, Paths
 from headway.circuits.patterns import attention_along
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.tasks import NO_KEY, Hops
@@ -66,22 +66,6 @@ def test_a_knock_out_spares_what_is_not_related(bench):
     for s, found in enumerate(by_hand(bench.batch, bench.patterns.relation("find^2"))):
         zero = {(q, k) for q, ks in found for k in ks}
         assert {tuple(at) for at in (cut[s] == 0).nonzero().tolist()} == zero
-
-
-@pytest.mark.parametrize(
-    "candidate",
-    [
-        {},
-        {(0, 1): Paths(frozenset({"previous token"})), (1, 0): Paths(frozenset({"find^1"}))},
-        {(1, 1): Paths(frozenset(NAMES)), (0, 0): Uniform(), (0, 1): Identity()},
-        {(1, 0): KnockOut(frozenset({"find^1"}))},
-    ],
-)
-def test_shared_streams_are_the_model_with_patterns_put_in_place(bench, candidate):
-    direct = bench.model(bench.batch.inputs, bench.tap(candidate))
-    expected = bench.task.targets.errors(direct, bench.batch.targets)
-    assert torch.allclose(bench.errors([candidate])[0], expected, atol=1e-4)
-    assert bench.losses([candidate])[0] == pytest.approx(expected.mean().item(), abs=1e-4)
 
 
 def test_hops_with_logits_of_their_own_are_judged_by_these():

@@ -164,28 +164,6 @@ def test_an_encoder_is_kept_from_its_fast_path(norm_first):
         torch.testing.assert_close(wrapped(X, zeroed(1, 3)), without(X), atol=1e-5, rtol=0)
 
 
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_an_encoder_with_padding():
-    """Its fast path gives zeros at padding, where any other gives numbers that nobody reads."""
-    torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32, batch_first=True)
-
-    class Padded(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = nn.TransformerEncoder(layer, 2)
-
-        def forward(self, x):
-            return self.inner(x, src_key_padding_mask=(torch.arange(LENGTH) > 3).expand(len(x), -1))
-
-    module, seen = Padded().eval(), []
-    with torch.no_grad():
-        found = tapped(module, X)(X, lambda _, pattern: seen.append(pattern) or pattern)
-        torch.testing.assert_close(found[:, :4], module(X)[:, :4], atol=1e-5, rtol=0)
-    assert not seen[0][..., 4:].any()
-    torch.testing.assert_close(seen[0].sum(-1), torch.ones(3, 4, LENGTH))
-
-
 def test_headways_own_model_has_the_same_tap_either_way():
     config = TransformerConfig(n_layers=3, n_heads=2, d_model=16)
     model = Transformer(config, d_input=WIDTH, d_target=4, n_positions=LENGTH, n_read=2)

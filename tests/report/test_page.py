@@ -8,16 +8,12 @@ from pathlib import Path as FilePath
 
 import pytest
 from pages import Page, report, words_of
-from tiny_runs import tiny_config
 
 from fuzz.runs import with_every_file
 from headway.circuits import Certificate, MinimalCircuits
 from headway.errors import HeadwayError
 from headway.report import write_report
-from headway.report.findings import Findings
 from headway.report.page.html import command
-from headway.report.page.render import render
-from headway.tasks import Retrieval
 from headway.text import rounded
 from headway.training import Run
 
@@ -119,19 +115,7 @@ def test_the_same_folder_gives_the_same_page(run):
     assert report(run) == report(run)
 
 
-def test_a_corrupted_circuit_is_one_clear_line(run):
-    (run.folder / "circuit.json").write_text("{")
-    with pytest.raises(HeadwayError, match=r"circuit\.json is not valid JSON"):
-        write_report(run)
-
-
 def test_a_folder_that_takes_no_files_is_one_clear_line(run):
     (run.folder / "report.html").mkdir()
     with pytest.raises(HeadwayError, match=r"report\.html"):
         write_report(run)
-
-
-def test_a_run_that_failed_before_its_first_evaluation_says_why(tmp_path):
-    run = Run.create(tmp_path / "run", tiny_config(Retrieval(depth=1, n_chains=2)))
-    run.fail("out of memory at step 1")
-    assert "Training failed: out of memory at step 1" in render(Findings.of(run))

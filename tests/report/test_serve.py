@@ -164,18 +164,6 @@ def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
     assert reason not in site.page("/run/ended/")
 
 
-def test_what_goes_wrong_in_making_a_page_is_told_on_it(site, monkeypatch):
-    def fails(findings, **_):
-        raise RuntimeError("out of <ink>")
-
-    monkeypatch.setattr(pages, "render", fails)
-    answer = site.ask("/run/ended/")
-    assert answer.status == 500
-    assert "RuntimeError: out of &lt;ink&gt;" in main_of(answer.text)
-    monkeypatch.undo()
-    site.page("/run/ended/")
-
-
 def test_a_run_that_is_written_to_while_it_is_read_is_read_again(site, monkeypatch):
     reads = []
 

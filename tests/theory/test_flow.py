@@ -37,18 +37,6 @@ def test_one_step_by_hand():
     ]
 
 
-def test_two_steps_deep_first_by_hand():
-    first, second, third = holdings(2, 3, causal=True)[1:]
-    assert first["s3"] == {"x_1", "p_2"}
-    assert first["s4"] == {"x_1", "p_2", "x_2"}
-    assert first["s1"] == {"x_0", "p_1"}
-    assert first["s2"] == {"x_0", "p_1", "x_1", "p_2"}
-    assert first["s0"] == {"p_0", "x_0", "p_1"}
-    assert second["s2"] == {"x_0", "p_1", "x_1", "p_2", "x_2"}
-    assert second["s0"] == {"p_0", "x_0", "p_1", "x_1", "p_2"}
-    assert third["s0"] == {"p_0", "x_0", "p_1", "x_1", "p_2", "x_2"}
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_conditional_by_hand(order):
     flow = conditional_flow(order)
