@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 710,
     "src/headway_experiments": 14190,
     "benchmarks": 2070,
-    "tests": 33840,
+    "tests": 28970,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

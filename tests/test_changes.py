@@ -1,18 +1,8 @@
 """What runs are made from, and what changes to it carry along."""
 
-from dataclasses import replace
-
 import pytest
 
-from headway.changes import (
-    Base,
-    base_of,
-    changed,
-    changes_in,
-    configured,
-    told,
-    whole_names,
-)
+from headway.changes import base_of, changed, changes_in, configured, told
 from headway.errors import HeadwayError
 from headway.training import Deepening, Implicit, fast, own
 from headway.training.config import flat
@@ -121,12 +111,8 @@ def test_a_field_that_a_recipe_takes_is_passed_to_it():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["fast", "depth=1..2"], "depth = '1..2' is not allowed: it must be a whole number"),
         (["fast", "deep=1"], "deep is not a field: did you mean depth"),
-        (["fast", "n_head=1"], "n_head is not a field: did you mean model.n_heads"),
-        (["fast", "task.n_heads=1"], "task.n_heads is not a field: did you mean model.n_heads?"),
         (["fast", "order=deep-first"], "write task.order or training.curriculum.order"),
-        (["fast", "depth=x"], "depth = 'x' is not allowed: it must be a whole number"),
         (["fast", "depth=0"], "depth = 0 is not allowed: it must be a whole number of at l"),
         (["fast", "depth=2", "task.depth=2"], "task.depth and depth are the same here"),
         (["fast", "seed=1", "seed=1"], "seed is named twice"),
@@ -198,9 +184,6 @@ def test_a_file_with_a_recipe_is_one(tmp_path):
     [
         ("x = 1", "defines no task: it must have a frozen dataclass that subclasses headway.Task"),
         ("def f(:", "some.py, line 1: SyntaxError"),
-        ("x = 1\n1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
-        ("raise SystemExit('no')", "some.py, line 1: SystemExit: no"),
-        ("import no_such_module_here", "some.py, line 1: ModuleNotFoundError: No module named"),
         (TASK + TASK.replace("Copy", "Paste"), "defines 2 tasks: name one of them"),
         (TASK.replace("frozen=True", ""), "TypeError: cannot inherit non-frozen dataclass"),
         (TASK.replace("depth: int = 2", "depth: int"), "has no default: every field of a task n"),
@@ -219,22 +202,6 @@ def test_a_file_that_is_no_recipe_is_told_in_one_line(tmp_path, content, complai
     assert str(path) in told
 
 
-def test_what_is_carried_is_told_without_values_where_there_are_several():
-    base = base_of("fast")
-    carried = [one for depth in (1, 2) for one in configured(base, {"task.depth": depth})[1]]
-    (line,) = told(carried)
-    assert line.startswith("changed along: model.n_layers, model.silent_above, training.")
-    assert "=" not in line
-
-
-def test_a_config_is_a_base_without_arguments():
-    base = Base.of(fast(2))
-    changes = whole_names(base, {"task.depth": 1, "curriculum": "implicit"})
-    config, carried = configured(base, changes)
-    assert config.task == replace(fast(2).task, depth=1)
-    assert carried == []
-
-
 def test_fields_are_changed_by_their_names(tiny):
     fields = flat(tiny)
     kind = fields.pop("task.kind")
@@ -249,24 +216,3 @@ def test_fields_are_changed_by_their_names(tiny):
     assert changed(config, {"training.curriculum": "implicit"}).training.curriculum == Implicit()
     causal = {"task": Composition(), "model.causal": False}
     assert changed(config, {**causal, "training.curriculum": "implicit"}).task == Composition()
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"training.curriculum": "rising"}, "training.curriculum = 'rising' .* one of implicit, m"),
-        ({"training.curriculum": 3}, "training.curriculum = 3 is not allowed"),
-        (
-            {"training.curriculum.every": 3},
-            "training.curriculum.every is a field of .*growing.*, not of implicit: add",
-        ),
-        ({"training.depths": "full"}, "training.depths is not a field: the fields are steps, "),
-        ({"tasks.depth": 2}, "tasks.depth is not a field of a config"),
-        ({"seeds": 2}, "seeds is not a field"),
-        ({"task.kind": "hops"}, "task.kind is not a field"),
-    ],
-)
-def test_a_change_that_cannot_be(tiny, fields, complaint):
-    with pytest.raises(HeadwayError, match=f"^{complaint}") as error:
-        changed(tiny, fields)
-    assert "\n" not in str(error.value)

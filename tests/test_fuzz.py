@@ -6,7 +6,6 @@ from fuzz.calls import failing_calls
 from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
 from fuzz.damage import altered_files, damaged_files
-from fuzz.mutants import MUTANTS
 from fuzz.power import power_cuts
 from fuzz.runs import taken_apart, without_git
 from fuzz.tried import Tried
@@ -53,12 +52,6 @@ def test_damaged_files_and_command_lines(run):
     areas = ("damaged files", "sound files", "broken files", "command lines")
     assert [tried.counts[area] for area in areas] == [150, 20, 20, 30]
     assert not tried.failed
-
-
-def test_every_fault_that_is_planted_is_one():
-    for several in MUTANTS.values():
-        for mutant in several:
-            assert mutant.new in mutant.planted
 
 
 def test_a_refusal_fails_unless_it_is_allowed():

@@ -5,12 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from headway.tasks import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "headway"
 ROOMS = [
@@ -75,40 +75,6 @@ KIND_ROOMS = ("training/recipes",)
 """Where a task is made that something is about: recipes."""
 
 
-@cache
-def kinds() -> set[str]:
-    """The names of the classes in rooms of tasks that derive from `Task`."""
-    bases = {
-        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
-        for room in (SOURCE / "tasks", SOURCE.parent / "headway_experiments" / "tasks")
-        for path in room.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-    }
-    found = {"Task"}
-    while more := {name for name, above in bases.items() if above & found} - found:
-        found |= more
-    return found - {"Task", "Asked"}
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """The names and attributes that an expression is made of."""
-    parts = list(ast.walk(node))
-    names = {part.id for part in parts if isinstance(part, ast.Name)}
-    return names | {part.attr for part in parts if isinstance(part, ast.Attribute)}
-
-
-def questions_of_kind(tree: ast.AST) -> Iterator[set[str]]:
-    """The names in every place where it is asked of which class something is."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and names_in(node.func) & {"isinstance", "issubclass"}:
-            yield names_in(node.args[1])
-        elif isinstance(node, ast.MatchClass):
-            yield names_in(node.cls)
-        elif isinstance(node, ast.Compare) and "type" in names_in(node):
-            yield names_in(node)
-
-
 def kinds_named(tree: ast.AST) -> set[str]:
     """The kinds that a module imports, or has from a package that it imports."""
     found: set[str] = set()
@@ -117,30 +83,17 @@ def kinds_named(tree: ast.AST) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found |= {node.attr} if node.value.id in ("tasks", "headway") else set()
-    return found & kinds()
+    return found & {kind.__name__ for kind in KINDS.values()}
 
 
-def test_there_are_kinds_to_look_for():
-    assert {"Retrieval", "Conditional", "Recall", "Hops", "Bigrams"} <= kinds()
-    code = "isinstance(a, tasks.Hops) or type(b) is Recall or issubclass(c, (int, Bigrams))"
-    asked = [names & kinds() for names in questions_of_kind(ast.parse(code))]
-    assert sorted(map(sorted, asked)) == [["Bigrams"], ["Hops"], ["Recall"]]
-    (matched,) = questions_of_kind(ast.parse("match a:\n    case Conditional():\n        pass"))
-    assert matched == {"Conditional"}
-    assert kinds_named(ast.parse("from headway.tasks import Hops, Task\ntasks.Recall()")) == {
-        *("Hops", "Recall")
-    }
-
-
-def test_no_room_above_the_tasks_asks_of_which_kind_one_is():
+def test_no_room_above_the_tasks_names_a_kind_of_task():
+    example = "from headway.tasks import Hops, Task\ntasks.Retrieval()"
+    assert kinds_named(ast.parse(example)) == {"Hops", "Retrieval"}
     for path in SOURCE.rglob("*.py"):
-        if room_of(path) in ("tasks", "__init__"):
-            continue
-        tree = ast.parse(path.read_text())
-        for names in questions_of_kind(tree):
-            assert not names & kinds(), f"{path} asks for {names & kinds()}"
-        if not str(path.relative_to(SOURCE)).startswith(KIND_ROOMS):
-            assert not kinds_named(tree), f"{path} names {kinds_named(tree)}"
+        inside = str(path.relative_to(SOURCE))
+        if room_of(path) not in ("tasks", "__init__") and not inside.startswith(KIND_ROOMS):
+            named = kinds_named(ast.parse(path.read_text()))
+            assert not named, f"{path} names {named}"
 
 
 def test_the_core_loads_no_plotting_and_no_language_model():

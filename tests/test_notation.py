@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import headway
-import headway_experiments.tasks as experiments
+from headway_experiments import curricula, tasks
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "notation.md"
+ROOMS = ("tasks", "circuits", "models", "paths", "training")
 
 
 def names() -> list[str]:
@@ -30,13 +31,19 @@ def has(owner, name):
 
 def found(name: str) -> bool:
     first, *rest = name.split(".")
-    owner = import_module(f"headway.{first}") if first.islower() and rest else headway
-    owner = experiments if hasattr(experiments, first) else owner
-    for part in rest if first.islower() and rest else [first, *rest]:
-        if not has(owner, part):
-            return False
-        owner = getattr(owner, part, None)
-    return True
+    if first.islower() and rest:
+        return found_in([import_module(f"headway.{first}")], rest)
+    rooms = [import_module(f"headway.{room}") for room in ROOMS]
+    return found_in([headway, tasks, curricula, *rooms], [first, *rest])
+
+
+def found_in(owners: list, parts: list[str]) -> bool:
+    """Whether one of some modules has a name, and that the next, and so on."""
+    first, *rest = parts
+    owner = next((one for one in owners if has(one, first)), None)
+    if owner is None or not rest:
+        return owner is not None
+    return found_in([getattr(owner, first, None)], rest)
 
 
 def test_names_that_are_none_are_seen():
@@ -48,39 +55,3 @@ def test_names_that_are_none_are_seen():
 @pytest.mark.parametrize("name", names())
 def test_a_name_of_the_tables_is_one_of_the_code(name):
     assert found(name)
-
-
-def words() -> list[str]:
-    """The words of the tables that say where each is shown; of several, the first."""
-    text = PAGE.read_text()
-    rows = [line.split("|") for line in text[text.index("## Words") :].splitlines()]
-    first = [row[1].split("(")[0].strip() for row in rows if len(row) == 7]
-    return [word for word in first if word not in ("word", "---")]
-
-
-def test_a_word_of_the_tables_is_used_in_pages_or_docs():
-    report = ROOT / "src/headway/report"
-    shown = [*report.rglob("*.py"), *report.rglob("*.html")]
-    shown += ROOT.glob("src/headway/terminal/*.py")
-    shown += ROOT.glob("src/headway/circuits/*text.py")
-    docs = [page for page in ROOT.glob("docs/*.md") if page != PAGE]
-    text = " ".join(" ".join(file.read_text().split()) for file in [*shown, *docs]).lower()
-    assert len(words()) > 40
-    assert not [word for word in words() if word.lower() not in text]
-
-
-def old_words() -> list[str]:
-    """The words that are said not to be used any more, but for arrows."""
-    section = PAGE.read_text().partition("## Words that are not used any more")[2]
-    rows = re.findall(r"^\| (\w[\w ]*) \|", section.partition("\n## ")[0], re.MULTILINE)
-    return [word for word in rows if word != "old"]
-
-
-def test_a_word_that_is_not_used_any_more_is_nowhere():
-    files = [*ROOT.glob("*.md"), *(page for page in ROOT.glob("docs/*.md") if page != PAGE)]
-    files += [path for path in ROOT.rglob("src/headway/**/*") if path.suffix in (".py", ".html")]
-    assert len(old_words()) >= 3
-    for file in files:
-        text = file.read_text().lower()
-        assert not [word for word in old_words() if word in text], file
-        assert not re.findall(r"\bs\d+→s\d", text), file

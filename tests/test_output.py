@@ -1,7 +1,6 @@
 """Printing: a stream that takes nothing, letters it lacks, text that would command a terminal."""
 
 import contextlib
-import io
 import os
 import shlex
 import signal
@@ -12,7 +11,7 @@ import time
 import pytest
 
 from headway import cli
-from headway.output import Screen, guarded
+from headway.output import Screen
 from headway.terminal.base import columns, console
 from headway.training import Run
 
@@ -27,37 +26,6 @@ def test_a_disk_that_is_full_is_one_line():
         )
     assert done.returncode == 2
     assert done.stderr == b"headway: cannot print: No space left on device\n"
-
-
-def test_what_drawings_lose_is_told_too():
-    screen = Screen(Failing(OSError("full")))
-    drawing = screen.for_drawing()
-    assert screen.lost is None
-    drawing.write("line")
-    assert screen.lost is drawing.lost is not None
-
-
-class Failing(io.StringIO):
-    def __init__(self, error):
-        super().__init__()
-        self.error = error
-
-    def write(self, text):
-        raise self.error
-
-
-def test_who_has_seen_enough_of_a_drawing_ends_it(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", Screen(Failing(BrokenPipeError())))
-    with pytest.raises(BrokenPipeError):
-        console().print("line")
-
-
-def test_what_is_told_to_no_stream_goes_nowhere(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", None)
-    with guarded() as screen:
-        console().print("line")
-        assert screen.lost is None
-    assert sys.stdout is None
 
 
 CLOSED = [
@@ -86,13 +54,6 @@ def test_brackets_and_colons_are_no_markup(name, capsys):
     table.add_row(name)
     out.print(table)
     assert capsys.readouterr().out.split() == [name] * 3
-
-
-def test_names_in_brackets_are_told_as_they_are(tmp_path, capsys):
-    cli.main(["runs", str(tmp_path), "--where", "name=[/b]"])
-    assert "name=[/b]" in capsys.readouterr().out
-    cli.main(["theory", "--facts", "ab", "bz", "[/b]"])
-    assert capsys.readouterr().out.startswith("ab bz [/b], a?")
 
 
 def test_work_goes_on_when_nothing_more_can_be_printed():
@@ -124,18 +85,6 @@ def test_names_do_not_command_the_terminal(tiny, tmp_path, capsys):
         told = "".join(capsys.readouterr())
         assert r"evil\x1b]0;titl" in told
         assert not any(one in told for one in "\x1b\x07\u202e")
-
-
-def test_drawings_keep_their_colours(capsys):
-    drawing = Screen(sys.stdout, drawing=True)
-    drawing.write("\x1b[32mgreen\x1b[0m")
-    assert capsys.readouterr().out == "\x1b[32mgreen\x1b[0m"
-
-
-@pytest.mark.parametrize("columns", ["1", "0", "-5", "x"])
-def test_a_terminal_of_no_width(monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    assert 24 <= console().width <= 80
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -31,21 +31,10 @@ def test_a_relation_between_roles_knows_its_ends(query, key):
     assert relation.ends == (query, key) == (relation.query, relation.key)
 
 
-@pytest.mark.parametrize("name", ["previous token", "find^2", "s0←s2 (other chains)", "", "s0s2"])
-def test_other_relations_have_no_ends(name):
-    relation = Relation(name)
-    assert relation.ends is relation.query is relation.key is None
-
-
 def test_paths_are_sorted_as_information_flows():
     said = ["L10.H0 s0←s2", "L2.H1 s0←s2", "L2.H0 s4←s3", "L2.H0 s2←s1"]
     ranked = sorted(map(Path.parse, said))
     assert list(map(str, ranked)) == ["L2.H0 s2←s1", "L2.H0 s4←s3", "L2.H1 s0←s2", "L10.H0 s0←s2"]
-
-
-def test_a_path_is_the_plain_tuple():
-    assert Path.of(1, 0, "s0←s2") == (1, 0, "s0←s2")
-    assert hash(Path.of(1, 0, "s0←s2")) == hash((1, 0, "s0←s2"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from types import ModuleType
 import pytest
 
 import headway
-from headway import notebook
 
 SOURCE = Path(__file__).parent.parent / "src"
 ROOMS = ("circuits", "language", "models", "report", "sweeps", "tasks", "theory", "training")
@@ -41,11 +40,6 @@ def test_everything_offered_is_there(module):
         assert name in dir(package)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         package.nothing  # noqa: B018
-
-
-def test_what_shows_itself_is_named_as_it_is_defined():
-    for name, module in notebook.SHOWN.items():
-        assert getattr(import_module(module), name).__module__ == module
 
 
 def test_the_first_four_names_load_few_modules():

@@ -48,13 +48,6 @@ def test_neighbours_of_one_name_are_told_apart_and_their_changes_noticed(tmp_pat
     assert not {"helper", "deeper", "parts"} & (set(sys.modules) - names)
 
 
-def test_a_module_that_is_installed_is_no_neighbour(tmp_path):
-    for name in ("torch", "random", "mine"):
-        (tmp_path / f"{name}.py").write_text("import torch, random, headway\nrandom.random()\n")
-    assert load(tmp_path / "mine.py").torch is sys.modules["torch"]
-    assert load(tmp_path / "torch.py").torch is sys.modules["torch"]
-
-
 def test_an_error_of_a_neighbour_is_an_import_error_where_it_is_one(tmp_path):
     (tmp_path / "helper.py").write_text("import nowhere_to_be_found\n")
     (tmp_path / "mine.py").write_text("try:\n    import helper\nexcept ImportError:\n    x = 3\n")
@@ -106,7 +99,3 @@ def test_an_error_in_a_function_of_a_file_is_told_by_its_line_there(tmp_path):
     with pytest.raises(HeadwayError, match=r"mine\.py, line 2: ZeroDivisionError"):
         called(file, halve, 3)
     assert source_of(halve) == Source.of(file)
-
-
-def test_what_is_of_no_file_has_no_source():
-    assert source_of(int) is None

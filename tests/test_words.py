@@ -109,12 +109,6 @@ def test_what_is_said_is_read_back(values):
     assert values_of("x", ",".join(map(said, values)), int | float | None) == values
 
 
-@given(st.lists(st.integers(), min_size=1).map(tuple))
-def test_a_tuple_that_is_said_is_read_back(numbers):
-    assert read("x", said(numbers), SOME) == numbers
-    assert values_of("x", said(numbers), SOME) == [numbers]
-
-
 FIELDS = ["task.depth", "task.order", "model.n_heads", "model.n_layers", "run.order", "seed"]
 
 

@@ -1,11 +1,11 @@
 """What the flow predicts of clamped training: cases worked out by hand, and planted outcomes."""
 
-from headway.circuits.agreement import Pair, Share, lost_without, predicted, predicted_by
+from headway.circuits.agreement import Pair, lost_without, predicted_by
 from headway.circuits.dependence import Dependence, Training
 from headway.circuits.dependence_text import edges, of_several, over_runs
 from headway.paths import Path
 from headway.tasks import Retrieval
-from headway.theory import conditional_flow, retrieval_flow
+from headway.theory import retrieval_flow
 
 DOUBLING = (
     "L0.H0 s2←s1",
@@ -85,61 +85,7 @@ def test_what_comes_on_two_ways_is_needed_on_neither():
     assert kinds["L2.H1 s0←s4", "L2.H0 s0←s2"] == "apart"
 
 
-def test_facts_of_the_conditional_task():
-    paths = (
-        "L0.H0 ax.x←ax.a",
-        "L0.H0 ay.y←ay.a",
-        "L0.H0 xy.z←xy.x",
-        "L1.H0 a←ax.x",
-        "L2.H0 a←xy.z",
-    )
-    kinds = kinds_of(conditional_flow(), paths, "x", "y", "z")
-    assert those(kinds, "finds") == {
-        *(("L0.H0 ax.x←ax.a", "L1.H0 a←ax.x"), ("L0.H0 ax.x←ax.a", "L2.H0 a←xy.z")),
-        *(("L0.H0 xy.z←xy.x", "L2.H0 a←xy.z"), ("L1.H0 a←ax.x", "L2.H0 a←xy.z")),
-    }
-    assert those(kinds, "carries") == set()
-    assert all(kinds["L0.H0 ay.y←ay.a", other] == "apart" for other in paths if "ay" not in other)
-
-
-def test_a_path_that_the_flow_does_not_explain_is_taken_to_find_its_key():
-    paths = ("L0.H0 s0←s4", "L1.H0 s0←s2")  # neither end of the first holds what the other does
-    kinds = kinds_of(retrieval_flow(2), ("L0.H0 s2←s1", *paths), "x_1", "x_2")
-    assert kinds["L0.H0 s2←s1", "L0.H0 s0←s4"] == "apart"
-    assert kinds["L0.H0 s2←s1", "L1.H0 s0←s2"] == "finds"
-
-
-def test_codes_are_not_carried():
-    """s2←s3 brings s2 the code of the pair (s3, s4) alone, which s0←s2 takes along."""
-    paths = ("L0.H0 s2←s1", "L0.H1 s2←s3", "L1.H0 s0←s2")
-    kinds = kinds_of(retrieval_flow(2), paths, "x_1", "x_2")
-    assert kinds["L0.H1 s2←s3", "L1.H0 s0←s2"] == "apart"
-    assert kinds["L0.H0 s2←s1", "L1.H0 s0←s2"] == "finds"
-
-
-def test_nothing_is_predicted_of_paths_that_join_no_roles():
-    task = Retrieval(depth=2)
-    assert predicted(task, [Path.parse("L0.H0 previous token")], True) is None
-    assert predicted(task, [Path.parse("L0.H0 s2←s1")], True) == {}
-
-
 P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
-
-
-def test_agreement_counts_what_is_predicted_and_measured():
-    cases = {
-        ("finds", False): True,
-        ("carries", True): False,
-        ("serves", True): True,
-        ("apart", False): False,
-        ("finds", None): None,
-        (None, True): None,
-    }
-    pairs = [Pair(P, Q, *case) for case in cases]
-    assert [pair.agrees for pair in pairs] == list(cases.values())
-    assert Share.of(pairs, "finds", "carries") == Share(1, 2)
-    assert Share.of(pairs, "finds") == Share(1, 1)
-    assert Share.of(pairs, "serves", "apart") == Share(1, 2)
 
 
 def planted(confirmed: bool) -> Dependence:

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import Circuit, Paths, Uniform, discover, emergence
-from headway.circuits.text import drawing
-from headway.paths import Path
+from headway.circuits import discover, emergence
 from headway_experiments.arena import compiled
 
 
@@ -15,31 +13,6 @@ def columns(request, monkeypatch):
     """How wide the terminal is."""
     monkeypatch.setenv("COLUMNS", str(request.param))
     return request.param
-
-
-def test_a_line_a_path_from_what_is_attended_to_to_who_attends():
-    circuit = Circuit({(0, 0): Paths(frozenset({"s2←s1"})), (1, 0): Paths(frozenset({"s0←s2"}))})
-    assert drawing(circuit, ["s1", "s2", "s0"]) == [
-        "head    s1  s2  s0",
-        "L1.H0        ●───▶",
-        "L0.H0    ●───▶",
-    ]
-
-
-def test_backwards_and_staying():
-    circuit = Circuit({(0, 0): Paths(frozenset({"s1←s0", "s2←s2"})), (1, 0): Uniform()})
-    lines = drawing(circuit, ["s1", "s2", "s0"])
-    assert lines[1].strip().endswith("◀───────●")
-    assert lines[2].strip() == "■"
-
-
-@pytest.mark.parametrize("depth", [1, 3, 8])
-def test_drawings_have_a_line_a_path(depth, columns):
-    known = compiled(depth)
-    circuit = Circuit.of(known.required)
-    lines = drawing(circuit, known.task.standing)
-    assert len(lines) == 1 + len(known.required)
-    assert max(map(len, lines)) <= (columns if depth < 8 else 80)
 
 
 @pytest.fixture(scope="module")
@@ -80,55 +53,6 @@ def test_a_discovery_says_its_circuit_its_verdicts_and_its_paths(found, columns)
         ["L0.H0", "s2←s1", "1.00", "4", "of", "4"],
         ["L1.H0", "s0←s2", "1.00", "4", "of", "4"],
     ]
-
-
-def test_what_speaks_against_a_circuit_names_its_paths(found, columns):
-    known, best = found
-    more = best.circuit.replacing((0, 0), Paths(frozenset({"s2←s1", "s0←s1"})))
-    lines, text = said(discover(known.model, known.task, circuit=more, sequences=16), columns)
-    assert "necessary NO The loss stays below 0.05 without L0.H0 s0←s1 (each alone)." in text
-    assert "minimal NO" in text
-    assert not any("again" in line for line in lines)
-    far = replace(best, evidence=replace(best.evidence, infeasible=[Path.of(0, 0, "s0←s2")]))
-    assert "feasible NO Information cannot flow along L0.H0 s0←s2: " in said(far, columns)[1]
-
-
-def test_of_a_circuit_that_is_not_faithful_is_told_what_may_help(found, columns):
-    best = found[1]
-    text = said(replace(best, threshold=0.0), columns)[1]
-    assert "faithful NO" in text
-    assert "what may help: to train longer, a higher --threshold, another --ablation" in text
-    assert "necessary ? Cannot be said: the whole circuit is not below the threshold" in text
-    variants = {**best.evidence.variants, "mean": -1.0}
-    other = replace(best, threshold=0.0, evidence=replace(best.evidence, variants=variants))
-    text = said(other, columns)[1]
-    assert "has a loss of mean -1.000: try --ablation" in text
-    assert "what may help" not in text
-    assert "what may help" not in said(best, columns)[1]
-
-
-def test_paths_between_other_things_than_roles_are_named_not_drawn(found, columns):
-    renamed = Circuit({(0, 0): Paths(frozenset({"previous token"})), (1, 0): Uniform()})
-    necessity = [
-        replace(n, path=Path.of(0, 0, "previous token")) for n in found[1].evidence.necessity
-    ]
-    evidence = replace(found[1].evidence, necessity=necessity[:1], trials=[], infeasible=None)
-    for standing in ({}, found[1].standing):
-        other = replace(found[1], circuit=renamed, evidence=evidence, standing=standing)
-        lines, text = said(other, columns)
-        assert lines[:2] == ["L0.H0: previous token", "uniform: L1.H0"]
-        assert "●" not in text
-        assert "feasible ? How information must flow in this task is not known." in text
-
-
-def test_a_wide_circuit_is_named_where_its_drawing_does_not_fit(found, columns):
-    known = compiled(8)
-    standing = dict.fromkeys(known.task.standing, ())
-    wide = replace(found[1], circuit=Circuit.of(known.required), standing=standing)
-    lines, _ = said(wide, columns)
-    is_drawn = lines[0].startswith("head")
-    assert is_drawn == (columns == 80)
-    assert is_drawn or lines[0].startswith("L0.H0: s10←s9")
 
 
 def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import Circuit, Identity, Paths, Uniform, discover
-from headway.circuits.emergence import needed_from
-from headway.circuits.evidence import infeasible, with_path
+from headway.circuits import Circuit, Uniform, discover
+from headway.circuits.evidence import with_path
 from headway.paths import Path
-from headway.theory import retrieval_flow
 from headway_experiments.arena import compiled, planted
 
 
@@ -53,21 +51,6 @@ def test_two_paths_too_many_can_be_dropped_together(known):
     assert pairs == [set(extra)]
 
 
-def test_a_path_that_no_information_can_take_is_named(known):
-    extra = Path.of(0, 0, "s0←s4")
-    found = discover(known.model, known.task, circuit=true_circuit(known, extra), sequences=32)
-    assert found.evidence.infeasible == [extra]
-    assert found.feasible is False
-
-
-def test_a_path_too_few_is_not_faithful(known):
-    circuit = true_circuit(known).without(Path.of(1, 0, "s0←s2"))
-    found = discover(known.model, known.task, circuit=circuit, sequences=32)
-    assert not found.faithful
-    assert found.necessary is None
-    assert found.minimal is None
-
-
 def test_a_spare_head_is_a_back_up():
     known = next(
         one
@@ -105,20 +88,3 @@ def test_an_interrupted_search_ends_soon():
         discover(known.model, known.task, sequences=4096)
     timer.join()
     assert time.perf_counter() - started < 20
-
-
-def test_a_path_that_nothing_depends_on_is_never_needed():
-    assert needed_from([0, 10, 20], [1.0, 0.5, 0.1], [1.0, 0.51, 0.115]) is None
-    assert needed_from([0, 10, 20], [1.0, 0.5, 0.1], [1.0, 0.5, 1.1]) == 15.0
-
-
-def test_a_path_is_added_to_a_head_that_had_none():
-    circuit = Circuit({(0, 0): Identity(), (0, 1): Paths(frozenset({"s2←s1"}))})
-    more = with_path(with_path(circuit, Path.of(0, 0, "s4←s3")), Path.of(0, 1, "s4←s3"))
-    assert more.paths == [Path.of(0, 0, "s4←s3"), Path.of(0, 1, "s2←s1"), Path.of(0, 1, "s4←s3")]
-
-
-def test_flow_says_nothing_of_paths_that_are_not_between_its_roles():
-    flow = retrieval_flow(1)
-    paths = [Path.of(0, 0, "s1←s0"), Path.of(0, 0, "previous token"), Path.of(0, 0, "s2←s1")]
-    assert infeasible(flow, Circuit.of(paths), causal=True) == [Path.of(0, 0, "s1←s0")]

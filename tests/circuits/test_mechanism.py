@@ -29,27 +29,6 @@ def test_json_round_trip(circuit):
     assert Circuit.from_json(circuit.to_json()) == circuit
 
 
-def test_printing_names_every_head(circuit):
-    assert str(circuit).splitlines() == [
-        "L0.H0: s2←s1",
-        "L1.H0: s0←s2  s2←s4",
-        "uniform: L2.H0",
-        "identity: L3.H0",
-    ]
-    many = Circuit({(layer, head): Uniform() for layer in range(8) for head in range(4)})
-    assert max(map(len, str(many).splitlines())) <= 80
-    assert str(many).split() == ["uniform:", *(f"L{i}.H{h}" for i in range(8) for h in range(4))]
-
-
-def test_json_is_an_object_of_heads(circuit):
-    assert circuit.to_json() == {
-        "L0.H0": ["s2←s1"],
-        "L1.H0": ["s0←s2", "s2←s4"],
-        "L2.H0": "uniform",
-        "L3.H0": "identity",
-    }
-
-
 def test_cutting_a_path_cuts_only_it(circuit):
     cut = circuit.without(Path.of(1, 0, "s2←s4"))
     assert cut.paths == [Path.of(0, 0, "s2←s1"), Path.of(1, 0, "s0←s2")]

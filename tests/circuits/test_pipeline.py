@@ -1,10 +1,8 @@
 """Discovery and emergence on a model that learnt to follow one hop."""
 
 import shutil
-from dataclasses import replace
 
 import pytest
-import torch
 
 from headway.circuits import (
     Bench,
@@ -20,11 +18,9 @@ from headway.circuits import (
     saved_discovery,
 )
 from headway.circuits.emergence import crossing, learnt_in_order
-from headway.circuits.given import has_tap
 from headway.circuits.search import free_above
 from headway.cli import main
 from headway.errors import HeadwayError
-from headway.tasks import Conditional
 from headway.theory import minimum_layers
 from headway.training import Run, RunConfig, held_out, train
 from headway.training.files import write_json
@@ -68,20 +64,6 @@ def test_the_evidence_is_what_the_model_does(solved, found):
     assert low < found.replaced_loss < high
 
 
-def test_no_path_can_be_cut(found):
-    assert found.necessary
-    assert found.minimal
-    pair, retrieval = found.evidence.necessity
-    # With the head above attending as if it had found its key, nobody misses the pair head.
-    assert pair.uniform < found.threshold < pair.free
-    assert retrieval.loss - found.replaced_loss > 0.05
-
-
-def test_what_was_found_is_left_in_the_folder(solved, found):
-    assert saved_discovery(solved) == found
-    assert Discovery.from_json(found.to_json()) == found
-
-
 def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved, tmp_path):
     run = Run.open(shutil.copytree(solved.folder, tmp_path / "run"))
     run.remove("emergence.json")
@@ -92,38 +74,12 @@ def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved,
     assert run.load(Timeline) == dated
 
 
-class Wrapper(torch.nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.model, self.n_layers, self.n_heads = model, model.n_layers, model.n_heads
-
-    def forward(self, *given, **named):
-        return self.model(*given, **named)
-
-
-class Untapped(Wrapper):
-    def forward(self, inputs, mask=None):
-        return self.model(inputs)
-
-
-def test_a_wrapper_has_the_tap_of_its_model_unless_it_does_not_take_one(solved):
-    assert has_tap(solved.model())
-    assert has_tap(Wrapper(solved.model()))
-    assert not has_tap(Untapped(solved.model()))
-
-
 def test_a_model_that_has_not_learnt_has_no_circuit(tiny, tmp_path):
     run = train(tiny, tmp_path / "run")
     with pytest.raises(HeadwayError, match=r"no circuit to find at threshold 0.05.*x_1 \d"):
         discover(run)
     with pytest.raises(HeadwayError, match="no circuit yet"):
         saved_discovery(run)
-
-
-def test_linear_attention_has_no_circuit(tiny, tmp_path):
-    linear = replace(tiny, model=replace(tiny.model, attention="linear"))
-    with pytest.raises(HeadwayError, match=r"model.attention = 'linear' .*no shares of attention"):
-        discover(Run(tmp_path, linear).new_model(), linear.task)
 
 
 def test_a_single_position_has_no_circuit(tiny, tmp_path):
@@ -136,18 +92,6 @@ def test_a_single_position_has_no_circuit(tiny, tmp_path):
 def test_a_threshold_out_of_range_is_refused(solved, threshold):
     with pytest.raises(HeadwayError, match=r"threshold = .* is not allowed"):
         discover(solved, threshold=threshold)
-
-
-def test_the_same_search_again_finds_the_same(found):
-    conditions = [(trial.sample, trial.threshold) for trial in found.evidence.trials]
-    assert len(set(conditions)) == 4
-    assert all(trial.jaccard > 0.5 for trial in found.evidence.trials)
-    assert all(found.evidence.stability(path) > 0.5 for path in found.circuit.paths)
-
-
-def test_information_can_flow_along_every_path(found):
-    assert found.feasible
-    assert found.evidence.minimum == 2
 
 
 def test_a_checkpoint_has_a_circuit_of_its_own(solved, found):
@@ -227,35 +171,6 @@ def test_emergence_dates_what_was_learnt(solved, found):
     assert Timeline.from_json(Run.open(solved.folder).read("emergence.json")) == timeline
 
 
-def test_losses_without_a_path_are_those_of_the_model_of_that_time(solved, found):
-    timeline = emergence(solved, found)
-    batch = held_out(solved.task, 32, solved.config.seed, "cpu", "emergence")
-    for i in (0, len(timeline.steps) // 2, -1):
-        model = solved.model(timeline.steps[i])
-        for history in timeline.paths:
-            layer, head, name = history.path
-            relation = solved.task.relations(batch)[name]
-            rows = torch.arange(len(batch.inputs))[:, None, None]
-
-            def cut(at, pattern, layer=layer, head=head, relation=relation, rows=rows):
-                if at == layer:
-                    pattern = pattern.clone()
-                    pattern[rows, head, relation.queries[..., None], relation.keys] = 0
-                return pattern
-
-            predicted = model(batch.inputs, cut).unflatten(-1, batch.targets.shape[2:])
-            loss = (predicted - batch.targets).square().mean().item()
-            assert loss == pytest.approx(history.loss_without[i], rel=1e-4)
-
-
-def test_a_circuit_of_another_model_is_refused(solved, found):
-    larger = found.circuit.replacing(
-        (9, 0), found.circuit.mechanisms[found.circuit.useful_heads[0]]
-    )
-    with pytest.raises(HeadwayError, match=r"\(9, 0\) is not allowed"):
-        emergence(solved, larger)
-
-
 @pytest.mark.parametrize(
     ("values", "step"),
     [
@@ -283,9 +198,3 @@ def test_crossing_is_the_first_one_interpolated(values, step):
 def test_in_chain_order(steps, verdict):
     hops = {f"x_{i}": step for i, step in enumerate(steps, 1)}
     assert learnt_in_order(hops, [("x_1", "x_2"), ("x_2", "x_3")]) is verdict
-
-
-def test_conditional_hops_have_no_order_between_x_and_y():
-    order = Conditional().hop_order
-    assert learnt_in_order({"x": 2.0, "y": 1.0, "z": 3.0}, order) is True
-    assert learnt_in_order({"x": 2.0, "y": 4.0, "z": 3.0}, order) is False

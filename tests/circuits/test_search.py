@@ -1,6 +1,5 @@
 """The search finds circuits that are known, quickly or slowly the same."""
 
-import math
 from dataclasses import dataclass
 
 import pytest
@@ -8,10 +7,9 @@ import torch
 from reference import SlowBench
 from torch import nn
 
-from headway.circuits import Bench, Circuit, Identity, Paths, Uniform, attention_along, discover
-from headway.circuits.ablation import First
+from headway.circuits import Bench, attention_along, discover
 from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
-from headway.circuits.search import longest, search
+from headway.circuits.search import search
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
 from headway_experiments.arena import compiled, planted
@@ -89,71 +87,6 @@ def test_where_positions_mix_after_attention_every_path_may_be_taken():
     found = discover(Shifted(), First4(), trials=False)
     assert found.faithful
     assert [str(path) for path in found.circuit.paths] == ["L0.H0 mid←key"]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_first_sequences_of_a_bench_are_a_bench(shared):
-    known = compiled(1)
-    batch = held_out(known.task, 12, 0, "cpu", "circuit")
-    candidates = [{}, {(0, 0): Uniform()}, {(1, 0): Identity()}]
-    whole = Bench(known.model, known.task, batch, shared=shared, ends=[5, 9, 40])
-    assert [part.stop for part in whole.parts] == [5, 9, 12]
-    for count in (5, 9):
-        alone = Bench(known.model, known.task, batch.part(slice(count)), shared=shared)
-        expected = alone.losses(candidates)
-        assert First(whole, count).losses(candidates) == pytest.approx(expected, rel=1e-4)
-        below = First(whole, count).losses(candidates, min(expected[1:]) / 2)
-        assert below == [pytest.approx(expected[0], rel=1e-4), math.inf, math.inf]
-    before = whole.forwards
-    First(whole, 9).losses(candidates)
-    assert (whole.forwards, whole.candidates) == (before, 3)
-
-
-IDLE = (Uniform(), Identity(), Paths(frozenset()))
-
-
-class Table:
-    """Judges circuits by what they lack: heads of one layer, each with one path."""
-
-    def __init__(self, costs):
-        self.costs = costs
-        self.heads = [(0, i) for i in range(len(next(iter(costs))))]
-
-    def losses(self, candidates, limit=math.inf):
-        found = []
-        for candidate in candidates:
-            kept = getattr(candidate, "mechanisms", candidate)
-            idle = [kept.get(head) in IDLE for head in self.heads]
-            loss = self.costs.get(tuple(idle), 1.0)
-            found.append(loss if loss < limit or limit == math.inf else math.inf)
-        return found
-
-    def loss(self, candidate=None):
-        return self.losses([candidate or {}])[0]
-
-
-def test_two_heads_that_can_only_go_together_go_together():
-    table = Table({(False, False): 0.0, (True, True): 0.01})
-    attention = {"s1←s0": [[1.0, 1.0]]}
-    assert not search(table, attention, ["s1←s0"], 0.05).paths
-    assert len(search(table, attention, ["s1←s0"], 0.05, pairs=False).paths) == 2
-
-
-def test_of_two_heads_that_do_the_same_one_stays():
-    table = Table({(False, False): 0.0, (True, False): 0.0, (False, True): 0.0})
-    assert len(search(table, {"s1←s0": [[1.0, 1.0]]}, ["s1←s0"], 0.05).useful_heads) == 1
-
-
-def test_attention_too_weak_for_a_first_guess_is_used_if_it_must_be():
-    table = Table({(False,): 0.0})
-    found = search(table, {"s1←s0": [[0.2]], "s2←s0": [[0.05]]}, ["s1←s0", "s2←s0"], 0.05)
-    assert found == Circuit({(0, 0): Paths(frozenset({"s1←s0"}))})
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 7, 8])
-def test_the_longest_is_found_by_halving(most):
-    for end in range(most + 1):
-        assert longest(most, lambda n, end=end: n <= end) == end
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

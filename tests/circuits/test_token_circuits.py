@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-from headway.circuits import Circuit
 from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Identity, KnockOut, Paths, Uniform
-from headway.circuits.patterns import Patterns, attention_along
+from headway.circuits.mechanism import KnockOut, Paths
+from headway.circuits.patterns import attention_along
 from headway.models import Transformer, TransformerConfig, attention_patterns
-from headway.tasks import NO_KEY, Edges, Hops
+from headway.tasks import NO_KEY, Hops
 from headway_experiments.tasks import Composition
 
 NAMES = ("previous token", "find^1", "find^2")
@@ -67,38 +66,6 @@ def test_a_knock_out_spares_what_is_not_related(bench):
     for s, found in enumerate(by_hand(bench.batch, bench.patterns.relation("find^2"))):
         zero = {(q, k) for q, ks in found for k in ks}
         assert {tuple(at) for at in (cut[s] == 0).nonzero().tolist()} == zero
-
-
-@pytest.mark.parametrize(
-    "candidate",
-    [
-        {},
-        {(0, 1): Paths(frozenset({"previous token"})), (1, 0): Paths(frozenset({"find^1"}))},
-        {(1, 1): Paths(frozenset(NAMES)), (0, 0): Uniform(), (0, 1): Identity()},
-        {(1, 0): KnockOut(frozenset({"find^1"}))},
-    ],
-)
-def test_shared_streams_are_the_model_with_patterns_put_in_place(bench, candidate):
-    direct = bench.model(bench.batch.inputs, bench.tap(candidate))
-    expected = bench.task.targets.errors(direct, bench.batch.targets)
-    assert torch.allclose(bench.errors([candidate])[0], expected, atol=1e-4)
-    assert bench.losses([candidate])[0] == pytest.approx(expected.mean().item(), abs=1e-4)
-
-
-def test_a_circuit_of_hops_is_a_circuit(bench):
-    circuit = Circuit({head: Paths(frozenset({"find^1"})) for head in bench.heads})
-    assert len(circuit.paths) == 4
-    assert bench.loss(circuit) > 0
-
-
-def test_a_relation_that_no_sequence_has(bench):
-    short = bench.task.sample(1, torch.Generator().manual_seed(0))
-    edges = bench.task.relations(short)["find^2"]
-    nowhere = Edges(edges.queries * 0 + NO_KEY, edges.keys * 0 + NO_KEY)
-    patterns = attention_patterns(bench.model, short.inputs)
-    assert attention_along(patterns, nowhere).tolist() == [[0, 0], [0, 0]]
-    made = Patterns(bench.model, short, {"nowhere": nowhere})
-    assert not made.dense(Paths(frozenset({"nowhere"})), (0, 0)).any()
 
 
 def test_hops_with_logits_of_their_own_are_judged_by_these():

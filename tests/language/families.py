@@ -26,7 +26,6 @@ ATTENTION = {
     "head_dim": 8,
 }
 STATE = {"state_size": 4, "expand": 2}
-MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 4, "mamba_expand": 2}
 EXPERTS = {"num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 16}
 LINEAR = {
     "linear_num_key_heads": 2,
@@ -37,7 +36,6 @@ LINEAR = {
 }
 RECURRENT = {
     "mamba": {**SIZES, **STATE},
-    "rwkv": {**SIZES, "attention_hidden_size": 32},
     "recurrent_gemma": {
         **ATTENTION,
         "lru_width": 32,
@@ -52,17 +50,7 @@ RECURRENT = {
         "mamba_d_state": 4,
         "mamba_dt_rank": 4,
     },
-    "zamba2": {
-        **ATTENTION,
-        "mamba_d_state": 4,
-        "mamba_ngroups": 1,
-        "n_mamba_heads": 4,
-        "mamba_headdim": 16,
-        "layers_block_type": ["mamba", "hybrid"],
-    },
-    "lfm2": {**ATTENTION, "block_multiple_of": 8, "layer_types": ["conv", "full_attention"]},
     "qwen3_next": {**ATTENTION, **EXPERTS, **LINEAR},
-    "falcon_h1": {**ATTENTION, **MAMBA, "mamba_d_ssm": 64, "mamba_n_groups": 1},
 }
 ORDINARY = {
     "llama": ATTENTION,

@@ -1,7 +1,5 @@
 """Evaluations by Inspect AI in this process, with a model that a test makes up."""
 
-import gc
-
 import pytest
 from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -14,13 +12,6 @@ QUIET = [
     pytest.mark.usefixtures("collected"),
 ]
 """Inspect leaves streams to the garbage collector and uses what is deprecated: not our errors."""
-
-
-@pytest.fixture
-def collected():
-    """Garbage is collected while its warnings are ignored."""
-    yield
-    gc.collect()
 
 
 class Mock:

@@ -4,11 +4,10 @@ import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from tiny_model import save_tiny_model
+from tiny_model import in_full, save_tiny_model
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -16,17 +15,13 @@ from headway import cli
 from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway.language import (
-    Answers,
     Asked,
     LocalModel,
     answered,
     ask_local,
-    best,
     cells,
     expectation,
-    place_of,
     questions,
-    short_name,
 )
 from headway.language.loading import PACKAGED, located
 
@@ -48,28 +43,9 @@ def test_the_probabilities_are_those_of_whole_texts(folder, form, name):
     model = LocalModel(str(folder), form)
     (question,) = questions(name, 1, count=1)
     found = model.answers(question)
-    prompt = model.prompt(question)
-    options, _ = model.options(question)
-    for option, said, ended in zip(options, found.said, found.ended, strict=True):
-        answer = torch.tensor(option)
-        with torch.no_grad():
-            logits = model.model(torch.cat([prompt, answer])[None]).logits[0].log_softmax(-1)
-        before = logits[len(prompt) - 1 : -1]
-        expected = before.gather(1, answer[:, None]).sum().item()
-        assert said == pytest.approx(expected, abs=1e-3)
-        stop = logits[-1].exp()[model.stops].sum().log().item()
-        assert ended == pytest.approx(expected + stop, abs=1e-3)
-
-
-def test_the_forms_ask_as_they_say(folder):
-    (question,) = questions("equations", 1, count=1)
-    chat, completion = (LocalModel(str(folder), form) for form in ("chat", "completion"))
-    assert chat.tokenizer.decode(chat.prompt(question)) == f"<{question.prompt}>="
-    told = completion.tokenizer.decode(completion.prompt(question))
-    assert told == f"{question.prompt}\nAnswer:"
-    for model, lead in ((chat, ""), (completion, " ")):
-        options = map(model.tokenizer.decode, model.options(question)[0])
-        assert list(options) == [f"{lead}{text}" for text in question.acceptable]
+    said, ended = in_full(model, question)
+    assert found.said == pytest.approx(said, abs=1e-3)
+    assert found.ended == pytest.approx(ended, abs=1e-3)
 
 
 def test_exact_expectation_is_what_the_protocol_comes_to(model):
@@ -90,16 +66,6 @@ def test_exact_expectation_is_what_the_protocol_comes_to(model):
     assert high - low < 0.05
     low, high = wilson(kept, 20_000)
     assert low <= expected_kept / 20_000 <= high
-
-
-def test_the_best_answer_and_the_expected_one_are_told_apart():
-    (question,) = questions("equations", 1, count=1)
-    right = question.acceptable.index(question.correct)
-    said, ended = [-9.0] * 4, [-9.0] * 4
-    said[right], ended[right - 1] = -1.0, -1.0
-    answers = Answers(said, ended)
-    assert best(answers, question) == question.correct
-    assert expectation(answers, question) < 0.01
 
 
 def asked(folder, **more):
@@ -223,28 +189,6 @@ def test_an_interrupted_command_says_how_to_go_on_and_does(folder, tmp_path, cap
     assert len(path.read_text().splitlines()) == 4
 
 
-def bad(tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "text.gguf").write_text("no weights")
-    (tmp_path / "cut.gguf").write_bytes(b"GGUF" + bytes(40))
-    return {
-        str(tmp_path / "nothing"): "a GGUF file or a folder",
-        str(tmp_path / "empty"): "a folder with a config.json",
-        str(tmp_path / "text.gguf"): "a GGUF file or a folder",
-        str(tmp_path / "cut.gguf"): "cannot be loaded",
-    }
-
-
-def test_what_is_no_model_is_one_clear_line(tmp_path, capsys):
-    for name, said in bad(tmp_path).items():
-        with pytest.raises(SystemExit) as stop:
-            cli.main(["ask", "--model", name, "--n", "1", "--folder", str(tmp_path / "out")])
-        assert stop.value.code == 2
-        complaint = capsys.readouterr().err
-        assert said in complaint
-        assert len(complaint.strip().splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -271,13 +215,6 @@ def test_a_model_without_enough_context_says_so(tmp_path):
     (question,) = questions("equations", 5, count=1)
     with pytest.raises(HeadwayError, match=r"does not fit into the 64 of"):
         model.answers(question)
-
-
-def test_a_model_without_a_template_completes(tmp_path):
-    folder = str(save_tiny_model(tmp_path, template=None))
-    assert LocalModel(folder).form == "completion"
-    with pytest.raises(HeadwayError, match=r"^form = 'chat' is not allowed"):
-        LocalModel(folder, "chat")
 
 
 def test_packaged_weights_are_checked(tmp_path, monkeypatch):
@@ -328,20 +265,6 @@ def test_answers_that_are_not_finite_are_refused_before_anything_is_written(tmp_
             with pytest.raises(HeadwayError, match="not finite"):
                 ledger.add({"said": [0.0, value]})
         assert ledger.lines() == [{"fine": 1.0}]
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("smollm2", "smollm2"),
-        ("models/tiny-2.5-0B", "tiny-2.5-0B"),
-        ("models/tiny-2.5-0B/", "tiny-2.5-0B"),
-        ("models/Tiny-2.5.Q4_1.gguf", "Tiny-2.5.Q4_1"),
-    ],
-)
-def test_a_models_name_is_not_cut_at_a_dot(model, name):
-    assert short_name(model) == name
-    assert place_of("ask", model, None) == Path(f"runs/ask-{name}")
 
 
 def config_of(folder, **more):

@@ -1,7 +1,5 @@
 """The five tasks of Inspect AI, asked of its mock provider."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +7,12 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 
-from inspecting import QUIET, Mock, asked, collected, metrics, run
+from inspecting import QUIET, Mock, asked, metrics, run
 
 from headway.errors import HeadwayError
 from headway.intervals import wilson
 from headway.language.inspecting import depths_of
 
-__all__ = ["collected"]  # a fixture
 pytestmark = QUIET
 
 NAMES = ("equations", "lives-with", "kingdoms", "functions", "relatives")
@@ -86,17 +83,6 @@ def test_depths_are_told_apart(d, tmp_path):
     assert "D=3 of_answered" not in found  # there is no share of what there is none of
 
 
-@pytest.mark.parametrize(
-    ("d", "depths"),
-    [
-        *((None, [5]), (3, [3]), ("3", [3]), ("2..4", [2, 3, 4])),
-        *((["1", "2", "3"], [1, 2, 3]), ([4, "1..2", 4], [4, 1, 2])),
-    ],
-)
-def test_depths_are_read(d, depths):
-    assert depths_of(d, 5) == depths
-
-
 @pytest.mark.parametrize("d", ["x", "", "4..2", 1.5, True, [1, None], [], {"1": 2}])
 def test_what_is_no_depth_is_said(d):
     with pytest.raises(HeadwayError, match=r"^d = .* is not allowed: it must be "):
@@ -158,27 +144,6 @@ def test_bad_input_is_one_clear_line(parameters, said, tmp_path):
     assert "\n" not in told
     assert mock.calls == 0
     assert not list((tmp_path / "logs").glob("*"))
-
-
-def test_the_command_line_prints_bad_input_without_a_traceback(tmp_path):
-    command = [sys.executable, "-m", "inspect_ai", "eval", "headway/lives-with"]
-    command += ["-T", "chains=99", "--model", "mockllm/model", "--log-dir", str(tmp_path / "logs")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode != 0
-    told = " ".join((done.stdout + done.stderr).split())
-    assert "headway: chains = 99 is not allowed: it must be from 1 to 37 for lives-with" in told
-    assert "Traceback" not in told
-
-
-def test_what_inspect_loads_is_light(tmp_path):
-    """An optional package that is missing or broken would hide every task."""
-    code = (
-        "import sys, inspect_ai; before = set(sys.modules); import headway._registry;"
-        "names = ('matplotlib', 'ray', 'transformers', 'gguf', 'lm_eval', 'datasets');"
-        "print([name for name in names if name in set(sys.modules) - before])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
 
 
 def test_the_first_evaluation_of_the_docs_runs(tmp_path, monkeypatch):

@@ -12,9 +12,8 @@ pytest.importorskip("inspect_ai", reason="needs the extra `llm`")
 from endpoint import serving
 from inspect_ai import eval_retry
 from inspect_ai.log import read_eval_log
-from inspecting import QUIET, asked, collected, metrics
+from inspecting import QUIET, asked, metrics
 
-__all__ = ["collected"]  # a fixture
 pytestmark = QUIET
 
 MODEL = "openai-api/test/model"

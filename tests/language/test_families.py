@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from families import ATTENTION, ORDINARY, RECURRENT, SIZES, VOCAB, save
+from families import ATTENTION, ORDINARY, RECURRENT, VOCAB, save
+from tiny_model import in_full
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -12,21 +13,6 @@ from transformers import (
 
 from headway import cli
 from headway.language import LocalModel, questions
-
-
-def in_full(model, question):
-    """What is said and ended, by a pass of a model of its own for every answer."""
-    fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
-    prompt = model.prompt(question).tolist()
-    said, ended = [], []
-    for option in model.options(question)[0]:
-        with torch.no_grad():
-            ids = torch.tensor([prompt + option])
-            log_p = fresh(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)
-        own = log_p[len(prompt) - 1 : -1].gather(1, ids[0, len(prompt) :, None]).sum()
-        said.append(own.item())
-        ended.append((own + log_p[-1, model.stops].logsumexp(0)).item())
-    return said, ended
 
 
 @pytest.mark.parametrize("name", [*RECURRENT, *ORDINARY])
@@ -78,19 +64,3 @@ def test_what_does_not_go_on_with_texts_is_one_line(tmp_path, capsys, name, kind
     (complaint,) = capsys.readouterr().err.strip().splitlines()
     assert said in complaint
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "length", "context"), [("llama", 512, 512), ("bloom", None, 2**31)]
-)
-def test_models_without_ids_of_their_own_or_a_longest_text_are_asked(
-    tmp_path, monkeypatch, name, length, context
-):
-    own = {"eos_token_id": None, "bos_token_id": None, "num_attention_heads": 4, "n_head": 4}
-    monkeypatch.setattr("transformers.PreTrainedModel.can_generate", classmethod(lambda _: False))
-    sizes = {**SIZES, **own, "max_position_embeddings": length}
-    model = LocalModel(save(tmp_path, name, sizes), "completion")
-    assert getattr(model.model, "generation_config", None) is None
-    assert model.context == context
-    (question,) = questions("equations", 1, count=1)
-    assert model.answers(question).said == pytest.approx(in_full(model, question)[0], abs=1e-4)

@@ -4,7 +4,12 @@ import string
 
 import torch
 from tokenizers import Tokenizer, decoders, models
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
 
 TEMPLATE = (
     "{% for message in messages %}<{{ message['content'] }}>{% endfor %}"
@@ -43,3 +48,18 @@ def save_tiny_model(folder, seed=0, positions=2048, template=TEMPLATE, merges=()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def in_full(model, question):
+    """What is said and ended, by a pass of a model of its own for every answer."""
+    fresh = AutoModelForCausalLM.from_pretrained(model.name).eval()
+    prompt = model.prompt(question).tolist()
+    said, ended = [], []
+    for option in model.options(question)[0]:
+        with torch.no_grad():
+            ids = torch.tensor([prompt + option])
+            log_p = fresh(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)
+        own = log_p[len(prompt) - 1 : -1].gather(1, ids[0, len(prompt) :, None]).sum()
+        said.append(own.item())
+        ended.append((own + log_p[-1, model.stops].logsumexp(0)).item())
+    return said, ended

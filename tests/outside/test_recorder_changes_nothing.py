@@ -1,6 +1,5 @@
 """A loop that is recorded trains as one that is not, to the last bit, whatever the module does."""
 
-import copy
 import random
 import sys
 from contextlib import nullcontext
@@ -136,29 +135,6 @@ def test_what_a_module_holds_is_the_same_object_afterwards(tmp_path):
         assert all(state[name] is value for name, value in held.items())
         assert state.keys() == held.keys()
     assert versions == {name: weight._version for name, weight in model.named_parameters()}
-
-
-@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
-def test_modes_of_the_caller_hold(mode, tmp_path):
-    model = Net()
-    with mode(), headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
-        was = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-        recorder.save(0, 1.0)
-        assert (torch.is_grad_enabled(), torch.is_inference_mode_enabled()) == was
-    assert not any(weight.is_inference() for weight in model.parameters())
-    model(TASK.sample(2, torch.Generator().manual_seed(0)).inputs).sum().backward()
-
-
-def test_a_module_that_fails_is_as_before(tmp_path):
-    model = frozen(Busy())
-    before = copy.copy(state_of(model))
-    with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
-        attended, model.attended = model.attended, lambda x: x @ x
-        with pytest.raises(headway.HeadwayError, match=r"^Busy raises RuntimeError: "):
-            recorder.save(0, 1.0)
-        model.attended = attended
-        del model.attended
-        assert state_of(model) == before
 
 
 def test_opening_a_run_draws_nothing(tmp_path):

@@ -1,8 +1,6 @@
 """A recorder records one run, once, and says so: whatever is tried leaves a run that is read."""
 
-import os
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -55,50 +53,12 @@ def test_save_is_for_the_block(tmp_path):
     assert is_read(tmp_path, [1])
 
 
-def test_a_recorder_is_entered_once(tmp_path):
-    with new(tmp_path) as recorder:
-        recorder.save(1, 1.0)
-        refused(recorder.__enter__, "it records one run")
-        recorder.save(2, 1.0)
-    assert is_read(tmp_path, [1, 2])
-
-
-def test_entering_twice_at_once_leaves_a_run_that_failed(tmp_path):
-    def loop():
-        with new(tmp_path) as recorder:
-            recorder.save(1, 1.0)
-            with recorder:
-                recorder.save(2, 1.0)
-
-    refused(loop, "it records one run")
-    assert is_read(tmp_path, [1], "failed")
-
-
 def test_a_folder_is_of_one_recorder(tmp_path):
     with new(tmp_path) as recorder:
         refused(lambda: new(tmp_path), "exists already")
         recorder.save(1, 1.0)
     refused(lambda: new(tmp_path), "exists already")
     assert is_read(tmp_path, [1])
-
-
-def test_of_two_threads_that_make_a_run_one_does(tmp_path):
-    models, start = [Net() for _ in range(4)], threading.Barrier(4)
-
-    def make(model):
-        start.wait()
-        try:
-            return headway.Recorder(tmp_path / "run", model, TASK, sequences=8)
-        except HeadwayError as error:
-            return str(error)
-
-    with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(make, models))
-    (recorder,) = [one for one in made if isinstance(one, headway.Recorder)]
-    with recorder:
-        recorder.save(0, 1.0)
-    assert is_read(tmp_path, [0])
-    assert os.listdir(tmp_path) == ["run"]
 
 
 def test_other_threads_are_refused(tmp_path):
@@ -108,23 +68,6 @@ def test_other_threads_are_refused(tmp_path):
         for one in tried:
             refused(one.result, "for the thread that entered")
     assert is_read(tmp_path, [10])
-
-
-def test_a_copy_of_the_process_ends_nothing(tmp_path):
-    with new(tmp_path) as recorder:
-        recorder.save(1, 1.0)
-        child = os.fork()
-        if child == 0:
-            try:
-                recorder.save(2, 1.0)
-            except HeadwayError:
-                recorder.__exit__(None, None, None)
-                os._exit(7)
-            os._exit(8)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        assert headway.Run.open(tmp_path / "run").status == "running"
-        recorder.save(3, 1.0)
-    assert is_read(tmp_path, [1, 3])
 
 
 @pytest.mark.parametrize(
@@ -165,29 +108,6 @@ def test_what_is_no_loss(loss, tmp_path):
         assert contents(tmp_path) == before
         recorder.save(5, 1.0)
     assert is_read(tmp_path, [5])
-
-
-def test_numbers_of_others_are_numbers(tmp_path):
-    with new(tmp_path) as recorder:
-        recorder.save(np.int64(1), np.float32(0.5))
-        recorder.save(torch.tensor(2), torch.tensor([0.5], requires_grad=True))
-        recorder.save(np.uint8(3), 1)
-    assert is_read(tmp_path, [1, 2, 3])
-
-
-def spoilt():
-    """A module whose outputs are no numbers from some time on."""
-    model = Net()
-    return model, lambda: model.head.bias.data.fill_(torch.nan)
-
-
-def test_an_evaluation_that_is_no_number_is_refused(tmp_path):
-    model, spoil = spoilt()
-    with headway.Recorder(tmp_path / "run", model, TASK, sequences=8) as recorder:
-        recorder.save(1, 1.0)
-        spoil()
-        refused(lambda: recorder.save(2, 1.0), "^val_loss = nan")
-    assert is_read(tmp_path, [1])
 
 
 @pytest.mark.parametrize("call", ["save_checkpoint", "append_metrics"])
@@ -236,17 +156,6 @@ def test_what_a_module_raises_is_told_in_a_line(kind, tmp_path):
         model.error = kind("later")
         refused(lambda: recorder.save(2, 1.0), rf"^Raises raises {kind.__name__}")
     assert is_read(tmp_path, [1])
-
-
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_a_part_compiled_by_jit_is_refused(tmp_path):
-    model = Net()
-    model.head = torch.jit.trace(model.head, torch.zeros(1, *[model.head.in_features]))
-    refused(
-        lambda: headway.Recorder(tmp_path / "run", model, TASK, sequences=8),
-        "head is compiled by torch.jit",
-    )
-    assert not any(tmp_path.iterdir())
 
 
 class Flat(Net):

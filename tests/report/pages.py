@@ -28,35 +28,48 @@ def written(run: Run, folder: Path) -> Written:
 
 
 class Page(HTMLParser):
-    """Checks that tags match, and gathers ids, resources and words."""
+    """Checks that tags match and that none has a script of its own; gathers what is there."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.ids, self.resources, self.words = [], [], [], []
+        self.open, self.tags, self.attributes, self.words, self.scripts = [], [], [], [], []
+        self.is_script = False
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         if tag not in VOID:
             self.open.append(tag)
-        self._note(attrs)
+        self.is_script = tag == "script" and "type" not in dict(attrs)
+        self.scripts += [""] * self.is_script
+        self.handle_startendtag(tag, attrs)
 
     def handle_startendtag(self, tag, attrs):
-        self._note(attrs)
+        assert not any(name.startswith("on") for name, _ in attrs), attrs
+        self.tags.append(tag)
+        self.attributes += attrs
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "script"):
+        inside = self.open[-1] if self.open else "style"
+        if inside == "script" and self.is_script:
+            self.scripts[-1] += data
+        elif inside not in ("style", "script"):
             self.words.append(data)
 
-    def _note(self, attrs):
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value)
-            if name in ("src", "href", "xlink:href", "srcset", "action"):
-                self.resources.append(value)
+    def values(self, *names):
+        """The values of all attributes of some names."""
+        return [value for name, value in self.attributes if name in names]
+
+    @property
+    def ids(self):
+        return self.values("id")
+
+    @property
+    def resources(self):
+        return self.values("src", "href", "xlink:href", "srcset", "action")
 
 
 def report(run):

@@ -147,20 +147,9 @@ def test_nothing_is_wider_than_the_window_and_all_controls_can_be_reached(visit,
         }).map((it) => it.outerHTML.slice(0, 120))"""
     )
     assert hidden == []
-    assert seen.page.evaluate(OVERLAPPING) == []
     seen.page.evaluate("scrollTo({top: 1e9, behavior: 'instant'})")
     bar, end = (seen.page.locator(name).bounding_box() for name in ("#time", "footer"))
     assert end["y"] + end["height"] <= bar["y"]  # the bar hides nothing at the end
-
-
-OVERLAPPING = """() => {
-  const controls = all('button, input, a, summary').filter((it) => it.checkVisibility()
-    && !it.closest('#time, #theme, aside')); // what stays in sight hides what it stands over
-  const boxes = controls.map((it) => [it, it.getBoundingClientRect()]);
-  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([other, b]) =>
-    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
-    .map(([other]) => [one.outerHTML.slice(0, 80), other.outerHTML.slice(0, 80)]));
-}"""
 
 
 def test_on_paper_there_are_no_controls(visit, learnt):

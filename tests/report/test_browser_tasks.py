@@ -1,13 +1,10 @@
 """In a browser: pages of tasks whose paths are no chain's, or whose flow nobody knows."""
 
 import pytest
-from browser import faults, printed
+from browser import faults
 from every_task import TASKS, taken_apart
 from pages import written
 from test_browser import use_everything
-
-from headway.circuits import saved_timeline
-from headway.report.page.html import path_key
 
 
 @pytest.fixture(scope="module", params=["hops", "reassigned", "associations"])
@@ -24,49 +21,3 @@ def test_it_can_be_read_and_used(visit, page):
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
         assert not faults(seen)
         use_everything(seen)
-
-
-def test_the_circuit_follows_the_slider(visit, page):
-    seen, run = visit(page), page.run
-    assert seen.page.locator("#time").is_visible()
-    if run.task.length == 1:
-        assert not seen.page.locator(".circuit, #maps").count()
-        return
-    timeline = saved_timeline(run)
-    for at in (0, len(timeline.steps) - 1):
-        shown = seen.go_to(at)
-        attention = {path_key(h.path): h.attention[at] for h in timeline.paths}
-        assert shown["arrows"] == pytest.approx(attention)
-        strengths = seen.page.locator(".strength").all_text_contents()
-        expected = [f"{value:.2f}" for value in attention.values()]
-        assert sorted(strengths) == ([] if run.task.roles else sorted(expected))
-        now = [text for kind, _, text in shown["outputs"] if kind == "attention"]
-        assert set(now) == set(map(printed, attention.values()))
-
-
-def test_a_path_lights_up_where_it_leads(visit, page):
-    seen, run = visit(page), page.run
-    if run.task.length == 1:
-        return
-    if run.task.roles:
-        seen.page.get_by_role("button", name="one sequence").click()
-    else:
-        assert not seen.page.locator("[data-choice]").count()
-    seen.wait_until("maps.onExample")
-    data = seen.page.evaluate("headway.page.data")
-    for path in data["paths"]:
-        key = path["key"]
-        frames = seen.page.locator(".frame").evaluate_all(
-            "(all, key) => all.filter((it) => it.dataset.path === key).length", key
-        )
-        assert frames == len(path["cells"]) > 0
-        seen.page.mouse.move(*seen.on_arrow(key))
-        lit = seen.lit()
-        assert lit["picking"]
-        assert lit[".arrow"] == lit[".frame"] == lit["span.path"] == [key]
-        query, attended = path["cells"][-1]
-        told = seen.point_at(path["head"], query + 2, attended + 2)
-        labels = data["example"]["labels"]
-        assert f"{labels[query]}, position {query}" in told
-        assert f"attends to {labels[attended]}, position {attended}" in told
-        assert seen.lit()[".frame"] == [key]

@@ -8,13 +8,9 @@ import pytest
 from pages import Page
 
 from headway import cli
-from headway.circuits import Discovery, Path, Timeline, compare
+from headway.circuits import Discovery, Path, compare
 from headway.errors import HeadwayError
-from headway.report.comparison import render_comparison, write_comparison
-from headway.report.comparison.header import first_screen
-from headway.report.comparison.members import Member, links_from
-from headway.report.findings import Findings
-from headway.report.page.html import path_key
+from headway.report.comparison import write_comparison
 from headway.text import rounded
 from headway.training import Run
 
@@ -77,23 +73,6 @@ def test_the_numbers_are_those_of_the_folders(pair):
     assert [row[rows[0].index("circuit loss")] for row in rows[2:]] == ["0.0123"]
 
 
-def test_births_stand_at_their_steps(pair):
-    text, _ = page_of(pair)
-    for run in pair:
-        timeline = Timeline.from_json(run.read("emergence.json"))
-        for history in timeline.paths:
-            if history.born is not None:
-                key = path_key(history.path)
-                assert re.search(f'--s:{history.born:.6g};[^>]*data-path="{key}"', text)
-    assert "x_1 learnt at step 4" in text  # 3.5, rounded to even
-    learnt = table(text, "when hops were learnt, run by run")
-    assert learnt[2][1] == "4"
-    timeline = Timeline.from_json(pair[1].read("emergence.json"))
-    born = sum(history.born is not None for history in timeline.paths)
-    assert learnt[2][-1] == f"{born} of {len(timeline.paths)}"
-    assert born > 0
-
-
 def test_what_is_shared_is_what_compare_says(pair):
     text, page = page_of(pair)
     circuits = [Discovery.from_json(run.read("circuit.json")).circuit for run in pair]
@@ -112,15 +91,6 @@ def test_what_is_shared_is_what_compare_says(pair):
             assert heads or cell == "—"
     words = "".join(page.words)
     assert f"of {len(found.heads)} relations in any of them" in words
-
-
-def test_every_circuit_is_drawn_and_every_path_can_be_pointed_at(pair):
-    text, _ = page_of(pair)
-    assert text.count('class="mini"') == 2
-    for run in pair:
-        for path in Discovery.from_json(run.read("circuit.json")).circuit.paths:
-            key = path_key(path)
-            assert re.search(f'class="arrow [^"]*" data-path="{key}"', text)
 
 
 def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
@@ -144,50 +114,6 @@ def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
     assert "training failed: the loss is nan" in words
     assert "There is no evaluation yet. There are no checkpoints." in words
     assert "Fewer than two runs have a circuit" in words
-
-
-def test_runs_of_nothing_at_all(unfinished, tmp_path):
-    for name in ("a", "b"):
-        shutil.copytree(unfinished.folder, tmp_path / name)
-        (tmp_path / name / "metrics.jsonl").unlink()
-        (tmp_path / name / "outcome.json").unlink()
-    _, page = page_of([Run.open(tmp_path / "a"), Run.open(tmp_path / "b")])
-    words = "".join(page.words)
-    assert "No run has a circuit yet." in words
-    assert "nothing to date" in words
-
-
-def test_runs_of_different_tasks_are_compared_task_by_task(pair, other, tmp_path):
-    third = Run.open(shutil.copytree(other.folder, tmp_path / "c"))
-    text, page = page_of([*pair, third])
-    words = "".join(page.words)
-    same = third.task.roles == pair[0].task.roles
-    assert ("compared task by task" in words) != same
-    assert ("alone has a circuit of this task" in words) != same
-    assert text.count('class="mini"') == 3
-    assert ("Runs of different tasks" in words) == (third.config.task != pair[0].config.task) or (
-        third.config.task.depth == 1
-    )
-
-
-def test_names_are_escaped_and_told_apart(pair, tmp_path):
-    evil = "<b>&'x\""
-    odd = shutil.copytree(pair[0].folder, tmp_path / evil)
-    (odd / "report.html").write_text("its own")
-    inner = shutil.copytree(pair[0].folder, tmp_path / "inner" / "a")
-    text, page = page_of([pair[0], Run.open(odd), Run.open(inner)])
-    assert evil not in text
-    assert "&lt;b&gt;&amp;&#39;x&#34;" in text
-    assert "inner/a" in map(str.strip, page.words)
-    assert "%3Cb%3E%26%27x%22/report.html" in page.resources
-
-
-def test_the_same_folders_give_the_same_bytes(pair, tmp_path):
-    text, _ = page_of(pair)
-    again, _ = page_of([Run.open(run.folder) for run in pair])
-    assert text == again
-    shown = render_comparison(pair, links_from(tmp_path))
-    assert shown == text
 
 
 def test_what_cannot_be_compared_is_one_clear_line(pair):
@@ -236,16 +162,3 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert said.count("\n") == 1
     assert complaint in said
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_run_that_failed_does_not_count_as_solved(pair, monkeypatch):
-    monkeypatch.setattr(Findings, "solved", True)
-
-    def solved():
-        base = pair[0].folder.parent
-        members = [Member.of(i, run, base, lambda _: None) for i, run in enumerate(pair, start=1)]
-        return first_screen(members, "x")["solved"]
-
-    assert len(solved()) == 2
-    pair[0].fail("it broke")
-    assert len(solved()) == 1

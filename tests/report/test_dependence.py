@@ -19,12 +19,8 @@ from headway.circuits import (
     saved_discovery,
     saved_timeline,
 )
-from headway.circuits.agreement import Pair
 from headway.circuits.dependence import (
     Dependence,
-    Grown,
-    Training,
-    dependence,
     grown_in,
 )
 from headway.cli import main
@@ -86,15 +82,6 @@ def test_the_free_run_is_measured_as_emergence_does(asked):
     assert free.hops == timeline.hops
 
 
-def test_attention_is_measured_with_the_clamp_in_place(asked):
-    path = saved_discovery(asked).circuit.paths[-1]
-    run = Run.open(asked.folder / "clamped" / str(path))
-    batch = held_out(run.task, 8, 0, "cpu", "emergence")
-    ghost = Path.of(path.layer, path.head, path.relation)
-    (seen,) = grown_in(run, None, [ghost], batch, lambda: None).paths
-    assert seen.attention == 0.0
-
-
 def test_what_is_trained_is_not_trained_again(mine, engine):
     before = outcomes(mine)
     assert len(before) == 3
@@ -105,32 +92,6 @@ def test_what_is_trained_is_not_trained_again(mine, engine):
     assert boards[-1].before == {"done": 2}
     after = outcomes(mine)
     assert {name for name in before if before[name] != after[name]} == {gone}
-
-
-def test_some_paths_for_some_steps(mine, engine):
-    path = saved_discovery(mine).circuit.paths[0]
-    told = []
-    found = depend(
-        *(mine.folder, [str(path).replace("←", "<-")]),
-        after=2,
-        until=4,
-        engine=engine,
-        measuring=lambda done, total: told.append((done, total)),
-    )
-    assert [training.clamped for training in found.clamped] == [path]
-    assert (found.after, found.until, found.throughout) == (2, 4, False)
-    assert told[-1] == (len(told), len(told))
-    late = Run.open(mine.folder / "clamped,after=2,until=4" / str(path))
-    assert same(late, mine, 2)
-    assert not same(late, mine, 4)
-    text = " ".join(str(found).split())
-    assert "after step 2 up to step 4" in text
-    others = [
-        f"{i} {path}"
-        for i, path in enumerate(found.circuit, start=1)
-        if path != found.clamped[0].clamped
-    ]
-    assert "not clamped: " + "; ".join(others) in text
 
 
 def test_what_stays_in_place_is_not_clamped(mine, capsys):
@@ -239,40 +200,6 @@ def test_another_circuit_has_other_dependences(mine):
 
 
 P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
-
-
-def planted(*paths, formed=True):
-    """Findings in which all paths but the first form or do not, whichever other is clamped."""
-
-    def training(clamped):
-        grown = [Grown(p, 0.9 if formed or clamped is None else 0.1, 3.0, []) for p in paths]
-        left = [one for one in grown if one.path != clamped]
-        return Training(clamped, 6, 0.5, {"x_1": 0.1, "x_2": 0.9}, {"x_1": 4.0, "x_2": None}, left)
-
-    pairs = [Pair(p, q, "finds", formed) for p in paths for q in paths if p != q]
-    clamped = [training(path) for path in paths]
-    return Dependence(0, None, 6, list(paths), training(None), clamped, pairs, 8)
-
-
-def test_the_terminal_marks_what_was_not_predicted(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    said = str(planted(P, Q, formed=False))
-    assert re.findall("·!?|●!?", said.partition("● forms")[0]) == ["·", "·"]
-    assert "As predicted: 2 of 2 pairs" in " ".join(said.split())
-    said = str(planted(P, Q))
-    assert re.findall("·!?|●!?", said.partition("● forms")[0]) == ["●!", "●!"]
-    assert "As predicted: 0 of 2 pairs" in " ".join(said.split())
-    many = [Path.of(layer, 0, f"xy.y{i}←xy.x{i}") for layer in range(2) for i in range(12)]
-    assert max(map(len, str(planted(*many)).splitlines())) <= 60
-
-
-def test_measurement_that_says_nothing_is_left_out(asked):
-    circuit = saved_discovery(asked).circuit.paths
-    runs = {path: Run.open(asked.folder / "clamped" / str(path)) for path in circuit}
-    found = dependence(asked, runs, circuit, sequences=8)
-    weak = {grown.path for grown in found.free.paths if not grown.formed}
-    assert weak
-    assert all((pair.formed is None) == (pair.other in weak) for pair in found.pairs)
 
 
 def test_page_and_figures_show_it_if_it_was_asked(mine, run):

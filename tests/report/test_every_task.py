@@ -5,31 +5,23 @@ import gzip
 import html
 import re
 import shutil
-from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import torch
 from every_task import TASKS, taken_apart
-from pages import Page, page_data, report, words_of
+from pages import page_data, report, words_of
 from serving import serving
 from torch import nn
 
-from headway.circuits import saved_discovery, saved_timeline
-from headway.circuits.roles import position_labels
+from headway.circuits import saved_timeline
 from headway.report import Findings
-from headway.report.cells import cell
 from headway.report.comparison import write_comparison
-from headway.report.figures import save_figures
 from headway.report.labels import typeset
 from headway.report.page.html import path_key
 from headway.report.sweep import write_sweep
 from headway.tasks import Edges, Hops
-from headway.tasks.registry import KINDS
-from headway.theory import retrieval_flow
 from headway.training import Recorder, Run
-from headway_experiments.arena import Labelled
 
 WITH_FLOW, LOSSES = {"retrieval", "conditional"}, ("MSE", "cross-entropy")
 VECTORS = {"retrieval", "conditional", "labelled", "reassigned"}
@@ -99,42 +91,6 @@ def led(edges: Edges) -> set[tuple[int, int]]:
     return {(query, key) for query, keys in rows for key in keys if min(query, key) >= 0}
 
 
-def test_the_sequence_is_shown_as_the_model_reads_it(one):
-    text = report(one)
-    strip = re.findall('<p class="sequence">(.*?)</p>', text)[0]
-    chips = [re.sub("<[^>]*>", "", chip) for chip in re.findall("chip.*?>(.*?)</span>", strip)]
-    batch = Findings.of(one).example
-    labels = position_labels(one.task, batch)
-    assert chips == [label.replace("_", "") for label in labels]
-    coloured = len(re.findall('class="chip chain', strip))
-    assert coloured == batch.roles[0].numel()
-
-
-@pytest.mark.parametrize("one", ["hops", "recall", "reassigned", "associations"], indirect=True)
-def test_every_task_has_figures(one):
-    saved = save_figures(one)
-    expected = (
-        {"losses"} if one.task.length == 1 else {"losses", "circuit", "emergence", "attention"}
-    )
-    assert set(saved) == expected
-    for figure in saved.values():
-        ElementTree.fromstring(figure.read_bytes())
-    loss = one.task.targets.loss_name
-    assert f"loss ({loss})" in saved["losses"].read_text()
-    if "circuit" in saved and not one.task.roles:
-        drawn = saved["circuit"].read_text()
-        assert all(typeset(h.path.relation) in drawn for h in saved_timeline(one).paths)
-
-
-def test_every_task_shows_itself_in_a_notebook(one):
-    for shown in (
-        [one] if one.task.length == 1 else [one, saved_discovery(one), saved_timeline(one)]
-    ):
-        text = cell(shown)
-        assert "cannot" not in text
-        assert not Page(text).open
-
-
 def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
     runs = [Run.open(folder / name) for name in TASKS]
     text = write_comparison(runs, tmp_path / "all.html").read_text()
@@ -150,39 +106,6 @@ def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
         for run in runs:
             assert f"{run.task.kind} {run.task.label}" in listed
             assert "</html>" in site.page(f"/run/{run.folder.name}/")
-
-
-def test_circuits_are_compared_by_kind_and_relations(folder, tmp_path):
-    first = Run.open(folder / "hops")
-    again = Run.open(shutil.copytree(first.folder, tmp_path / "again"))
-    fewer = taken_apart(replace(first.config.task, asked=(1,)), tmp_path / "fewer")
-    words = words_of(write_comparison([first, again, fewer], tmp_path / "c.html").read_text())
-    assert "Both circuits attend along" in words
-    assert "fewer alone has a circuit of this task" in words
-
-
-@dataclass(frozen=True)
-class Followed(Labelled, registered=False):
-    """A chain of one's own, of which is known how information must flow."""
-
-    kind = "followed"
-
-    @property
-    def hops(self):
-        return tuple(f"hop {j}" for j in range(1, self.depth + 1))
-
-    def flow(self):
-        return retrieval_flow(self.depth)
-
-
-def test_a_flow_of_ones_own_is_followed(tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS, "followed", Followed)
-    run = taken_apart(Followed(depth=2, n_chains=2), tmp_path / "run")
-    words = words_of(report(run))
-    assert "For D = 2 that is 2." in words
-    assert "symbols at the query, along the circuit" in words
-    assert "arrows carry" in words
-    assert "never reaches the query" not in words
 
 
 def test_of_a_long_sequence_the_end_is_shown(folder, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from headway.circuits.roles import role_attention
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
 from headway.report.findings import Findings
-from headway.report.history import hundredths, thinned
+from headway.report.history import hundredths
 from headway.report.page.html import path_key
 
 
@@ -52,15 +52,6 @@ def test_the_maps_are_the_attention_of_the_checkpoints(run):
         assert batch.roles[0, task.roles.index(name), chain] == position
 
 
-def test_of_one_sequence_fewer_checkpoints_are_kept_if_there_are_many(run, monkeypatch):
-    monkeypatch.setattr("headway.report.history.MOST_ON_EXAMPLE", 1)
-    text = report(run)
-    data = page_data(text)
-    last = len(data["steps"]) - 1
-    assert data["example"]["kept"] == [0, last]
-    assert f"2 of {last + 1} checkpoints are" in text
-
-
 def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
     circuit = run.read("circuit.json")
@@ -74,16 +65,3 @@ def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
     text = report(run)
     assert [head["layer"] for head in page_data(text)["heads"]] == [1]
     assert "1 head without a path are left out" in text
-
-
-def test_paths_can_be_switched_off_at_the_certificates_losses(run):
-    data = page_data(report(run))
-    necessity = run.read("circuit.json")["evidence"]["necessity"]
-    assert [(p["cut"], p["cutFree"]) for p in data["paths"]] == [
-        (n["loss"], n["free"]) for n in necessity
-    ]
-
-
-def test_checkpoints_are_thinned_evenly():
-    assert thinned([0, 1, 2], 5) == [0, 1, 2]
-    assert thinned(list(range(101)), 5) == [0, 25, 50, 75, 100]

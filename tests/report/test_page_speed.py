@@ -11,6 +11,7 @@ from headway.report import write_report
 from report_page import BARS
 
 
+@pytest.mark.slow
 def test_the_page_of_a_large_run_is_small_enough_to_send(tmp_path, monkeypatch):
     monkeypatch.setattr("headway.report.findings.SEQUENCES", 1)  # as large, and sooner done
     run = report_page.large_run(tmp_path / "run", taken_apart=False)

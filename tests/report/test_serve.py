@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from serving import add_line, main_of, serving, tree
@@ -17,7 +16,6 @@ from headway.errors import HeadwayError
 from headway.report.server import Server, pages
 from headway.tasks import Retrieval
 from headway.training import Run
-from headway_experiments.tasks import Recall
 
 CONFIG = tiny_config(Retrieval(depth=1, n_chains=2))
 
@@ -44,28 +42,6 @@ def row(page, name):
     )
     assert found, name
     return html.unescape(re.sub("<[^>]+>", " ", found[0]))
-
-
-def test_runs_in_folders_of_sweeps_are_told_apart(folder, finished):
-    for group in ("ic", "non-ic"):
-        shutil.copytree(finished.folder, folder / "paper" / group / "seed=0")
-    with serving(folder) as site:
-        page = site.page()
-        assert "/run/paper/ic/seed%3D0/" in site.links()
-        assert "<h1" in site.page("/run/paper/non-ic/seed%3D0/")
-    for group in ("ic", "non-ic"):
-        assert f'<h2><a href="/sweep/paper/{group}/"><bdi>paper/{group}</bdi>' in page
-        assert f'data-words="paper/{group}/seed=0 ' in page
-
-
-def test_what_no_theory_speaks_of_has_no_minimum(folder, finished):
-    recall = replace(CONFIG, task=Recall())
-    run = Run.create(folder / "facts", recall)
-    run.write("circuit.json", {"useful_heads": 1, "useful_layers": 1})
-    with serving(folder) as site:
-        told = row(site.page(), "facts")
-    assert "1 useful head in 1 layer" in " ".join(told.split())
-    assert "minimum" not in told
 
 
 def test_the_list_shows_what_is_known_of_every_run(site, finished):
@@ -106,13 +82,6 @@ def test_why_a_run_failed_or_cannot_be_read_is_in_the_list(site):
     assert "figures" not in page
 
 
-def test_fifty_runs_are_listed_in_natural_order(tmp_path):
-    for seed in range(50):
-        add_line(Run.create(tmp_path / "runs" / f"seed={seed}", CONFIG), 0.5)
-    with serving(tmp_path / "runs") as site:
-        assert site.links() == [f"/run/seed%3D{seed}/" for seed in range(50)]
-
-
 def test_an_empty_folder_says_how_to_train_a_first_run(tmp_path):
     with serving(tmp_path) as site:
         assert f"headway train fast --folder {tmp_path}/first" in main_of(site.page())
@@ -127,14 +96,6 @@ def test_a_folder_that_goes_away_is_told_and_may_come_back(site):
     assert site.ask("/run/ended/").status == 404
     aside.rename(site.folder)
     assert site.version() == before
-
-
-def test_a_single_run_and_a_sweep_are_folders_too(folder):
-    with serving(folder / "ended") as site:
-        assert site.links() == ["/run/ended/"]
-        site.page("/run/ended/")
-    with serving(folder / "sweep") as site:
-        assert site.links() == ["/run/seed%3D2/", "/run/seed%3D10/"]
 
 
 def test_the_page_of_a_run_is_its_report_and_keeps_itself_up_to_date(site, finished):
@@ -173,17 +134,6 @@ def test_every_file_that_is_shown_is_part_of_the_version(site, name):
     assert len(set(versions)) == len(versions)
 
 
-def test_checkpoints_are_part_of_the_version_and_what_is_not_shown_is_not(site):
-    ended = site.folder / "ended"
-    before = site.version("/run/ended/")
-    for name in ("report.html", "state.safetensors", ".circuit.json.draft-1", ".lock"):
-        (ended / name).write_text("")
-    (ended / "checkpoints" / ".step_0000099.safetensors.draft-1").write_text("")
-    assert site.version("/run/ended/") == before
-    shutil.copy(ended / "checkpoints" / "step_0000006.safetensors", ended / "checkpoints" / "x")
-    assert site.version("/run/ended/") != before
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -212,32 +162,6 @@ def test_a_spoilt_run_is_a_page_that_says_why(site, name, content, reason):
     os.utime(path)
     (path.parent / "now.json").touch()
     assert reason not in site.page("/run/ended/")
-
-
-def test_a_run_without_anything_yet_or_cut_off_in_writing_has_a_page(site):
-    waiting = Run.open(site.folder / "sweep" / "seed=10")
-    assert "has not been evaluated yet" in site.page("/run/sweep/seed%3D10/")
-    add_line(waiting, 0.7654321)
-    with open(waiting.folder / "metrics.jsonl", "a") as file:
-        file.write('{"step": 14, "val')
-    assert "0.7654321" in site.page("/run/sweep/seed%3D10/")
-    assert "0.765" in row(site.page(), "seed=10")
-    waiting.fail("it is <b>broken</b>")
-    page = site.page("/run/sweep/seed%3D10/")
-    assert "it is &lt;b&gt;broken" in page
-    assert "<b>broken" not in page + site.page()
-
-
-def test_what_goes_wrong_in_making_a_page_is_told_on_it(site, monkeypatch):
-    def fails(findings, **_):
-        raise RuntimeError("out of <ink>")
-
-    monkeypatch.setattr(pages, "render", fails)
-    answer = site.ask("/run/ended/")
-    assert answer.status == 500
-    assert "RuntimeError: out of &lt;ink&gt;" in main_of(answer.text)
-    monkeypatch.undo()
-    site.page("/run/ended/")
 
 
 def test_a_run_that_is_written_to_while_it_is_read_is_read_again(site, monkeypatch):

@@ -1,8 +1,6 @@
 """Every request gets one answer, however malformed it is, at the price of an ordinary page."""
 
 import re
-import shutil
-import time
 
 import pytest
 from serving import add_line, serving
@@ -33,75 +31,47 @@ def get(address, *headers, version=b"HTTP/1.1"):
 
 ANSWERED = {
     "address: a bracket": (get(b"http://["), 400),
-    "address: brackets": (get(b"http://[::1]/"), 400),
-    "address: a bracket in a path": (get(b"/run/[/"), 404),
     "address: no host": (get(b"http://"), 400),
-    "address: no host but a path": (get(b"http:///run/a/"), 400),
     "address: a user": (get(b"http://a@localhost/"), 400),
     "address: whole": (get(b"http://localhost:1/run/a/?x#y"), 200),
-    "address: whole, without a path": (get(b"HTTP://127.0.0.1"), 200),
     "address: whole, of another": (get(b"http://evil.example/run/a/"), 403),
     "address: another scheme": (get(b"https://localhost/"), 400),
-    "address: a file": (get(b"file:///etc/passwd"), 400),
     "address: an authority": (get(b"localhost:80"), 400),
     "address: an asterisk": (get(b"*"), 400),
-    "address: a query alone": (get(b"?x"), 400),
-    "address: a fragment": (get(b"/#x"), 200),
     "address: backslashes": (get(b"\\run\\a"), 400),
     "address: a space": (get(b"/run/a b/"), 400),
-    "address: a tab": (get(b"/run/a\tb/"), 400),
     "address: no ASCII": (get("/run/ü/".encode()), 400),
     "address: a zero byte": (get(b"/run/\0/"), 400),
     "address: half an escape": (get(b"/run/a%/"), 404),
-    "address: no escape": (get(b"/run/%zz/"), 404),
     "address: an escape of an escape": (get(b"/run/%2561/"), 404),
     "address: an escaped letter": (get(b"/run/%61/"), 200),
     "address: bytes that are no text": (get(b"/run/%ff%fe%00/"), 404),
     "address: long": (get(b"/" + b"x" * 20_000), 414),
-    "address: longer than is read": (get(b"/" + b"x" * 100_000), 414),
     "address: many parts": (get(b"/compare" + b"/x" * 3_000 + b"/"), 414),
-    "address: many empty parts": (get(b"/run" + b"/" * 3_000), 414),
-    "address: many escaped parts": (get(b"/compare/" + b"a%2Fb/" * 60), 404),
     "method: none": (b" / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "method: unknown": (b"BREW / HTTP/1.1\r\n" + HOST + b"\r\n", 405),
-    "method: of another class": (b"__class__ / HTTP/1.1\r\n" + HOST + b"\r\n", 405),
-    "method: no letters": (b"\x80\xff / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "method: encrypted": (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", 400),
     "version: 0.9": (b"GET /\r\n", 400),
-    "version: 0.9, posted": (b"POST /\r\n\r\n", 400),
-    "version: named 0.9": (get(b"/", version=b"HTTP/0.9"), 505),
     "version: 2": (get(b"/", version=b"HTTP/2.0"), 505),
-    "version: 2, as it begins": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
     "version: long": (get(b"/", version=b"HTTP/1." + b"1" * 5_000), 400),
-    "version: another protocol": (get(b"/", version=b"RTSP/1.0"), 400),
     "line: empty": (b"\r\n\r\n", 400),
-    "line: zero bytes": (b"\0\0\0\r\n\r\n", 400),
     "line: one word": (b"GET\r\n\r\n", 400),
     "line: without an end": (b"x" * 70_000, 414),
     "length: zero": (get(b"/", b"Content-Length: 0"), 200),
     "length: with a body": (get(b"/", b"Content-Length: 5") + b"hello", 413),
     "length: huge": (get(b"/", b"Content-Length: 9999999999999999999"), 413),
-    "length: too many digits": (get(b"/", b"Content-Length: " + b"9" * 5_000), 400),
     "length: negative": (get(b"/", b"Content-Length: -1"), 400),
-    "length: no number": (get(b"/", b"Content-Length: 0x10"), 400),
-    "length: empty": (get(b"/", b"Content-Length:"), 400),
     "length: two": (get(b"/", b"Content-Length: 0", b"Content-Length: 5"), 400),
     "length: in pieces": (get(b"/", b"Transfer-Encoding: chunked") + b"0\r\n\r\n", 413),
     "header: folded": (get(b"/", b"X: a", b" b"), 400),
-    "header: folded at first": (b"GET / HTTP/1.1\r\n a: b\r\n" + HOST + b"\r\n", 400),
-    "header: a folded host": (b"GET / HTTP/1.1\r\nHost:\r\n localhost\r\n\r\n", 400),
     "header: no colon": (get(b"/", b"nonsense"), 400),
     "header: a space before the colon": (get(b"/", b"X : a"), 400),
-    "header: no name": (get(b"/", b": a"), 400),
-    "header: a zero byte": (get(b"/", b"X: a\0b"), 400),
     "header: a host after a bare return": (get(b"/", b"X: a\rHost: evil.example"), 403),
     "header: no ASCII": (get(b"/", "X: ü".encode()), 200),
     "header: two hosts": (get(b"/", b"Host: localhost"), 403),
-    "header: long": (get(b"/", b"X: " + b"x" * 70_000), 431),
     "header: very many": (get(b"/", *[b"X: y"] * 50_000), 431),
     "header: as long and many as can be": (get(b"/", *[b"X: " + b"x" * 60_000] * 150), 431),
     "header: what is expected": (get(b"/", b"Expect: 100-continue"), 200),
-    "header: an upgrade": (get(b"/", b"Upgrade: h2c", b"Connection: Upgrade"), 200),
     "body: megabytes that were not asked for": (get(b"/") + b"x" * 2**22, 200),
     "body: another request": (get(b"/version") + get(b"/run/a/"), 200),
 }
@@ -161,17 +131,3 @@ def test_no_address_costs_more_than_a_few_looks_at_the_folder(site, monkeypatch,
     monkeypatch.setattr(catalogue, "run_folders", lambda *of: looks.append(of) or look(*of))
     site.ask(address)
     assert len(looks) <= 2
-
-
-def test_an_address_of_many_parts_takes_no_longer_than_the_list(finished, tmp_path):
-    for number in range(30):
-        shutil.copytree(finished.folder, tmp_path / f"seed={number}")
-    with serving(tmp_path) as site:
-        took = {}
-        for address in ("/version", "/compare/" + "x/" * 60, "/compare/" + "x/" * 8_000):
-            begin = time.process_time()
-            for _ in range(5):
-                site.ask(address)
-            took[address] = time.process_time() - begin
-    listed, *others = took.values()
-    assert max(others) < 2 * listed + 0.05

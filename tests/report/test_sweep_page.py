@@ -1,12 +1,9 @@
 """The page of a folder of runs: what it says is what the folders say, seed by seed."""
 
 import json
-import os
 import re
 import shutil
 import statistics
-import time
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,11 +14,8 @@ from test_comparison_page import table
 from headway import cli
 from headway.errors import HeadwayError
 from headway.models import TransformerConfig
-from headway.report import write_report
 from headway.report.sweep import write_sweep
-from headway.report.sweep.axes import axes_of
-from headway.report.sweep.entries import gather
-from headway.tasks import Conditional, Retrieval
+from headway.tasks import Retrieval
 from headway.text import rounded
 from headway.training import Run, RunConfig, to_dict
 
@@ -110,63 +104,6 @@ def test_seeds_are_not_averaged_away(sweep):
         spread = f"{rounded(statistics.mean(losses))} ± {rounded(statistics.stdev(losses))}"
         assert named["mean ± st. dev."] == spread
         assert (named["n"], named["least"]) == ("4", rounded(min(losses)))
-    dots = re.findall(r'class="rundot( full)?" [^>]*title="([^"]*)"', text)
-    assert len(dots) == 2 * 8
-    full = {title for look, title in dots if look}
-    assert full == {
-        "depth=1,n_layers=2,seed=0: 0.0100",
-        "depth=1,n_layers=2,seed=1: 0.0200",
-        "depth=2,n_layers=2,seed=1: 0.0400",
-    }
-
-
-def test_the_grid_counts_and_marks_the_flow_minimum(sweep):
-    text, words = page_of(sweep)
-    grid = text[text.index('class="cellgrid"') :]
-    cells = re.findall(r"<td([^>]*)>(.*?)</td>", grid[: grid.index("</table>")])
-    shown = [re.sub("<[^>]*>", " ", inner).split() for _, inner in cells]
-    assert [" ".join(one[:3]) for one in shown] == ["0 of 2", "2 of 2", "0 of 2", "1 of 2"]
-    assert [one[-1] for one in shown] == ["0.850", "0.0150", "0.650", "0.270"]
-    # one fact takes two layers, two take three: everything else is below
-    assert [re.findall('class="([^"]*)"', look) for look, _ in cells] == [
-        ["below"],
-        ["least"],
-        ["below"],
-        ["below some"],
-    ]
-    assert "Solved with too few layers by the theory: depth=2,n_layers=2,seed=1." in words
-    assert "With just enough, 2 of 2 did." in words
-
-
-def test_hops_are_dated_as_emergence_dates_them(sweep):
-    text, words = page_of(sweep)
-    marks = re.findall('style="--s:15;[^>]*class="blob square', text)
-    assert len(marks) == 4 * 1 + 4 * 2
-    head, *rows = table(text, "when every hop was learnt, over all runs")
-    assert head[1:3] == ["learnt in runs", "median step"]
-    assert rows == [["x1", "8 of 8", "15", "15", "15"], ["x2", "4 of 4", "15", "15", "15"]]
-    assert "In order: 4 of 4 runs" in words
-
-
-def test_ten_hops_are_in_the_order_of_the_chain(sweep):
-    hops = [f"x_{i}" for i in range(1, 11)]
-    partial = [dict.fromkeys(hops, loss) for loss in (0.75, 0.25)]
-    made(sweep / "ten", config_of(10, 1, 0), partial, status="done", val_loss=0.25)
-    _, *rows = table(page_of(sweep)[0], "when every hop was learnt, over all runs")
-    assert [row[0] for row in rows] == [f"x{i}" for i in range(1, 11)]
-
-
-def test_a_hop_before_its_time_is_told(sweep):
-    run = Run.open(sweep / "depth=2,n_layers=2,seed=0")
-    (run.folder / "metrics.jsonl").unlink()
-    for step, first, second in ((10, 0.9, 0.4), (20, 0.3, 0.3)):
-        partial = {"x_1": first, "x_2": second}
-        line = {"step": step, "train_loss": 1.0, "val_loss": 0.5, "partial": partial}
-        run.append_metrics({**line, "seconds": 1.0})
-    run.write("outcome.json", {**run.read("outcome.json"), "step": 20, "val_loss": 0.5})
-    text, words = page_of(sweep)
-    assert "In order: 3 of 4 runs" in words
-    assert "not in order" in text
 
 
 def test_what_is_not_done_is_counted_and_says_why(sweep):
@@ -197,51 +134,6 @@ def test_what_is_not_done_is_counted_and_says_why(sweep):
     assert seen["depth=1,n_layers=2,seed=0"]["validation loss"] == "—"
 
 
-def test_nothing_done_still_gives_a_page(tmp_path):
-    made(tmp_path / "some" / "a", config_of(1, 2, 0), [])
-    text, words = page_of(tmp_path / "some")
-    assert "0 of 1 run done; 1 stopped." in words
-    assert "No run is done yet." in words
-    assert "No run has been evaluated yet." in words
-    assert "No run has learnt a hop yet." in words
-    assert 'class="cellgrid"' not in text
-
-
-def test_only_seeds_vary(tmp_path):
-    for seed in range(3):
-        partial = [{"x_1": 0.3}]
-        made(tmp_path / f"s{seed}", config_of(1, 2, seed), partial, status="done", val_loss=0.3)
-    text, words = page_of(tmp_path)
-    assert "what varies: seed (3)" in words
-    _, row = table(text, "validation loss at the end")
-    assert row[:2] == ["all runs", "3 of 3"]
-    assert text.count('class="rundot"') == 3
-
-
-def test_tasks_may_be_mixed(tmp_path):
-    done = {"status": "done", "val_loss": 0.3}
-    made(tmp_path / "r", config_of(1, 2, 0), [{"x_1": 0.3}], **done)
-    conditional = replace(config_of(1, 2, 0), task=Conditional(n_chains=2))
-    run = Run.create(tmp_path / "c", conditional)
-    partial = dict.fromkeys(run.task.hops, 0.3)
-    line = {"step": 10, "train_loss": 1.0, "val_loss": 0.3, "partial": partial, "seconds": 1.0}
-    run.append_metrics(line)
-    run.write("outcome.json", {**line, **done})
-    text, words = page_of(tmp_path)
-    assert "kind (2 values)" in words
-    rows = table(text, "the runs")[1:]
-    assert {cell for row in rows for cell in row} >= {"retrieval", "conditional"}
-
-
-def test_fields_that_follow_from_others_are_no_axes_of_their_own(tmp_path):
-    for depth in (1, 2):
-        config = config_of(depth, depth + 1, 0)
-        made(tmp_path / f"d{depth}", config, [])
-    (axis,) = axes_of(gather(tmp_path).entries)
-    assert (axis.field, axis.values, axis.along) == ("task.depth", ["1", "2"], ["model.n_layers"])
-    assert "With depth goes: model.n_layers." in page_of(tmp_path)[1]
-
-
 def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
     name = "depth=1,n_layers=1,seed=0"
     (sweep / name / "report.html").write_text("its own")
@@ -254,11 +146,7 @@ def test_a_run_is_linked_to_its_own_page(sweep, tmp_path):
     assert '="../both/depth%3D1' in (tmp_path / "there" / "page.html").read_text()
 
 
-def test_the_same_folder_gives_the_same_bytes(sweep):
-    assert page_of(sweep) == page_of(sweep)
-
-
-def test_two_hundred_runs_are_quick_and_small(tmp_path):
+def test_the_page_of_two_hundred_runs_is_small(tmp_path):
     def partial(i: int) -> dict[str, float]:
         return {"x_1": 1 / (1 + i), "x_2": 1 / (1 + i)}
 
@@ -273,9 +161,7 @@ def test_two_hundred_runs_are_quick_and_small(tmp_path):
         folder = shutil.copytree(one.folder, tmp_path / f"n{1 + i % 4},s{i // 4}")
         config = to_dict(config_of(2, 1 + i % 4, i // 4))
         (folder / "config.json").write_text(json.dumps({"format": 1, **config}))
-    start = time.process_time()
     path = write_sweep(tmp_path)
-    assert time.process_time() - start < 10  # 5 at most where nothing else goes on
     text = path.read_text()
     assert "200 of 200 runs done." in text
     assert len(text.encode()) < 3_000_000
@@ -300,12 +186,3 @@ def test_a_folder_without_runs_is_one_clear_line(sweep, tmp_path):
     with pytest.raises(SystemExit) as stop:
         cli.main(["report", str(tmp_path / "file")])
     assert stop.value.code == 2
-
-
-def test_names_that_are_no_text_are_told_with_question_marks(tmp_path):
-    folder = tmp_path / os.fsdecode(b"\xff")
-    run = made(folder, config_of(1, 1, 0), [{"x_1": 0.5}])
-    write_report(run)
-    page = write_sweep(tmp_path)
-    assert b"?" in page.read_bytes()
-    assert "%FF/report.html" in page.read_text()

@@ -12,7 +12,6 @@ from headway.report import Findings
 from headway.report.labels import typeset
 from headway.report.page.html import path_key
 from headway.report.page.still import still
-from headway.training import Run
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -46,15 +45,6 @@ def test_a_path_is_set_by_its_name_and_read_as_a_path(view):
     assert not view.cut  # there is no path to cut
 
 
-def test_what_is_clicked_is_told_to_who_observes_it(view):
-    heard = []
-    view.observe(lambda change: heard.append(change["new"]), ["step", "path", "cut"])
-    key, path = next(iter(view.paths.items()))
-    view.set_state({"step": 2, "path": key, "cut": True})  # as the notebook does
-    assert (view.step, view.path, view.cut) == (2, path, True)
-    assert {2, path, True} <= {*heard}
-
-
 def test_the_still_picture_names_the_paths_and_needs_no_script(view, finished):
     data, _ = view._repr_mimebundle_()
     picture = ElementTree.fromstring(data["image/svg+xml"])
@@ -77,12 +67,6 @@ def test_a_run_without_a_circuit_is_shown_as_far_as_it_is_known(unfinished):
     with pytest.raises(HeadwayError, match="none, as the circuit has no path"):
         view.path = "L0.H0 s0←s2"
     assert "has not been looked for" in still(Findings.of(unfinished))
-
-
-def test_a_run_without_checkpoints_has_a_widget(finished, tmp_path):
-    pytest.importorskip("anywidget")
-    run = Run.create(tmp_path / "run", finished.config)
-    assert headway.widget(run).step == 0
 
 
 def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch):

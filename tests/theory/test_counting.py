@@ -118,46 +118,24 @@ def test_the_count_is_that_of_every_subset_of_all_paths(depth):
     assert all(is_minimal_circuit(flow, [paths[i] for i in one]) for one in minimal)
 
 
-@given(depth=st.integers(1, 3), data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_whether_a_circuit_solves(depth, data):
-    flow = retrieval_flow(depth)
-    every = allowed(flow, closed_form(depth))
-    paths = data.draw(st.lists(st.sampled_from(every), max_size=12, unique=True))
-    plain = [(path.layer, *flow.ends(path)) for path in paths]
-    assert solves(flow, paths) == solves_plainly(flow, plain)
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
-@pytest.mark.parametrize("order", ["deep-first", "shallow-first"])
-def test_the_count_is_that_of_a_list_in_the_fewest_layers(depth, order):
-    flow, count = retrieval_flow(depth, order), count_circuits(depth, order)
-    circuits, bits = listed(flow, closed_form(depth))
-    assert count.circuits == len(circuits)
-    assert {circuit.bit_count() for circuit in circuits} == {count.paths} == {2 * depth}
-    for circuit in circuits[::17]:
-        assert is_minimal_circuit(flow, as_paths(flow, bits, circuit))
-
-
-@pytest.mark.parametrize(("depth", "layers"), [(1, 1), (1, 4), (2, 4), (2, 5), (3, 4)])
-def test_the_count_is_that_of_a_list_with_layers_to_spare(depth, layers):
-    flow, count = retrieval_flow(depth), count_circuits(depth, layers=layers)
-    circuits, _ = listed(flow, layers)
+@pytest.mark.parametrize(
+    ("depth", "order", "layers"),
+    [
+        *((depth, "deep-first", None) for depth in range(1, 8)),
+        *((depth, "shallow-first", None) for depth in range(1, 5)),
+        *((3, order, None) for order in permutations((1, 2, 3))),
+        *((depth, "deep-first", layers) for depth, layers in [(1, 1), (1, 4), (2, 4), (2, 5)]),
+        (3, "deep-first", 4),
+    ],
+)
+def test_the_count_is_that_of_a_list(depth, order, layers):
+    flow, count = retrieval_flow(depth, order), count_circuits(depth, order, layers=layers)
+    assert count.layers == (layers or flow.minimum_layers(True))
+    circuits, bits = listed(flow, count.layers)
     assert count.circuits == len(circuits)
     assert {circuit.bit_count() for circuit in circuits} <= {2 * depth}
-
-
-@pytest.mark.parametrize("pairs", list(permutations((1, 2, 3))))
-def test_the_count_is_that_of_a_list_in_any_order(pairs):
-    flow, count = retrieval_flow(3, pairs), count_circuits(3, pairs)
-    assert count.layers == flow.minimum_layers(True)
-    assert count.circuits == len(listed(flow, count.layers)[0]) > 0
-
-
-@pytest.mark.parametrize("depth", [5, 6, 7])
-def test_the_count_is_that_of_a_list_at_greater_depths(depth):
-    circuits, _ = listed(retrieval_flow(depth), closed_form(depth))
-    assert count_circuits(depth).circuits == len(circuits)
+    for circuit in circuits[::17]:
+        assert is_minimal_circuit(flow, as_paths(flow, bits, circuit))
 
 
 @given(depth=st.integers(1, 12), order=orders)

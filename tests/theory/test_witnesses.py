@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Circuit
 from headway.errors import HeadwayError
-from headway.paths import Path
 from headway.theory import (
-    Flow,
     closed_form,
     conditional_flow,
     fewest_paths,
-    hop_flow,
     minimum_layers,
     retrieval_flow,
     witness,
@@ -48,16 +45,6 @@ def test_a_witness_answers_in_the_fewest_layers_with_the_fewest_paths(
     assert len(set(heads)) == len(heads)
 
 
-@given(depth=st.integers(1, 6), causal=st.booleans(), order=orders, data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_no_path_of_a_witness_can_be_spared(depth, causal, order, data):
-    flow = retrieval_flow(depth, order)
-    found = witness(flow, causal)
-    spared = data.draw(st.sampled_from(found.paths))
-    along = flow.along([path for path in found.paths if path != spared], causal, found.layers)
-    assert along.broken or flow.goal not in along.stages[-1]["s0"]
-
-
 @pytest.mark.parametrize("depth", range(1, 9))
 def test_the_witness_runs_as_a_transformer(depth):
     known = compiled(depth)
@@ -73,12 +60,6 @@ def test_the_witness_runs_as_a_transformer(depth):
         witness(retrieval_flow(depth, codes_first=True), layers=found.layers - 1)
 
 
-def test_spare_layers_are_left_empty():
-    found = witness(retrieval_flow(3), layers=5)
-    assert found.layers == 5
-    assert len(found.paths) == 6
-
-
 def test_a_row_that_must_be_singled_out_needs_both_values():
     found = witness(conditional_flow(singled=True))
     assert {path[2] for path in found.paths} == {
@@ -89,12 +70,6 @@ def test_a_row_that_must_be_singled_out_needs_both_values():
     assert found.fewest
     assert conditional_flow().minimum_layers(causal=False) == 2
     assert conditional_flow(singled=True).minimum_layers(causal=False) == 3
-
-
-@pytest.mark.parametrize("hops", range(1, 9))
-def test_k_hop_tells_the_story_of_the_retrieval_problem(hops):
-    found = witness(hop_flow(hops, gap=4))
-    assert found.layers == closed_form(hops)
 
 
 def test_what_cannot_be_reached_is_refused():
@@ -112,28 +87,3 @@ def test_any_order_of_the_pairs_has_a_witness_with_the_fewest_paths():
             found = witness(flow)
             assert found.layers == flow.minimum_layers(causal=True)
             assert len(found.paths) == fewest_paths(depth)
-
-
-def test_what_must_be_singled_out_is_found_by_what_a_layer_finds_by():
-    group = frozenset({"r"})
-    flow = Flow(
-        roles=("r", "q"),
-        starts=(frozenset({"a", "b", "z", "p_1"}), frozenset({"a", "b", "p_2"})),
-        goal="z",
-        singled=((group, frozenset({"a"})), (group, frozenset({"b"}))),
-        codes_first=True,
-    )
-    found = witness(flow)
-    assert found.layers == flow.minimum_layers(causal=True) == 2
-    assert found.paths == (Path.of(1, 0, "q←r"),)
-    assert flow.along(found.paths, causal=True).broken == ()
-
-
-def test_fewer_heads_than_those_of_a_witness_can_do():
-    said = "L0.H0 xy.z←xy.x, L0.H0 ax.x←ax.a, L0.H0 ay.y←ay.a, L1.H0 a←ax.x, L1.H1 a←ay.y"
-    fewer = [Path.parse(one) for one in f"{said}, L1.H0 xy.z←xy.y, L2.H0 a←xy.z".split(", ")]
-    flow = conditional_flow(singled=True)
-    along = flow.along(fewer, causal=True)
-    assert along.broken == ()
-    assert "z" in along.stages[-1]["a"]
-    assert witness(flow).heads > len({path.at for path in fewer})

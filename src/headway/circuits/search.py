@@ -178,9 +178,10 @@ def simplify(
 ) -> Circuit:
     """Takes away all that can be taken away below the threshold, steps with the least loss first.
 
-    A head with paths may become plain, or lose one path; where no such step is left, two paths may go together. The loss must stay below the threshold both with every head replaced
-    and with the useful heads above free. All steps are tried alone, then taken in the order of
-    their losses as long as they are still possible together; and so on until nothing more can go.
+    A head with paths may become plain, or lose one path; where no such step is left, two paths may
+    go together. The loss must stay below the threshold both with every head replaced and with the
+    useful heads above free. All steps are tried alone, then taken in the order of their losses as
+    long as they are still possible together; and so on until nothing more can go.
     Then, if the circuit was below the threshold at all, every path (and, with `pairs`, every pair)
     is necessary, given all the others.
     """
