@@ -28,8 +28,8 @@ from counting import step_operations, steps_of
 from headway.training import RECIPES, Run, RunConfig, train, train_stacked
 from headway.training.environment import describe_environment
 from headway.training.run import require_device
-from headway.training.stacked.loop import Replica, joined
-from headway.training.stacked.models import Stack
+from headway.training.stack import Stack
+from headway.training.stacked import Replica, joined
 from headway.training.state import State
 
 RUNS = 128

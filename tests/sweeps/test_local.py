@@ -16,11 +16,11 @@ from watched import Seen, is_alive, noted, put, stamps, until, workers_of
 from conftest import NUMBERS
 from headway.errors import HeadwayError
 from headway.sweeps import LocalEngine, Plan, sweep, table
-from headway.sweeps.local import STARTS
+from headway.sweeps.engines import STARTS
 from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
-from headway.training.stacked import loop as stacked_loop
+from headway.training import stacked as stacked_loop
 from in_process import InThisProcess
 
 KILLS = 10

@@ -19,7 +19,7 @@ from headway.training import (
     train,
     train_stacked,
 )
-from headway.training.stacked.models import Stack
+from headway.training.stack import Stack
 
 
 def alone(configs: Sequence[RunConfig], folder: Path) -> list[Run]:
@@ -103,7 +103,7 @@ def assorted(tiny, with_training):
 
 @pytest.mark.parametrize(
     ("optimizer", "train_examples"),
-    [("adam", None), ("adam", 24), ("muon", None)],
+    [("adam", None), ("adam", 24), ("muon", None), ("muon", 24)],
 )
 def test_replicas_are_single_runs(assorted, tmp_path, optimizer, train_examples):
     configs = assorted(

@@ -16,12 +16,11 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
-from headway.training.environment import describe_environment
+from headway.training.environment import casting, describe_environment, resolved, rounding
 from headway.training.files import clear_content_errors
 from headway.training.finding import free_folder
 from headway.training.losses import Reader, evaluate
 from headway.training.optimisers import Optimisers
-from headway.training.precision import casting, resolved, rounding
 from headway.training.run import Run, require_device
 from headway.training.seeds import generator_for
 from headway.training.size import require_size

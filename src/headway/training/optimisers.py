@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
-from headway.training.precision import resolved
+from headway.training.environment import resolved
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 

@@ -1,6 +1,5 @@
-"""The training loop of many runs of one shape at once: that of one run, row by row."""
+"""Replicas: many runs of one shape that are trained at once, each as it would be alone."""
 
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -9,16 +8,67 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.tasks import Batch
 from headway.text import command
-from headway.training.config import RunConfig
+from headway.training.config import RunConfig, flat
+from headway.training.curriculum import CURRICULUM
 from headway.training.loop import Trainer, Watch, fit
-from headway.training.run import Run, require_device
+from headway.training.run import Run, require_device, require_free
 from headway.training.size import require_size
-from headway.training.stacked.models import Stack
-from headway.training.stacked.shape import require_one_shape
+from headway.training.stack import Stack
 from headway.training.state import DivergedError
+
+ONE_SHAPE = (
+    *("task", "model", "device", "threads"),
+    *("training.batch_size", "training.eval_examples", "training.curriculum"),
+    *("training.optimizer", "training.precision"),
+)
+"""What the runs of a stack must agree in. All else is each one's own: seed, data, rates, decay,
+schedule, when it is evaluated, saved, stopped or given up."""
+
+
+def shape_of(config: RunConfig) -> dict[str, Any] | None:
+    """What `ONE_SHAPE` names of a config, by dotted name; None if it can be in no stack.
+
+    Runs of which this is the same can be trained in one stack.
+    """
+    if _problem(config):
+        return None
+    return {
+        name: value
+        for name, value in flat(config).items()
+        if any(name == part or name.startswith(f"{part}.") for part in ONE_SHAPE)
+    }
+
+
+def require_one_shape(configs: Sequence[RunConfig]) -> None:
+    """Checks that runs can be trained in one stack.
+
+    Raises:
+        HeadwayError: if they differ in what `ONE_SHAPE` names, or can be in no stack; it names the
+            field.
+    """
+    for problem in map(_problem, configs if len(configs) > 1 else ()):
+        require(problem is None, *(problem or ("", "", "")))
+    shapes = [shape_of(config) or {} for config in configs]
+    for other in shapes[1:]:
+        for name in [*shapes[0], *other]:
+            value, first = other.get(name), shapes[0].get(name)
+            require(value == first, name, value, f"{first!r} as in the stack's first run")
+
+
+def _problem(config: RunConfig) -> tuple[str, Any, str] | None:
+    """The field for which a run can be in no stack, its value, and what would be allowed."""
+    training = config.training
+    if not training.curriculum.is_steady:
+        kind = training.curriculum.kind
+        return CURRICULUM, kind, "implicit in a stack of runs, or another that never changes"
+    if training.optimizer == "sgd":
+        return "training.optimizer", "sgd", "adam or muon in a stack of runs"
+    if training.clamped:
+        return "training.clamped", ", ".join(training.clamped), "no path in a stack of runs"
+    return None
 
 
 def train_stacked(
@@ -46,14 +96,10 @@ def train_stacked(
     for config in configs[:1]:
         require_device(config.device)
         require_size(config, len(configs))
-    runs: list[Run] = []
-    try:
-        for config, folder in zip(configs, folders, strict=True):
-            runs.append(Run.create(Path(folder), config))
-    except HeadwayError:
-        for run in runs:
-            shutil.rmtree(run.folder, ignore_errors=True)
-        raise
+    pairs = [(Path(folder), config) for folder, config in zip(folders, configs, strict=True)]
+    for folder, config in pairs:
+        require_free(folder, config)
+    runs = [Run.create(folder, config) for folder, config in pairs]
     fit_stacked(runs, watch)
     return runs
 
@@ -144,7 +190,7 @@ class Replica(Trainer):
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Starts another attempt in the row's place."""
         super().give_up(metrics)
-        self.stack.put(self.row, self.model, self.optimisers)
+        self.stack.put(self.row, self.optimisers)
 
     def after(self, loss: Tensor, watch: Watch | None) -> None:
         """Does whatever is due; a loss that is no number ends this run alone."""
@@ -192,10 +238,7 @@ def without_ended(replicas: list[Replica], stack: Stack) -> list[Replica]:
 
 
 def joined(replicas: Sequence[Replica]) -> Batch:
-    """The next batches of all replicas, one after the other.
-
-    They are drawn one by one, and laid out all at once.
-    """
+    """The next batches of all replicas, drawn one by one and laid out all at once."""
     draws = [replica.batches.draws(replica.state.step + 1) for replica in replicas]
     task = replicas[0].batches.task
     return task.assemble(tuple(torch.cat(parts) for parts in zip(*draws, strict=True)))
