@@ -190,6 +190,6 @@ def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
 
 def test_a_plan_of_which_nothing_can_be_stacked_is_refused(tmp_path):
     plan = grid("fast", {"seed": range(2), "mixture": [True]})
-    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*implicit or final_hop"):
+    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*implicit or another"):
         sweep(plan, tmp_path / "sweep", stack=2)
     assert not (tmp_path / "sweep").exists()

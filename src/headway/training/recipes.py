@@ -12,7 +12,6 @@ from headway.training.config import RunConfig, TrainingConfig
 from headway.training.curriculum import Deepening, Implicit, Mixture
 from headway.training.offered import Offered
 
-
 QUICK = TrainingConfig(
     train_examples=None,
     optimizer="muon",

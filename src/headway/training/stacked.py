@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn, vmap
+from torch.func import functional_call
 
 from headway.errors import require
 from headway.tasks import Batch
 from headway.text import command
 from headway.training.config import RunConfig, flat
 from headway.training.curriculum import CURRICULUM
+from headway.training.environment import casting, rounding
 from headway.training.loop import Trainer, Watch, fit
+from headway.training.optimisers import step_together
 from headway.training.run import Run, require_device, require_free
 from headway.training.size import require_size
-from headway.training.stack import Stack
 from headway.training.state import DivergedError
 
 ONE_SHAPE = (
@@ -64,8 +67,6 @@ def _problem(config: RunConfig) -> tuple[str, Any, str] | None:
     if not training.curriculum.is_steady:
         kind = training.curriculum.kind
         return CURRICULUM, kind, "implicit in a stack of runs, or another that never changes"
-    if training.optimizer == "sgd":
-        return "training.optimizer", "sgd", "adam or muon in a stack of runs"
     if training.clamped:
         return "training.clamped", ", ".join(training.clamped), "no path in a stack of runs"
     return None
@@ -147,7 +148,7 @@ def fit_stacked(runs: Sequence[Run], watch: Watch | None) -> None:
             return
         held.enter_context(runs[0].computing())
         try:
-            make_steps([Replica.restored(run) for run in runs], watch)
+            make_steps([Trainer.restored(run) for run in runs], watch)
         except KeyboardInterrupt as stop:
             many = f"each of the {len(runs)} runs, as this one, "
             resume = command("train", "--resume", runs[0].folder)
@@ -155,89 +156,103 @@ def fit_stacked(runs: Sequence[Run], watch: Watch | None) -> None:
             raise
 
 
-class Replica(Trainer):
-    """A run that is trained with others, its weights being a row of their stack.
+class Stack:
+    """Models of one shape that learn at once: each weight of all of them lies in one tensor.
 
-    Attributes:
-        stack: the stack.
-        row: of the stack.
-        partial: the losses of its last evaluation.
-        has_failed: whether its loss is no number any more.
+    The model's code knows nothing of replicas: `torch.vmap` runs it with the weights of all, so
+    that products of matrices become products of stacks of matrices. An error in one stays in it: no
+    operation looks across replicas, and the gradient of the sum of the losses is, one by one, that
+    of each one's own loss. Each is moved by its own optimisers.
+
+    Args:
+        replicas: runs of one shape; their models' weights become parts of the stack's.
     """
 
-    stack: Stack
-    row: int
-    partial: Sequence[float] = ()
-    has_failed = False
+    def __init__(self, replicas: Sequence[Trainer]):
+        first = replicas[0]
+        self.models = [one.model for one in replicas]
+        self._optimisers = [one.optimisers for one in replicas]
+        self._targets, self._precision = first.run.task.targets, first.precision
+        named = [dict(model.named_parameters()) for model in self.models]
+        self._weights = {
+            name: torch.stack([each[name].detach() for each in named]) for name in named[0]
+        }
+        self._own = [[each[name] for name in self._weights] for each in named]
+        for row, own in enumerate(self._own):
+            for weight, together in zip(own, self._weights.values(), strict=True):
+                weight.data = together[row]
+        self._linear = {
+            f"{name}.{kind}"
+            for name, module in first.model.named_modules()
+            if isinstance(module, nn.Linear)
+            for kind in ("weight", "bias")
+        }
 
-    def losses(self) -> list[float]:
-        """The loss of every hop, which was found for all rows at once."""
-        return [*self.partial]
+    def step(self, batch: Batch, scales: Sequence[float]) -> Float[Tensor, " replica"]:
+        """Makes one step of all replicas and returns the losses before it, on the device.
 
-    def test_losses(self) -> list[float]:
-        """The loss of every hop on the test sample."""
-        (losses,) = self.stack.evaluate([self.row], [self.held_out("test")])
-        return losses
+        Args:
+            batch: the sequences of all, one replica's after the other's.
+            scales: the factor on each one's rates.
+        """
+        inputs = batch.inputs.unflatten(0, (len(scales), -1))
+        targets = batch.targets.unflatten(0, (len(scales), -1))
+        weights = {name: weight.detach().requires_grad_() for name, weight in self._weights.items()}
+        with rounding(self._precision, inputs.device):
+            with casting(self._precision, inputs.device):
+                losses = vmap(self._loss)(self._cast(weights), inputs, targets)
+            gradients = torch.autograd.grad(losses.sum(), [*weights.values()])
+            whole = [gradient.contiguous() for gradient in gradients]  # as a fused Adam takes them
+            for row, own in enumerate(self._own):
+                for weight, gradient in zip(own, whole, strict=True):
+                    weight.grad = gradient[row]
+            step_together(self._optimisers, scales)
+        return losses.detach()
 
-    def weights(self) -> dict[str, Tensor]:
-        """The row's weights as they are now."""
-        return self.stack.weights(self.row)
+    def _loss(self, weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        return self._targets.loss(functional_call(self.models[0], weights, (inputs,)), targets)
 
-    def memory(self) -> dict[str, Tensor]:
-        """All that is remembered of the row's weights."""
-        return self.stack.memory(self.row)
-
-    def give_up(self, metrics: dict[str, Any]) -> None:
-        """Starts another attempt in the row's place."""
-        super().give_up(metrics)
-        self.stack.put(self.row, self.optimisers)
-
-    def after(self, loss: Tensor, watch: Watch | None) -> None:
-        """Does whatever is due; a loss that is no number ends this run alone."""
-        try:
-            super().after(loss, watch)
-        except DivergedError as error:
-            self.fail(error)
-            self.has_failed = True
-
-
-def make_steps(replicas: list[Replica], watch: Watch | None) -> None:
-    """The loop; see `Trainer.fit`."""
-    models = [(replica.model, replica.optimisers) for replica in replicas]
-    stack = Stack(models, replicas[0].run.task, replicas[0].precision)
-    for row, replica in enumerate(replicas):
-        replica.stack, replica.row = stack, row
-        replica.begin(len(replicas))
-    while replicas := without_ended(replicas, stack):
-        for replica in replicas:
-            replica.before()
-        scales = [replica.state.next_scale(replica.config) for replica in replicas]
-        losses = stack.step(joined(replicas), scales)
-        for replica in replicas:
-            replica.state.step += 1
-        due = [replica for replica in replicas if replica.state.is_evaluated(replica.config)]
-        if due:
-            found = stack.evaluate([one.row for one in due], [one.validation for one in due])
-            for replica, partial in zip(due, found, strict=True):
-                replica.partial = partial
-        for replica, loss in zip(replicas, losses, strict=True):
-            replica.after(loss, watch)
+    def _cast(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """As autocast would: under `vmap` it forgets biases, and adding them in float32 would make
+        all that follows float32."""
+        if self._precision != "bfloat16":
+            return weights
+        return {name: w.bfloat16() if name in self._linear else w for name, w in weights.items()}
 
 
-def without_ended(replicas: list[Replica], stack: Stack) -> list[Replica]:
-    """The replicas that have steps left to make; the others leave the stack."""
-    going = [one for one in replicas if not one.has_failed and one.state.step < one.state.end]
+def make_steps(replicas: Sequence[Trainer], watch: Watch | None) -> None:
+    """The loop (see `Trainer.fit`); a loss that is no number ends its own run alone."""
     for replica in replicas:
-        if not replica.has_failed and replica not in going:
+        replica.begin(len(replicas))
+    going, stack = without_ended(replicas), None
+    while going:
+        for replica in going:
+            replica.before()
+        if stack is None or stack.models != [replica.model for replica in going]:
+            stack = Stack(going)  # some have ended, or start another attempt
+        scales = [replica.state.next_scale(replica.config) for replica in going]
+        losses = stack.step(joined(going), scales)
+        failed = list[Trainer]()
+        for replica, loss in zip(going, losses, strict=True):
+            replica.state.step += 1
+            try:
+                replica.after(loss, watch)
+            except DivergedError as error:
+                replica.fail(error)
+                failed.append(replica)
+        going = without_ended([replica for replica in going if replica not in failed])
+
+
+def without_ended(replicas: Sequence[Trainer]) -> list[Trainer]:
+    """The replicas that have steps left to make; the others are recorded as done."""
+    going = [replica for replica in replicas if replica.state.step < replica.state.end]
+    for replica in replicas:
+        if replica not in going:
             replica.finish()
-    if going and len(going) < len(replicas):
-        stack.keep([replica.row for replica in going])
-        for row, replica in enumerate(going):
-            replica.row = row
     return going
 
 
-def joined(replicas: Sequence[Replica]) -> Batch:
+def joined(replicas: Sequence[Trainer]) -> Batch:
     """The next batches of all replicas, drawn one by one and laid out all at once."""
     draws = [replica.batches.draws(replica.state.step + 1) for replica in replicas]
     task = replicas[0].batches.task
