@@ -46,21 +46,18 @@ class RayEngine(Engine):
         if not self._entered:
             self._ray = _imported()
             self._ours = not self._ray.is_initialized()
-            if self._ours:
-                self._connect()
+            address = self.address or os.environ.get("RAY_ADDRESS") or "local"
+            options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+            if address == "local":
+                options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
+            elif self._ours and address != "auto":
+                require_reachable(address)
+            try:
+                if self._ours:
+                    self._ray.init(address=address, **options)
+            except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
+                raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
         return super().__enter__()
-
-    def _connect(self) -> None:
-        address = self.address or os.environ.get("RAY_ADDRESS") or "local"
-        if address not in ("local", "auto"):
-            require_reachable(address)
-        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-        if address == "local":
-            options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
-        try:
-            self._ray.init(address=address, **options)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
 
     def end(self, close: bool) -> None:
         """Ends what is being computed, and may leave the cluster."""

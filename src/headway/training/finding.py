@@ -1,11 +1,9 @@
 """Where runs lie: in a folder, in the sweeps that it holds, and in folders of sweeps."""
 
 import os
-import re
 from pathlib import Path
 
 from headway.errors import HeadwayError
-from headway.training.config import RunConfig
 from headway.training.files import clear_io_errors, is_there
 from headway.training.run import Run
 from headway.words import natural
@@ -102,15 +100,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def free_folder(config: RunConfig) -> Path:
-    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
-    label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
-    words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
-    name = "-".join(word for word in words if word)
-    folder, attempt = Path("runs") / name, 1
-    while folder.exists():
-        attempt += 1
-        folder = Path("runs") / f"{name}-{attempt}"
-    return folder

@@ -177,7 +177,7 @@ class Stack:
         self._weights = {
             name: torch.stack([each[name].detach() for each in named]) for name in named[0]
         }
-        self._own = [[each[name] for name in self._weights] for each in named]
+        self._own = [[weights[name] for name in self._weights] for weights in named]
         for row, own in enumerate(self._own):
             for weight, together in zip(own, self._weights.values(), strict=True):
                 weight.data = together[row]
@@ -201,7 +201,9 @@ class Stack:
         with rounding(self._precision, inputs.device):
             with casting(self._precision, inputs.device):
                 losses = vmap(self._loss)(self._cast(weights), inputs, targets)
-            gradients = torch.autograd.grad(losses.sum(), [*weights.values()])
+            gradients = torch.autograd.grad(
+                losses.sum(), [*weights.values()], materialize_grads=True
+            )
             whole = [gradient.contiguous() for gradient in gradients]  # as a fused Adam takes them
             for row, own in enumerate(self._own):
                 for weight, gradient in zip(own, whole, strict=True):
