@@ -1,5 +1,6 @@
 """Many runs: a plan, carried out side by side, and one table of the results."""
 
+from headway.late import late
 from headway.sweeps.depend import clamped_plan as clamped_plan
 from headway.sweeps.depend import depend as depend
 from headway.sweeps.engines import Engine as Engine
@@ -20,3 +21,5 @@ from headway.sweeps.sweep import sweep as sweep
 from headway.sweeps.table import require_format as require_format
 from headway.sweeps.table import table as table
 from headway.sweeps.table import write_table as write_table
+
+__all__, __getattr__, __dir__ = late(__name__)
