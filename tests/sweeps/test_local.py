@@ -214,7 +214,7 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path)
 
 
 def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr("headway.sweeps.local._begin", os._exit)
+    monkeypatch.setattr("headway.sweeps.engines._begin", os._exit)
     with pytest.raises(HeadwayError, match=f"no worker process can start: {STARTS} in a row"):
         sweep(plan(1), tmp_path / "s", LocalEngine(1))
     assert Run.open(tmp_path / "s" / "r0").status == "stopped"
