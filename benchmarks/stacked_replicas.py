@@ -27,9 +27,9 @@ import torch
 from counting import step_operations, steps_of
 from headway.training import RECIPES, Run, RunConfig, train, train_stacked
 from headway.training.environment import describe_environment
+from headway.training.loop import Trainer
 from headway.training.run import require_device
-from headway.training.stacked.loop import Replica, joined
-from headway.training.stacked.models import Stack
+from headway.training.stacked import Stack, joined
 from headway.training.state import State
 
 RUNS = 128
@@ -40,9 +40,8 @@ def one_step(config: RunConfig, replicas: int) -> Callable[[], Any]:
     if not replicas:
         return steps_of(config)
     runs = [Run(Path(), dataclasses.replace(config, seed=seed)) for seed in range(replicas)]
-    members = [Replica(run, State.at_start(config.training)) for run in runs]
-    models = [(one.model, one.optimisers) for one in members]
-    stack = Stack(models, runs[0].task, members[0].precision)
+    members = [Trainer(run, State.at_start(config.training)) for run in runs]
+    stack = Stack(members)
 
     def step() -> None:
         stack.step(joined(members), [1.0] * replicas)

@@ -64,6 +64,51 @@ def test_nothing_imports_what_stands_above_it(path):
         )
 
 
+def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
+    """The modules of the house that a module imports as soon as it is imported itself."""
+    found, left = set[str](), list[ast.AST](ast.parse(modules[module].read_text()).body)
+    while left:
+        node = left.pop()
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Try | ast.With | ast.ClassDef) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" not in names_in(node.test)
+        ):
+            left += ast.iter_child_nodes(node)
+        for name in names:
+            found |= {name if name in modules else name.rpartition(".")[0]} & modules.keys()
+    return found - {module}
+
+
+def circle_in(imports: dict[str, set[str]]) -> list[str] | None:
+    """Modules that import each other in turn, the last one the first; None if there are none."""
+    done = set[str]()
+
+    def follow(path: list[str]) -> list[str] | None:
+        *before, last = path
+        if last in before:
+            return path[before.index(last) :]
+        for other in sorted(imports[last] - done):
+            if circle := follow([*path, other]):
+                return circle
+        done.add(last)
+        return None
+
+    return next((circle for one in sorted(imports) if (circle := follow([one]))), None)
+
+
+def test_no_modules_import_each_other():
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) is None
+    paths = {path.relative_to(SOURCE.parent).with_suffix(""): path for path in SOURCE.rglob("*.py")}
+    modules = {".".join(name.parts).removesuffix(".__init__"): at for name, at in paths.items()}
+    imports = {module: imported_at_once(module, modules) for module in modules}
+    assert circle_in(imports) is None
+
+
 def test_the_core_imports_no_experiments():
     for path in SOURCE.rglob("*.py"):
         assert not re.search(

@@ -16,11 +16,11 @@ from watched import Seen, is_alive, noted, put, stamps, until, workers_of
 from conftest import NUMBERS
 from headway.errors import HeadwayError
 from headway.sweeps import LocalEngine, Plan, sweep, table
-from headway.sweeps.local import STARTS
+from headway.sweeps.engines import STARTS
 from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
-from headway.training.stacked import loop as stacked_loop
+from headway.training import stacked as stacked_loop
 from in_process import InThisProcess
 
 KILLS = 10
@@ -214,7 +214,7 @@ def test_a_run_that_kills_its_worker_again_and_again_is_given_up(plan, tmp_path)
 
 
 def test_workers_that_cannot_start_are_one_clear_line(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr("headway.sweeps.local._begin", os._exit)
+    monkeypatch.setattr("headway.sweeps.engines._begin", os._exit)
     with pytest.raises(HeadwayError, match=f"no worker process can start: {STARTS} in a row"):
         sweep(plan(1), tmp_path / "s", LocalEngine(1))
     assert Run.open(tmp_path / "s" / "r0").status == "stopped"

@@ -1,5 +1,6 @@
 """Plans: the grammar of grids, names, files, and one clear line for whatever is wrong."""
 
+import json
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -236,10 +237,14 @@ def test_an_empty_axis_or_plan_is_refused():
 
 def test_a_plan_survives_its_file(tmp_path):
     plan = load_plan("fast", ["seed=0..2", "training.betas=0.9:0.9,0.8:0.9"])
-    assert Plan.from_json(plan.to_json(), "here") == plan
-    for spoilt in ([], {}, {**plan.to_json(), "format": 9}, {**plan.to_json(), "runs": []}):
-        with pytest.raises(HeadwayError, match="here"):
-            Plan.from_json(spoilt, "here")
+    file = tmp_path / "plan.json"
+    for content in (plan.to_json(), [], {}, {**plan.to_json(), "format": 9}):
+        file.write_text(json.dumps(content))
+        if content == plan.to_json():
+            assert load_plan(tmp_path) == plan
+        else:
+            with pytest.raises(HeadwayError, match=r"plan\.json"):
+                load_plan(tmp_path)
 
 
 def test_the_folder_is_named_after_plan_and_grid():

@@ -8,7 +8,7 @@ import pytest
 from watched import Seen, names, noted, put, stamps, until, workers_of
 
 from headway.errors import HeadwayError
-from headway.sweeps import Plan, grid, sweep, table, work
+from headway.sweeps import Plan, engines, grid, sweep, table
 from headway.sweeps.sweep import stacked
 from headway.training import Mixture, Run, train
 from in_process import InThisProcess
@@ -108,7 +108,7 @@ def test_a_run_that_diverges_or_is_damaged_fails_alone(
 
 
 def test_what_is_too_large_at_once_goes_on_one_by_one(plan, tmp_path, monkeypatch):
-    sizes, resume = [], work.resume_stacked
+    sizes, resume = [], engines.resume_stacked
 
     def small(folders):
         sizes.append(len(folders))
@@ -116,7 +116,7 @@ def test_what_is_too_large_at_once_goes_on_one_by_one(plan, tmp_path, monkeypatc
             raise MemoryError
         return resume(folders)
 
-    monkeypatch.setattr(work, "resume_stacked", small)
+    monkeypatch.setattr(engines, "resume_stacked", small)
     assert sweep(plan(3), tmp_path / "s", InThisProcess(), stack=3).count("done") == 3
     assert sizes == [3, 1, 1, 1]
 
@@ -190,6 +190,6 @@ def test_a_stacked_sweep_that_is_interrupted_or_killed_goes_on(
 
 def test_a_plan_of_which_nothing_can_be_stacked_is_refused(tmp_path):
     plan = grid("fast", {"seed": range(2), "mixture": [True]})
-    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*implicit or final_hop"):
+    with pytest.raises(HeadwayError, match=r"^stack = 2 is not allowed: .*implicit or another"):
         sweep(plan, tmp_path / "sweep", stack=2)
     assert not (tmp_path / "sweep").exists()

@@ -1,12 +1,10 @@
-"""One table of many runs: what is in it, how it is filtered and sorted, and its three formats."""
+"""One table of many runs: what is in it, how it is filtered and sorted, and its two formats."""
 
-import builtins
 import csv
 import json
 import shutil
 from dataclasses import replace
 
-import pyarrow.parquet
 import pytest
 
 from headway.circuits import discover
@@ -118,39 +116,26 @@ def test_a_filter_or_column_that_is_none_is_refused(runs, where, sort, complaint
 
 def test_all_formats_hold_the_same(runs, tmp_path):
     rows = table(runs)
-    for ending in ("csv", "json", "parquet"):
+    for ending in ("csv", "json"):
         write_table(tmp_path / f"t.{ending}", rows)
     columns = list(dict.fromkeys(name for row in rows for name in row))
     whole = [{name: row.get(name) for name in columns} for row in rows]
     plain = [{k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in whole]
     assert json.loads((tmp_path / "t.json").read_text()) == plain
-    back = pyarrow.parquet.read_table(tmp_path / "t.parquet").to_pylist()
-    assert back == plain
-    assert isinstance(back[0]["seed"], int)
     with open(tmp_path / "t.csv", newline="") as file:
         read = list(csv.DictReader(file))
     assert [row["name"] for row in read] == [row["name"] for row in whole]
     assert read[1]["message"] == 'it, "so" to say,\nbroke'
     assert float(read[0]["val_loss"]) == whole[0]["val_loss"]
     assert (read[0]["training.train_examples"], read[0]["model.causal"]) == ("", "true")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.json", "t.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.json"]
 
 
-def test_a_table_that_cannot_be_written_is_one_clear_line(runs, tmp_path, monkeypatch):
-    with pytest.raises(HeadwayError, match=r"ends in \.csv, \.json or \.parquet"):
+def test_a_table_that_cannot_be_written_is_one_clear_line(tmp_path):
+    with pytest.raises(HeadwayError, match=r"ends in \.csv or \.json"):
         write_table(tmp_path / "t.xls", [])
     with pytest.raises(HeadwayError, match="in a folder that exists"):
         write_table(tmp_path / "no" / "t.csv", [])
-    imported = builtins.__import__
-
-    def without(name, *more):
-        if name.startswith("pyarrow"):
-            raise ImportError
-        return imported(name, *more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(HeadwayError, match=r"pip install 'headway\[table\]'"):
-        write_table(tmp_path / "t.parquet", [])
     assert not list(tmp_path.iterdir())
 
 
@@ -160,10 +145,3 @@ def test_the_heads_of_a_circuit_that_was_found_are_counted(solved, tmp_path):
     (row,) = table(run.folder)
     assert row["status"] == "done"
     assert row["useful_heads"] == len(found.circuit.useful_heads) > 0
-
-
-def test_columns_that_parquet_cannot_hold_are_one_clear_line(tmp_path):
-    rows = [{"name": "a", "field": 1}, {"name": "b", "field": "auto"}]
-    with pytest.raises(HeadwayError, match=r"^Parquet cannot hold this table .*: write .csv or"):
-        write_table(tmp_path / "all.parquet", rows)
-    assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from headway.sweeps import Board, Plan, Standing, Work
-from headway.sweeps.local import Worker
+from headway.sweeps.engines import Worker
 
 
 class Seen(list[tuple[str, Standing]]):

@@ -9,7 +9,7 @@ from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.paths import Path
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig, fast, loop, resume, train
-from headway.training.clamp import blocked
+from headway.training.clamp import Clamp
 from headway.training.data import held_out
 from headway.training.loop import Watch
 from headway.training.losses import evaluate
@@ -54,7 +54,8 @@ def model_of(task: Retrieval) -> Transformer:
 
 def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_alone():
     batch = TASK.sample(4, torch.Generator().manual_seed(0))
-    tap = blocked(TASK, batch, [Path.parse("L1.H0 s0←s2"), Path.parse("L1.H0 s3←s4")])
+    paths = (Path.parse("L1.H0 s0←s2"), Path.parse("L1.H0 s3←s4"))
+    tap = Clamp(paths).tap(TASK, batch, step=1)
     whole = torch.rand(4, 2, TASK.length, TASK.length)
     expected = whole.clone()
     for sequence in range(4):
@@ -69,9 +70,9 @@ def test_what_is_blocked_is_attention_from_one_role_to_the_other_in_that_head_al
 def test_relations_of_deeper_problems_are_left_out():
     batch = TASK.shallower(TASK.draw(4, torch.Generator().manual_seed(0)), 1)
     pattern = attention_patterns(model_of(TASK), batch.inputs)[:, 0]
-    tap = blocked(TASK, batch, [Path.parse("L0.H0 s4←s3")])
+    tap = Clamp((Path.parse("L0.H0 s4←s3"),)).tap(TASK, batch, step=1)
     assert torch.equal(tap(0, pattern), pattern)
-    tap = blocked(TASK, batch, [Path.parse("L0.H0 s2←s1")])
+    tap = Clamp((Path.parse("L0.H0 s2←s1"),)).tap(TASK, batch, step=1)
     assert not torch.equal(tap(0, pattern), pattern)
 
 
@@ -94,9 +95,7 @@ def test_a_clamped_run_differs_from_the_start_and_is_evaluated_with_its_clamp(tm
 
     batch = held_out(TASK, 40, 3, "cpu", "test")
     with torch.no_grad():
-        said = run.transformer()(
-            batch.inputs, blocked(TASK, batch, run.config.training.clamp.paths)
-        )
+        said = run.transformer()(batch.inputs, run.config.training.clamp.tap(TASK, batch, step=1))
         without = run.transformer()(batch.inputs)
     error = [
         (s.unflatten(2, (2, -1)) - batch.targets).square().mean().item() for s in (said, without)

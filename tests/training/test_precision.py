@@ -6,9 +6,9 @@ import torch
 from headway.errors import HeadwayError
 from headway.models.transformer import Attention
 from headway.training import TrainingConfig, optimisers, train, train_stacked
-from headway.training import precision as precisions
+from headway.training import environment as precisions
+from headway.training.environment import rounding
 from headway.training.files import read_tensors
-from headway.training.precision import rounding
 
 
 def products(monkeypatch) -> set[torch.dtype]:

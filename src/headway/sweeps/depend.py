@@ -8,7 +8,7 @@ from headway.circuits import saved_discovery
 from headway.circuits.dependence import Dependence, Watch, dependence
 from headway.errors import HeadwayError, require
 from headway.paths import Path
-from headway.sweeps.engine import Engine
+from headway.sweeps.engines import Engine
 from headway.sweeps.plan import Plan
 from headway.sweeps.sweep import SweepWatch, sweep
 from headway.text import command, counted
@@ -80,28 +80,24 @@ def clamped_plan(
         HeadwayError: as `depend` does, but for what goes wrong in training.
     """
     require_comparable(run)
-    names, paths_there = clampable(run.task), saved_discovery(run).circuit.paths
-    circuit = [path for path in paths_there if path.relation in names]
-    known = ", ".join(map(str, circuit)) or "none, as it has no path"
-    kept = " that is no stay" if len(circuit) < len(paths_there) else ""
+    names, free = clampable(run.task), run.config.training
+    whole = saved_discovery(run).circuit.paths
+    circuit = [path for path in whole if path.relation in names]
+    kept = " that is no stay" if len(circuit) < len(whole) else ""
+    require(bool(circuit), "circuit", "without paths", f"one with a path at least{kept}")
     chosen = [Path.parse(str(path)) for path in paths] or circuit
     for path in chosen:
-        require(path in circuit, "path", str(path), f"one of the circuit{kept}: {known}")
-    require(bool(circuit), "circuit", "without paths", f"one with a path at least{kept}")
-    most, free = schedule(run) if steps is None else steps, run.config.training
+        allowed = f"one of the circuit{kept}: {', '.join(map(str, circuit))}"
+        require(path in circuit, "path", str(path), allowed)
+    most = schedule(run) if steps is None else steps
     require(most >= 1, "steps", most, "a whole number of at least 1")
     require(0 <= after < most, "after", after, f"from 0 to {most - 1}: trainings take {most} steps")
     if until is not None:
         allowed = f"from {after + 1} to {most}: trainings take {most} steps"
         require(after < until <= most, "until", until, allowed)
-    training = replace(
-        free,
-        steps=most,
-        cooldown_steps=min(free.cooldown_steps, most),
-        patience=0,
-        clamped_after=after,
-        clamped_until=until,
-    )
+    cooldown = min(free.cooldown_steps, most)
+    training = replace(free, steps=most, cooldown_steps=cooldown, patience=0)
+    training = replace(training, clamped_after=after, clamped_until=until)
     given = {"after": after or None, "until": until, "steps": steps}
     name = ["clamped", *(f"{field}={value}" for field, value in given.items() if value is not None)]
     runs = {
@@ -114,32 +110,28 @@ def clamped_plan(
 def require_comparable(run: Run) -> None:
     """Raises `HeadwayError` unless the run is done and its seed, trained again with a clamp, would
     differ by the clamp alone."""
-    config, outcome = run.config, run.outcome()
-    if isinstance(config.training, Elsewhere):
-        raise HeadwayError(f"{run.folder}: it was trained by a loop of your own: see Recorder")
-    if outcome is None or outcome["status"] != "done":
-        raise HeadwayError(
-            f"{run.folder}: its training is not done: {command('train', '--resume', run.folder)}"
-        )
-    if config.training.clamped:
-        raise HeadwayError(
-            f"{run.folder}: training.clamped = {', '.join(config.training.clamped)}: its circuit"
-            " grew with a clamp; take a run without one"
-        )
-    kind = config.training.curriculum.kind
-    if config.training.curriculum.judged(0, config.task) is not None:
-        raise HeadwayError(
-            f"{run.folder}: training.curriculum = {kind}: its stages begin when hops are learnt, so"
-            " a clamped training would be asked other things; train with another curriculum"
+    training, outcome = run.config.training, run.outcome() or {}
+    curriculum, given_up, problem = training.curriculum, len(outcome.get("given_up", [])), None
+    if isinstance(training, Elsewhere):
+        problem = "it was trained by a loop of your own: see Recorder"
+    elif outcome.get("status") != "done":
+        problem = f"its training is not done: {command('train', '--resume', run.folder)}"
+    elif training.clamped:
+        clamped = ", ".join(training.clamped)
+        problem = f"training.clamped = {clamped}: its circuit grew with a clamp"
+    elif curriculum.judged(0, run.config.task) is not None:
+        problem = (
+            f"training.curriculum = {curriculum.kind}: its stages begin when hops are learnt, so a"
+            " clamped training would be asked other things; train with another curriculum"
             " (headway train fast deepening=false)"
         )
-    if given_up := outcome["given_up"]:
-        count = len(given_up)
-        raise HeadwayError(
-            f"{run.folder}: it gave {counted(count, 'attempt')} up, so it did not"
-            f" learn from the weights of seed {config.seed}: train another seed, with"
-            " training.patience=0"
+    elif given_up:
+        problem = (
+            f"it gave {counted(given_up, 'attempt')} up, so it did not learn from the weights of"
+            f" seed {run.config.seed}: train another seed, with training.patience=0"
         )
+    if problem is not None:
+        raise HeadwayError(f"{run.folder}: {problem}")
 
 
 def schedule(run: Run) -> int:

@@ -9,16 +9,12 @@ from concurrent.futures import BrokenExecutor, Future
 from typing import Any, Self
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.engine import Engine, cores
-from headway.sweeps.work import Work, carry_out
+from headway.sweeps.engines import Engine, Work, carry_out, cores
 from headway.training.files import first_line, is_there
 from headway.userfile import described
 
 REACH = 5.0
-"""Seconds that a cluster may take to answer."""
-
-SETTINGS = b"\x04"
-"""The kind of the first frame that whoever speaks HTTP/2, as Ray does, sends; its fourth byte."""
+"""Seconds that a cluster's address may take to answer."""
 
 
 class RayEngine(Engine):
@@ -50,21 +46,18 @@ class RayEngine(Engine):
         if not self._entered:
             self._ray = _imported()
             self._ours = not self._ray.is_initialized()
-            if self._ours:
-                self._connect()
+            address = self.address or os.environ.get("RAY_ADDRESS") or "local"
+            options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+            if address == "local":
+                options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
+            elif self._ours and address != "auto":
+                require_reachable(address)
+            try:
+                if self._ours:
+                    self._ray.init(address=address, **options)
+            except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
+                raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
         return super().__enter__()
-
-    def _connect(self) -> None:
-        address = self.address or os.environ.get("RAY_ADDRESS") or "local"
-        if address not in ("local", "auto"):
-            require_reachable(address)
-        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-        if address == "local":
-            options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
-        try:
-            self._ray.init(address=address, **options)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
 
     def end(self, close: bool) -> None:
         """Ends what is being computed, and may leave the cluster."""
@@ -135,20 +128,14 @@ def on_node(work: Work, command: Sequence[str]) -> dict[str, str]:
 
 
 def require_reachable(address: str) -> None:
-    """Raises `HeadwayError` unless a Ray cluster may be at an address; Ray would try for minutes.
-
-    Who speaks HTTP/2 tells so at once, unasked.
-    """
+    """Raises `HeadwayError` unless something answers at an address; Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     fits = bool(host) and port.isdecimal() and 0 < int(port) < 2**16
     require(fits, "address", address, "host:port, ray://host:port, auto or local")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), REACH) as connection:
-            if connection.recv(4)[3:] != SETTINGS:
-                raise OSError("what answers is no Ray")
+        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or first_line(error) or type(error).__name__
-        raise HeadwayError(f"no Ray cluster can be reached at {address}: {reason}") from None
+        raise HeadwayError(f"no Ray cluster can be reached at {address}: {error}") from None
 
 
 def _imported() -> Any:

@@ -63,24 +63,6 @@ class Plan:
         runs = {name: to_dict(config) for name, config in self.runs.items()}
         return {"format": FORMAT, "name": self.name, "runs": runs}
 
-    @classmethod
-    def from_json(cls, data: Any, where: str) -> "Plan":
-        """The plan that `to_json` wrote.
-
-        Raises:
-            HeadwayError: if it is no plan, or of another format.
-        """
-        require(isinstance(data, dict), where, data, "an object of fields")
-        version = data.get("format")
-        require(version == FORMAT, f"{where}: format", version, str(FORMAT))
-        name, runs = data.get("name"), data.get("runs")
-        require(isinstance(name, str), f"{where}: name", name, "text")
-        require(isinstance(runs, dict), f"{where}: runs", runs, "an object of configs")
-        try:
-            return cls(name, {run: from_dict(config) for run, config in runs.items()})
-        except HeadwayError as error:
-            raise HeadwayError(f"{where}: {error}") from None
-
 
 def grid(base: str | RunConfig | Callable[..., RunConfig], axes: Axes) -> Plan:
     """A plan of every combination of some fields' values.
@@ -140,18 +122,6 @@ def _values(base: Base, axes: Axes) -> dict[str, list[Any]]:
     count = math.prod(map(len, values.values()))
     require(count <= MOST, "the grid's number of runs", count, f"at most {MOST}")
     return values
-
-
-def named_by_what_varies(configs: Sequence[RunConfig], axes: Axes) -> list[tuple[str, Base]]:
-    """Every config with a name made of the fields in which they differ, but for those of axes."""
-    fields = [flat(config) for config in configs]
-    names = varied(fields)
-    if names:
-        names = [name for name in names if name not in whole_names(Base.of(configs[0]), axes)]
-    return [
-        (name_of(one, [name for name in names if name in one]), Base.of(config))
-        for one, config in zip(fields, configs, strict=True)
-    ]
 
 
 def name_of(values: Mapping[str, Any], fields: Sequence[str]) -> str:
@@ -217,7 +187,10 @@ def load_plan(source: str | Path, texts: Sequence[str] = ()) -> Plan:
 
 
 def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
-    """The configs, with their names, that `plan()` returned."""
+    """The configs that `plan()` returned, with their names.
+
+    Those without are named by the fields in which they differ, but for those of axes.
+    """
     ones = list(returned.items()) if isinstance(returned, dict) else returned
     if not isinstance(ones, list | tuple):
         raise HeadwayError(f"plan() returned {type(returned).__name__}: it must be {RETURNED}")
@@ -225,9 +198,14 @@ def _bases(returned: Any, axes: Axes) -> list[tuple[str, Base]]:
         raise HeadwayError("plan() returned no configs: a plan has at least one")
     configs = [one for one in ones if isinstance(one, RunConfig)]
     if len(configs) == len(ones):
-        return named_by_what_varies(configs, axes)
+        fields = [flat(config) for config in configs]
+        crossed_with = whole_names(Base.of(configs[0]), axes) if len(ones) > 1 else {}
+        names = [name for name in varied(fields) if name not in crossed_with]
+        called = [name_of(one, [name for name in names if name in one]) for one in fields]
+        return list(zip(called, map(Base.of, configs), strict=True))
     for one in ones:
-        if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], RunConfig)):
+        is_pair = isinstance(one, tuple | list) and len(one) == 2
+        if not (is_pair and isinstance(one[1], RunConfig)):
             shown = repr(one).partition("\n")[0]
             shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
             raise HeadwayError(f"plan() returned {shown} in it: it must be {RETURNED}")
@@ -239,9 +217,20 @@ def read_plan(folder: Path) -> Plan:
     """The plan of the sweep in a folder.
 
     Raises:
-        HeadwayError: if it cannot be read, or names a file that the user does not trust.
+        HeadwayError: if it cannot be read, is of another format, or names a file that the user does
+            not trust.
     """
-    return Plan.from_json(read_json(folder / PLAN), str(folder / PLAN))
+    file = folder / PLAN
+    data = read_json(file)
+    require(isinstance(data, dict), str(file), data, "an object of fields")
+    version, name, runs = (data.get(field) for field in ("format", "name", "runs"))
+    require(version == FORMAT, f"{file}: format", version, str(FORMAT))
+    require(isinstance(name, str), f"{file}: name", name, "text")
+    require(isinstance(runs, dict), f"{file}: runs", runs, "an object of configs")
+    try:
+        return Plan(name, {run: from_dict(config) for run, config in runs.items()})
+    except HeadwayError as error:
+        raise HeadwayError(f"{file}: {error}") from None
 
 
 def default_folder(source: str | Path, plan: Plan, texts: Sequence[str] = ()) -> Path:

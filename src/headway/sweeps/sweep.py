@@ -3,28 +3,30 @@
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filelock import FileLock
 
 from headway.errors import HeadwayError, require
-from headway.sweeps.board import Board, Standing, standing
-from headway.sweeps.engine import Engine
-from headway.sweeps.local import LocalEngine
+from headway.reading import parsed
+from headway.sweeps.engines import Engine, LocalEngine, Work
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
-from headway.sweeps.work import Work
 from headway.tasks.checking import require_sound
 from headway.tasks.registry import change_of, keep
 from headway.training import Run, RunConfig
 from headway.training.config import flat
-from headway.training.files import clear_io_errors, is_there, read_json, write_json
+from headway.training.files import clear_io_errors, is_there, read_json, whole_lines, write_json
 from headway.training.finding import PLAN
-from headway.training.folder import RunFolder
+from headway.training.folder import Evaluation, RunFolder
+from headway.training.size import n_weights
 from headway.training.stacked import shape_of
 from headway.words import said
+
+State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
 TRIES = 4
 """How often a run is begun before it is given up, if its process is ended from outside each time:
@@ -35,9 +37,103 @@ TICK = 0.2
 LATER = 1.0
 """Seconds until a run that another process writes to is tried again."""
 
-SweepWatch = Callable[[Board, str | None], None]
+SweepWatch = Callable[["Board", str | None], None]
 """Called with how all runs stand and the name of the one that stands differently; now and then
 without a name."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one run stands.
+
+    Attributes:
+        state: `elsewhere` if another process is writing to the run.
+        step: that it is at.
+        loss: of the last evaluation.
+        message: why it failed, or is to be resumed.
+    """
+
+    state: State = "waiting"
+    step: int = 0
+    loss: float | None = None
+    message: str | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done or failed."""
+        return self.state in ("done", "failed")
+
+
+class Board:
+    """How every run of a sweep stands.
+
+    Args:
+        configs: of every run by name.
+        runs: how those stand that were begun before.
+
+    Attributes:
+        runs: how each stands, by name.
+        before: how many runs had ended before, by how they ended.
+    """
+
+    def __init__(self, configs: Mapping[str, RunConfig], runs: Mapping[str, Standing]):
+        self.runs = {name: runs.get(name, Standing()) for name in configs}
+        self.before = Counter(run.state for run in self.runs.values() if run.has_ended)
+        self.steps = {name: config.training.steps for name, config in configs.items()}
+        self._costs = {name: step_cost(one) * self.steps[name] for name, one in configs.items()}
+        self._begun, self._share = time.monotonic(), self.share
+
+    def named(self, state: State) -> list[str]:
+        """The runs in a state, in the order of the plan."""
+        return [name for name, run in self.runs.items() if run.state == state]
+
+    def count(self, state: State) -> int:
+        """How many runs are in a state."""
+        return len(self.named(state))
+
+    @property
+    def ended(self) -> int:
+        """How many runs have ended."""
+        return sum(run.has_ended for run in self.runs.values())
+
+    @property
+    def share(self) -> float:
+        """How much of all computing is done, from 0 to 1; a run that has ended counts as whole."""
+        done = sum(
+            self._costs[name] * (1.0 if run.has_ended else run.step / self.steps[name])
+            for name, run in self.runs.items()
+        )
+        return done / sum(self._costs.values())
+
+    def seconds_left(self) -> float | None:
+        """About how long the rest will take; None if that is not known yet."""
+        made = self.share - self._share
+        return (1 - self.share) * (time.monotonic() - self._begun) / made if made > 0 else None
+
+
+def standing(folder: Path) -> Standing:
+    """How a run stands by its folder: ended, or `running` since its last evaluation.
+
+    Raises:
+        HeadwayError: if that cannot be read.
+    """
+    if (outcome := RunFolder(folder).outcome()) is not None:
+        step, loss = outcome["step"] or 0, outcome["val_loss"]
+        return Standing(outcome["status"], step, loss, outcome["message"])
+    path = folder / "metrics.jsonl"
+    if not (lines := whole_lines(path)):
+        return Standing("running")
+    try:
+        line = Evaluation(**parsed(lines[-1], str(path)))
+    except TypeError as error:
+        raise HeadwayError(f"{path} is corrupted or of another version ({error})") from None
+    return Standing("running", line.step, line.val_loss)
+
+
+def step_cost(config: RunConfig) -> float:
+    """What a training step costs, up to a factor: weights times positions."""
+    weights = n_weights(config.transformer, config.task)
+    return config.training.batch_size * config.task.length * float(weights)
 
 
 def sweep(
@@ -110,9 +206,8 @@ class Carrier:
         self.configs, self.engine, self.retry_failed = plan.runs, engine, retry_failed
         self.folders = {name: folder / name for name in plan.runs}
         there = {name: standing(path) for name, path in self.folders.items() if is_there(path)}
-        known = {name: one for name, one in there.items() if not self.is_open(one)}
-        begun = {name: Standing(step=one.step) for name, one in there.items() if name not in known}
-        self.board = Board(plan.runs, {**begun, **known})
+        begun = {name: Standing(step=one.step) for name, one in there.items() if self.is_open(one)}
+        self.board = Board(plan.runs, there | begun)
         self.watch = watch if watch is not None else lambda board, name: None
         self.waiting: list[tuple[float, list[str]]] = []
         self.running: dict[Future[dict[str, str]], list[str]] = {}
@@ -251,21 +346,21 @@ def begin(folder: Path, plan: Plan) -> None:
     with clear_io_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=60.0):
-            known = read_plan(folder) if is_there(folder / PLAN) else Plan(plan.name, plan.runs)
-            written = read_json(folder / PLAN)["runs"] if is_there(folder / PLAN) else {}
+            is_new = not is_there(folder / PLAN)
+            known = plan if is_new else read_plan(folder)
+            tasks = {} if is_new else read_json(folder / PLAN)["runs"]
             for name, config in plan.runs.items():
-                there = known.runs.get(name, config)
-                change = change_of(written[name]["task"], config.task) if name in written else None
+                change = change_of(tasks[name]["task"], config.task) if name in tasks else None
                 if change is not None:
                     raise HeadwayError(
                         f"{folder / name}: {change}: put the file back as it was, or choose another"
                         " folder"
                     )
-                if is_there(folder / name):
-                    there = Run.open(folder / name).config
+                begun = is_there(folder / name)
+                there = Run.open(folder / name).config if begun else known.runs.get(name, config)
                 require_same(folder / name, there, config)
-            if written.keys() != (runs := {**known.runs, **plan.runs}).keys():
-                write_json(folder / PLAN, Plan(known.name, runs).to_json())
+            if is_new or plan.runs.keys() - known.runs.keys():
+                write_json(folder / PLAN, Plan(known.name, known.runs | plan.runs).to_json())
     for task in {type(config.task): config.task for config in plan.runs.values()}.values():
         keep(task)
 

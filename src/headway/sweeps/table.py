@@ -16,13 +16,13 @@ from headway.tasks.registry import offered
 from headway.text import either
 from headway.training import Run, fast
 from headway.training.config import flat
-from headway.training.files import clear_content_errors, first_line, write_whole
+from headway.training.files import clear_content_errors, write_whole
 from headway.training.finding import run_folders
 from headway.words import named, said, split, values_of
 
 Row = dict[str, Any]
 STATUSES = ("done", "failed", "running", "stopped", "unreadable")
-FORMATS = (".csv", ".json", ".parquet")
+FORMATS = (".csv", ".json")
 
 
 def table(
@@ -93,34 +93,29 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 
 def require_format(file: Path) -> None:
-    """Raises `HeadwayError` if a file's ending is unknown, or what it takes is not installed."""
+    """Raises `HeadwayError` if a file's ending is unknown, or its folder is not there."""
     require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {either(FORMATS)}")
     require(is_folder(file.parent), "table", str(file), "in a folder that exists")
-    if file.suffix == ".parquet":
-        _pyarrow()
 
 
 def write_table(file: str | Path, rows: Sequence[Row]) -> None:
-    """Writes rows as CSV, JSON or Parquet, as the file's ending says; whole or not at all.
+    """Writes rows as CSV or JSON, as the file's ending says; whole or not at all.
 
     Raises:
-        HeadwayError: if the ending is unknown, Parquet is not installed, or the disk does not take
-            the file.
+        HeadwayError: if the ending is unknown, or the disk does not take the file.
     """
     file = Path(file)
     require_format(file)
     names = columns(rows)
     whole = [{name: row.get(name) for name in names} for row in rows]
-    if file.suffix == ".parquet":
-        content = _parquet(whole)
-    elif file.suffix == ".json":
-        content = (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
+    if file.suffix == ".json":
+        content = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     else:
         text = io.StringIO(newline="")
         lines = [["" if value is None else said(value) for value in row.values()] for row in whole]
         csv.writer(text).writerows([names, *lines])
-        content = text.getvalue().encode()
-    write_whole(file, content)
+        content = text.getvalue()
+    write_whole(file, content.encode())
 
 
 def _annotations() -> dict[str, Any]:
@@ -139,27 +134,3 @@ def _rank(value: Any) -> tuple[int, Any]:
     if isinstance(value, int | float):
         return (0, value)
     return (1, said(value))
-
-
-def _parquet(rows: list[Row]) -> bytes:
-    pyarrow, parquet = _pyarrow()
-    try:
-        whole = pyarrow.Table.from_pylist(rows)
-    except pyarrow.ArrowException as error:
-        raise HeadwayError(
-            f"Parquet cannot hold this table ({first_line(error)}): write .csv or .json"
-        ) from None
-    sink = pyarrow.BufferOutputStream()
-    parquet.write_table(whole, sink)
-    return sink.getvalue().to_pybytes()
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise HeadwayError(
-            "writing Parquet needs pyarrow: pip install 'headway[table]', or write .csv or .json"
-        ) from None
-    return pyarrow, pyarrow.parquet

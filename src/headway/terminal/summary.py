@@ -14,7 +14,7 @@ from headway.terminal.base import console
 from headway.text import counted, duration, wrapped
 from headway.theory import Flow, chain_depth, fewest_paths
 from headway.training import Run
-from headway.training.text import said_of_attempts
+from headway.training.run import said_of_attempts
 
 INDENT = " " * 11
 

@@ -9,12 +9,12 @@ from headway.training.config import from_dict as from_dict
 from headway.training.config import to_dict as to_dict
 from headway.training.curriculum import Ask as Ask
 from headway.training.curriculum import Curriculum as Curriculum
+from headway.training.curriculum import Deepening as Deepening
 from headway.training.curriculum import Implicit as Implicit
 from headway.training.curriculum import Mixture as Mixture
 from headway.training.data import Stream as Stream
 from headway.training.data import generator_for as generator_for
 from headway.training.data import held_out as held_out
-from headway.training.deepening import Deepening as Deepening
 from headway.training.environment import describe_environment as describe_environment
 from headway.training.folder import RunBusyError as RunBusyError
 from headway.training.loop import resume as resume

@@ -5,7 +5,6 @@ Singh et al. 2024, arXiv 2404.07129, there for activations). Attention along it 
 the softmax, and all else is as it is. A clamped model is evaluated with its clamp.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -48,7 +47,9 @@ class Clamp:
             require(fits, "training.clamped", str(path), allowed)
 
     def tap(self, task: Task, batch: Batch, step: int) -> Tap | None:
-        """The tap for a model's attention at a step; None if nothing is blocked then.
+        """The tap that sets attention along the paths to zero; None if nothing is blocked then.
+
+        Relations that a batch does not have, being of a shallower problem, are left out.
 
         Args:
             task: that the batch is of.
@@ -58,33 +59,24 @@ class Clamp:
         over = self.until is not None and step > self.until
         if not self.paths or step <= self.after or over:
             return None
-        return blocked(task, batch, self.paths)
+        relations = task.edges(batch)
+
+        def block(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
+            here = [p for p in self.paths if p.layer == layer and p.relation in relations]
+            if not here:
+                return pattern
+            off = torch.zeros_like(pattern, dtype=torch.bool)
+            for path in here:
+                edges = relations[path.relation]
+                sequence, row, key = edges.there.nonzero(as_tuple=True)
+                query = edges.queries[sequence, row]
+                off[sequence, path.head, query, edges.keys[sequence, row, key]] = True
+            return pattern.masked_fill(off, 0.0)
+
+        return block
 
 
 def clampable(task: Task) -> list[str]:
     """The relations of a task that a path to be clamped may lead along: all but stays."""
     relations = task.edges(task.sample(2, torch.Generator().manual_seed(0)))
     return [name for name, edges in relations.items() if edges.use == "path"]
-
-
-def blocked(task: Task, batch: Batch, paths: Sequence[Path]) -> Tap:
-    """A tap that sets attention along some paths to zero.
-
-    Relations that a batch does not have, being of a shallower problem, are left out.
-    """
-    relations = task.edges(batch)
-
-    def tap(layer: int, pattern: Float[Tensor, "batch head query key"]) -> Tensor:
-        here = [p for p in paths if p.layer == layer and p.relation in relations]
-        if not here:
-            return pattern
-        off = torch.zeros_like(pattern, dtype=torch.bool)
-        for path in here:
-            edges = relations[path.relation]
-            sequence, row, key = edges.there.nonzero(as_tuple=True)
-            off[
-                sequence, path.head, edges.queries[sequence, row], edges.keys[sequence, row, key]
-            ] = True
-        return pattern.masked_fill(off, 0.0)
-
-    return tap

@@ -1,10 +1,15 @@
-"""Where a run's numbers come from: versions, machine, threads, and the command that made them."""
+"""Where a run's numbers come from: versions, machine, threads, precision, and the command.
+
+Precision is that of a step's matrix products; weights are always float32.
+"""
 
 import functools
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -87,3 +92,38 @@ def _cpuinfo(*fields: str) -> str:
             if name.strip() in fields:
                 return value.strip()
     return ""
+
+
+def resolved(precision: str, device: torch.device) -> str:
+    """What `auto` is on a device: bfloat16 if such products are quicker there."""
+    if precision != "auto":
+        return precision
+    if device.type == "cuda":
+        has = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        has = device.type == "cpu" and multiplies_bfloat16()
+    return "bfloat16" if has else "float32"
+
+
+def casting(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Computes a model's matrix products in bfloat16 if the precision says so."""
+    if precision != "bfloat16":
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16)
+
+
+@contextmanager
+def rounding(precision: str, device: torch.device) -> Iterator[None]:
+    """Rounds the factors of float32 products to TF32 if the precision says so, on a CUDA device.
+
+    The backward pass has to be in it too.
+    """
+    if precision != "tf32" or device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

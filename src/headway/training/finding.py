@@ -1,11 +1,9 @@
 """Where runs lie: in a folder, in the sweeps that it holds, and in folders of sweeps."""
 
 import os
-import re
 from pathlib import Path
 
 from headway.errors import HeadwayError
-from headway.training.config import RunConfig
 from headway.training.files import clear_io_errors, is_there
 from headway.training.run import Run
 from headway.words import natural
@@ -16,8 +14,8 @@ PLAN = "plan.json"
 LEFT_BY_RUNS = ("metrics.jsonl", "checkpoints", "state.safetensors", "outcome.json")
 """What tells a run's folder that has lost its config from folders of other things."""
 
-BELOW = 1
-"""How many levels below a folder's own folders sweeps are looked for."""
+LEVELS = 3
+"""How deep runs lie at most: in a sweep in a folder of sweeps."""
 
 
 def find_runs(folder: Path) -> list[Run | HeadwayError]:
@@ -27,9 +25,9 @@ def find_runs(folder: Path) -> list[Run | HeadwayError]:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
     require_folder(folder)
-    runs: list[Run | HeadwayError] = []
     with clear_io_errors(folder, "read"):
         paths = _folders_in(folder)
+    runs: list[Run | HeadwayError] = []
     for path in paths:
         try:
             runs.append(Run.open(path))
@@ -54,11 +52,9 @@ def run_folders(folder: Path, root: Path | None = None) -> list[Path]:
         HeadwayError: if there is no such folder, or it cannot be read.
     """
     require_folder(folder)
-    if _is_run(folder):
-        return [folder]
     with clear_io_errors(folder, "read"):
-        paths = _folders_in(folder, root)
-    return [run for path in paths for run in _runs_of(path, BELOW, root)]
+        os.scandir(folder).close()
+    return _runs_in(folder, LEVELS, root)
 
 
 def require_folder(folder: Path) -> None:
@@ -73,17 +69,18 @@ def leads_out(path: Path | os.DirEntry[str], root: Path) -> bool:
     return is_link and not Path(os.path.realpath(path)).is_relative_to(root)
 
 
-def _runs_of(folder: Path, below: int, root: Path | None) -> list[Path]:
-    """The runs of a sweep, or of the sweeps in a folder; the folder itself if it is a run's."""
+def _runs_in(folder: Path, levels: int, root: Path | None) -> list[Path]:
+    """The runs at most so many levels below a folder; the folder itself if it is a run's."""
     if _is_run(folder):
         return [folder]
+    if levels == 0:
+        return []
     try:
         inside = _folders_in(folder, root)
-    except OSError:
+    except OSError:  # of which `Run.open` tells
         return [folder]
-    if below == 0 or os.path.exists(folder / PLAN):
-        return [path for path in inside if _is_run(path)]
-    return [run for path in inside for run in _runs_of(path, below - 1, root)]
+    below = 0 if os.path.exists(folder / PLAN) else levels - 1
+    return [run for path in inside for run in _runs_in(path, below, root)]
 
 
 def _is_run(folder: Path) -> bool:
@@ -103,15 +100,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def free_folder(config: RunConfig) -> Path:
-    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
-    label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
-    words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
-    name = "-".join(word for word in words if word)
-    folder, attempt = Path("runs") / name, 1
-    while folder.exists():
-        attempt += 1
-        folder = Path("runs") / f"{name}-{attempt}"
-    return folder

@@ -202,9 +202,7 @@ class RunFolder:
         """
         path = self.folder / "environment.json"
         sessions = self.read(path.name)
-        fits = sessions is None or isinstance(sessions, list)
-        require(fits, str(path), sessions, "a list of sessions")
-        found_in(list[Session], sessions or [], str(path))
+        found_in(list[Session], [] if sessions is None else sessions, str(path))
         return sessions or []
 
     def rewind(self, step: int, environment: dict[str, Any]) -> None:

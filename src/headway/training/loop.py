@@ -1,5 +1,6 @@
 """The training of one run, from top to bottom. (Many runs at once: `training.stacked`.)"""
 
+import re
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -16,12 +17,10 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
-from headway.training.environment import describe_environment
+from headway.training.environment import casting, describe_environment, resolved, rounding
 from headway.training.files import clear_content_errors
-from headway.training.finding import free_folder
 from headway.training.losses import Reader, evaluate
 from headway.training.optimisers import Optimisers
-from headway.training.precision import casting, resolved, rounding
 from headway.training.run import Run, require_device
 from headway.training.seeds import generator_for
 from headway.training.size import require_size
@@ -59,6 +58,18 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     run = Run.create(place, config)
     fit(run, watch)
     return run
+
+
+def free_folder(config: RunConfig) -> Path:
+    """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
+    label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
+    words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
+    name = "-".join(word for word in words if word)
+    folder, attempt = Path("runs") / name, 1
+    while folder.exists():
+        attempt += 1
+        folder = Path("runs") / f"{name}-{attempt}"
+    return folder
 
 
 def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = False) -> Run:
@@ -218,7 +229,7 @@ class Trainer:
     def before(self) -> None:
         """Keeps the weights that an attempt starts from."""
         if self.state.step == 0:
-            self.run.save_checkpoint(0, self.weights())
+            self.run.save_checkpoint(0, self.model.state_dict())
 
     def after(self, loss: Tensor, watch: Watch | None) -> None:
         """Reads losses, evaluates, keeps weights, saves, gives an attempt up: whatever is due.
@@ -237,12 +248,13 @@ class Trainer:
             self._unread.clear()
             state.add_losses(known)
         if state.is_evaluated(config):
-            metrics = state.add_evaluation(config, run.task.hops, self.losses())
+            losses = self.losses(self.model, run.task, self.validation)
+            metrics = state.add_evaluation(config, run.task.hops, losses)
             run.append_metrics(metrics)
             if self.is_stage_over():
                 state.next_stage()
         if state.is_checkpoint(config):
-            run.save_checkpoint(state.step, self.weights())
+            run.save_checkpoint(state.step, self.model.state_dict())
         full_from = self.batches.full_from
         is_stuck = metrics is not None and state.is_stuck(config, run.task.n_hops, full_from)
         if state.is_saved(config) and not is_stuck:
@@ -263,14 +275,6 @@ class Trainer:
         count = self.config.eval_examples
         return held_out(self.run.task, count, config.seed, config.device, purpose)
 
-    def losses(self) -> list[float]:
-        """The loss of every hop on the validation sample."""
-        return self._evaluated(self.model, self.run.task, self.validation)
-
-    def test_losses(self) -> list[float]:
-        """The loss of every hop on the test sample."""
-        return self._evaluated(self.model, self.run.task, self.held_out("test"))
-
     def is_stage_over(self) -> bool:
         """Whether the model has learnt what the present stage of its curriculum is about."""
         config, curriculum, task = self.run.config, self.config.curriculum, self.batches.task
@@ -279,25 +283,17 @@ class Trainer:
             return False
         generator = generator_for(config.device, config.seed, "stage")
         batch = batch_of(task, task.draw(STAGE_EXAMPLES, generator), ask)
-        return curriculum.is_over(self._evaluated(ask.reader(self.model), task, batch))
+        return curriculum.is_over(self.losses(ask.reader(self.model), task, batch))
 
-    def _evaluated(self, model: Reader, task: Task, batch: Batch) -> list[float]:
+    def losses(self, model: Reader, task: Task, batch: Batch) -> list[float]:
         """The loss of every hop of a batch, with what is clamped after so many steps."""
         clamp, step = self.config.clamp, self.state.step
         return evaluate(model, task, batch, tap=lambda part: clamp.tap(task, part, step)).tolist()
 
-    def weights(self) -> dict[str, Tensor]:
-        """The model's weights as they are now, by name."""
-        return self.model.state_dict()
-
-    def memory(self) -> dict[str, Tensor]:
-        """All that the optimisers remember (see `Optimisers.state`)."""
-        return self.optimisers.state()
-
     def save(self) -> None:
         """Saves all that the run resumes from."""
-        named = {f"model.{name}": weight for name, weight in self.weights().items()}
-        self.run.save_state({**named, **self.memory()}, vars(self.state))
+        named = {f"model.{name}": weight for name, weight in self.model.state_dict().items()}
+        self.run.save_state({**named, **self.optimisers.state()}, vars(self.state))
 
     def give_up(self, metrics: dict[str, Any]) -> None:
         """Gives an attempt up at its last evaluation and starts the next.
@@ -315,7 +311,7 @@ class Trainer:
 
         When to stop was decided on the validation sample, so the end is judged on another.
         """
-        losses = self.test_losses()
+        losses = self.losses(self.model, self.run.task, self.held_out("test"))
         self._end(self.state, test_loss=sum(losses) / len(losses))
 
     def fail(self, error: DivergedError) -> DivergedError:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
-from headway.training.precision import resolved
+from headway.training.environment import resolved
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -65,14 +65,20 @@ class Muon(Uncompiled):
         super().__init__(groups, defaults)
         self.products = products
 
-    @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Updates every weight from its gradient."""
-        pieces: list[tuple[Tensor, dict]] = []
-        updates: list[Tensor] = []
-        for group in self.param_groups:
+        step_all([self])
+
+
+@torch.no_grad()
+def step_all(optimisers: Sequence[Muon]) -> None:
+    """Makes a step of each of several optimisers; they multiply matrices in one precision."""
+    pieces: list[tuple[Tensor, dict]] = []
+    updates: list[Tensor] = []
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
             for weight in group["params"]:
-                state = self.state[weight]
+                state = optimiser.state[weight]
                 if "momentum" not in state:
                     state["momentum"] = torch.zeros_like(weight)
                 mean = state["momentum"]
@@ -80,10 +86,10 @@ class Muon(Uncompiled):
                 update = weight.grad.lerp(mean, group["momentum"])
                 pieces += [(piece, group) for piece in weight.chunk(group["parts"])]
                 updates += update.chunk(group["parts"])
-        orthogonal = orthogonalised_by_shape(updates, self.products)
-        for (piece, group), u in zip(pieces, orthogonal, strict=True):
-            piece.mul_(1 - group["lr"] * group["weight_decay"])
-            piece.add_(u, alpha=-group["lr"] * gain(piece))
+    orthogonal = orthogonalised_by_shape(updates, optimisers[0].products)
+    for (piece, group), u in zip(pieces, orthogonal, strict=True):
+        piece.mul_(1 - group["lr"] * group["weight_decay"])
+        piece.add_(u, alpha=-group["lr"] * gain(piece))
 
 
 def gain(matrix: Tensor) -> float:
@@ -155,13 +161,15 @@ class Optimisers:
 
     def step(self, scale: float) -> None:
         """Moves all weights by their gradients, with a factor on the rates and on the decay."""
+        step_together([self], [scale])
+
+    def scale_rates(self, scale: float) -> None:
+        """Puts a factor on the rates and on the decay."""
         for group, rate, decay in self._rates:
             group["lr"], group["weight_decay"] = rate * scale, decay * scale
             for weight in group["params"]:
                 if weight.grad is None:  # of a layer that the batch did not pass through
                     weight.grad = torch.zeros_like(weight)
-        for optimiser in self.each:
-            optimiser.step()
 
     def state(self) -> dict[str, Tensor]:
         """All that they remember, as named tensors."""
@@ -194,6 +202,25 @@ class Optimisers:
             groups = optimiser.state_dict()["param_groups"]
             optimiser.load_state_dict({"state": saved, "param_groups": groups})
         self._note_rates()
+
+
+def step_together(runs: Sequence[Optimisers], scales: Sequence[float]) -> None:
+    """Moves the weights of several runs of one shape by their gradients.
+
+    Muon orthogonalises the matrices of all runs in one batch.
+
+    Args:
+        runs: the optimisers of each.
+        scales: the factor on each one's rates and decay.
+    """
+    for run, scale in zip(runs, scales, strict=True):
+        run.scale_rates(scale)
+    for same in zip(*(run.each for run in runs), strict=True):
+        if muons := [one for one in same if isinstance(one, Muon)]:
+            step_all(muons)
+        else:
+            for one in same:
+                one.step()
 
 
 def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Optimizer]:

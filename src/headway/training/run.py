@@ -2,7 +2,7 @@
 
 import glob
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from headway.models import Tapped, Transformer, tapped
 from headway.models.hooks import Cache, Names
 from headway.tasks import Batch, Task
 from headway.tasks.registry import change_of, keep
-from headway.text import command
+from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
 from headway.training.files import (
@@ -35,9 +35,9 @@ from headway.training.folder import RunFolder
 from headway.training.modules import Module, drawing_nothing, load_weights, plain, told
 from headway.training.seeds import seed_of
 from headway.training.size import FLOAT, n_weights, require_bytes, require_size
-from headway.training.text import of_run
 
 M = TypeVar("M", bound=nn.Module)
+INDENT = "      "
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,19 @@ class Run(RunFolder):
     build: Callable[[], nn.Module] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self):
-        return of_run(self, self.task)
+        outcome, metrics, said = self.outcome() or {}, self.metrics(), list[str]()
+        lines = [one for one in (outcome, *metrics[-1:]) if one.get("val_loss") is not None]
+        if outcome.get("message") is not None:
+            said.append(outcome["message"])
+        for last in lines[:1]:
+            hops = "  ".join(f"{hop} {loss:.4f}" for hop, loss in last["partial"].items())
+            said.append(f"validation {self.task.targets.loss_name} {last['val_loss']:.4f} ({hops})")
+            took = f"after {last['step']} steps, {duration(last['seconds'])}"
+            said.append(took + said_of_attempts(outcome))
+        starts = [f"{self.status}: ", *[INDENT] * len(said)]
+        texts = zip(said or ["no evaluation yet"], starts, strict=False)
+        shown = [line for text, start in texts for line in wrapped(text, start, INDENT)]
+        return "\n".join([*shown, f"run   {self.folder}"])
 
     @classmethod
     def create(cls, folder: Path, config: RunConfig) -> "Run":
@@ -69,10 +81,7 @@ class Run(RunFolder):
         Raises:
             HeadwayError: if the folder exists already or the disk does not take it.
         """
-        if is_there(folder):
-            resumes = f", or continue it with: {command('train', '--resume', folder)}"
-            again = "" if isinstance(config.training, Elsewhere) else resumes
-            raise HeadwayError(f"{folder} exists already: choose another folder{again}")
+        require_free(folder, config)
         draft = draft_of(folder)
         with clear_io_errors(folder, "make"):
             try:
@@ -290,3 +299,17 @@ def require_device(device: str) -> None:
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = first_line(error).split(". ")[0]
         require(False, "device", device, f"one that is available here ({reason})")
+
+
+def said_of_attempts(outcome: Mapping[str, Any]) -> str:
+    """Which attempts were given up before the one that counts, in words."""
+    steps = [str(attempt["step"]) for attempt in outcome.get("given_up", [])]
+    return f" (given up before: attempts at step {', '.join(steps)})" if steps else ""
+
+
+def require_free(folder: Path, config: RunConfig) -> None:
+    """Raises `HeadwayError` if the folder that a run is to have exists already."""
+    if is_there(folder):
+        resumes = f", or continue it with: {command('train', '--resume', folder)}"
+        again = "" if isinstance(config.training, Elsewhere) else resumes
+        raise HeadwayError(f"{folder} exists already: choose another folder{again}")

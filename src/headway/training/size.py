@@ -31,18 +31,17 @@ def require_size(config: RunConfig, replicas: int = 1) -> None:
     if not isinstance(model, TransformerConfig):
         return
     weights = 4 * n_weights(model, task)
-    require_bytes(FLOAT * weights * replicas, "the model (model.*, task.*)", config.device)
-    if isinstance(training, Elsewhere):
-        return
-    inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
-    layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
-    step = training.batch_size * layer * model.n_layers
-    what = "a step (model.*, task.*, training.batch_size)"
-    require_bytes(FLOAT * (weights + step) * replicas, what, config.device)
-    examples = training.eval_examples + (training.train_examples or 0)
-    held = examples * (task.length + task.n_read * task.d_target)
-    what = "its sequences (task.*, training.train_examples, training.eval_examples)"
-    require_bytes(FLOAT * held * replicas, what, config.device)
+    needed = {"the model (model.*, task.*)": weights}
+    if not isinstance(training, Elsewhere):
+        inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
+        layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
+        step = training.batch_size * layer * model.n_layers
+        needed["a step (model.*, task.*, training.batch_size)"] = weights + step
+        examples = training.eval_examples + (training.train_examples or 0)
+        what = "its sequences (task.*, training.train_examples, training.eval_examples)"
+        needed[what] = examples * (task.length + task.n_read * task.d_target)
+    for what, numbers in needed.items():
+        require_bytes(FLOAT * numbers * replicas, what, config.device)
 
 
 def require_bytes(needed: int, what: str, device: str) -> None:

@@ -92,7 +92,7 @@ def runs(
         folder: that holds run folders, or sweeps' folders.
         where: which runs, by fields of their configs or by status: seed=0..3 status=done,failed
         sort: the column to sort by, such as val_loss; by default the name.
-        table: a file to write every field and figure to: .csv, .parquet or .json
+        table: a file to write every field and figure to: .csv or .json
     """
     from headway import sweeps, terminal
 

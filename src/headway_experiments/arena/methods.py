@@ -43,7 +43,7 @@ def headway(subject: Subject, budget: int) -> Answer:
     settings = Settings(THRESHOLD, count, "zero", CANDIDATE_ATTENTION, trials=False, workers=1)
     bench = Bench(model, task, batch, ends=(DRAFT,))
     sample = Sample(bench, count, settings)
-    sample.require_learnt()
+    sample.require_learnt(THRESHOLD)
     circuit = sample.search(THRESHOLD)
     fresh = Bench(model, task, held_out(task, count, 0, "cpu", "certificate"))
     paths = dict.fromkeys(subject.paths, 0.0)

@@ -1,22 +1,140 @@
-"""The engine that needs nothing else: worker processes on this machine."""
+"""What runs of a sweep are computed on: processes that are each given work, one after another."""
 
+import gc
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from types import ModuleType
+from typing import Self
 
-from headway.errors import HeadwayError
-from headway.sweeps.engine import Engine, cores
-from headway.sweeps.work import Work, carry_out
+from headway.errors import HeadwayError, require
+from headway.tasks.registry import task_to_json
+from headway.training import RunBusyError, RunConfig, resume_stacked
+from headway.userfile import Source, described, lend
 
 STARTS = 3
 """After so many processes in a row that ended before they could be given anything, none can be."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Runs that one process trains, at once if there are several.
+
+    Attributes:
+        folders: of the runs, which are there.
+        threads: that they compute with.
+        device: that they compute on.
+        trusted: the file of their task that the process may execute, if it is a user's own.
+    """
+
+    folders: tuple[Path, ...]
+    threads: int
+    device: str
+    trusted: Source | None
+
+    @classmethod
+    def of(cls, folders: Sequence[Path], config: RunConfig) -> "Work":
+        """The work on runs that have task, threads and device in common."""
+        defined = task_to_json(config.task).get("defined")
+        trusted = None if defined is None else Source(**defined)
+        return cls(tuple(folders), config.threads, config.device, trusted)
+
+
+def carry_out(work: Work) -> dict[str, str]:
+    """Goes on with runs, each from where it is, to their ends.
+
+    A run that is done is left as it is, and one that another process writes to is left to it.
+
+    Returns:
+        Why runs failed, by name, where their folders do not tell: one cannot be read, its task has
+        changed or breaks, the memory does not suffice, …
+    """
+    if work.trusted is not None:
+        lend(work.trusted)
+    failures = dict[str, str]()
+    alone = [(folder,) for folder in work.folders]
+    for folders in dict.fromkeys([work.folders, *alone]):
+        gc.collect()  # of runs that were too large, what the error's frames held
+        try:
+            resume_stacked(folders)
+        except RunBusyError:
+            continue
+        except Exception as error:  # what keeps several from going on at once is found one by one
+            if len(folders) == 1:
+                failures[folders[0].name] = _reason(error)
+        else:
+            if folders == work.folders:
+                break
+    return failures
+
+
+def _reason(error: Exception) -> str:
+    """Why a run failed, on one line."""
+    text = str(error) if isinstance(error, HeadwayError) else described(error)
+    text = " ".join(text.partition("\n")[0].split())
+    return text if len(text) <= 300 else f"{text[:299]}…"
+
+
+class Engine(ABC):
+    """Lets processes carry out work.
+
+    It keeps what it computes on until it is left as often as it was entered, so `with engine:`
+    around several sweeps takes that once.
+
+    Args:
+        workers: the most processes side by side; by default as many as there are cores for.
+    """
+
+    def __init__(self, workers: int | None = None):
+        require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
+        self.workers = workers
+        self._entered = 0
+
+    def __enter__(self) -> Self:
+        self._entered += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._entered -= 1
+        self.end(self._entered == 0)
+
+    @abstractmethod
+    def end(self, close: bool) -> None:
+        """Ends what is being computed, at whatever step it is, and may give all else back."""
+
+    @abstractmethod
+    def places(self, work: Work) -> int:
+        """How many such works may be carried out side by side.
+
+        Raises:
+            HeadwayError: if none ever can.
+        """
+
+    @abstractmethod
+    def submit(self, work: Work) -> Future[dict[str, str]]:
+        """Lets a process carry out work (see `carry_out`).
+
+        The result is a `BrokenExecutor` if the process ended before.
+
+        Raises:
+            HeadwayError: if there can be no process.
+        """
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class LocalEngine(Engine):
