@@ -236,3 +236,24 @@ def test_many_processes_write_one_list(tmp_path):
         "trusted.json",
         "trusted.lock",
     }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sweep", "fast", "--grid", "seed=0,1", *SMALL, "--workers", "2", "--folder", "{0}/sweep"),
+        (
+            *("arena", "--families", "planted", "--methods", "attention", "--first", "2"),
+            *("--workers", "2", "--out", "{0}/arena"),
+        ),
+    ],
+)
+def test_what_lies_where_a_command_is_started_is_not_imported(words, tmp_path):
+    (there := tmp_path / "there").mkdir()
+    for name in ("multiprocessing", "torch", "headway", "json", "sitecustomize", "numpy"):
+        text = f"open({str(tmp_path / 'mark')!r}, 'a').write('{name}')"
+        (there / f"{name}.py").write_text(text)
+    program = Path(sys.executable).parent / "headway"
+    command = [program, *(word.format(tmp_path) for word in words)]
+    subprocess.run(command, cwd=there, capture_output=True, text=True, timeout=300, check=True)
+    assert not (tmp_path / "mark").exists()

@@ -10,6 +10,7 @@ neighbours of their own, even if these are of one name.
 
 import builtins
 import hashlib
+import os
 import shlex
 import sys
 import traceback
@@ -66,6 +67,11 @@ _named: set[Entry] = set()
 """What the user named in this process to work with."""
 _lent: set[Entry] = set()
 """What this process may execute besides, but not note for others."""
+
+
+def start_safely() -> None:
+    """Keeps Python processes that this one starts from importing what lies where it was started."""
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def installed(group: str) -> dict[str, "EntryPoint"]:

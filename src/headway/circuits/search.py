@@ -20,14 +20,14 @@ from itertools import combinations, product
 from typing import Protocol, runtime_checkable
 
 from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention, candidate_paths
-from headway.circuits.mechanism import Circuit, Head, Identity, Mean, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import Circuit, Head, Identity, Mechanism, Paths, Uniform
 from headway.paths import Path
 
 IDLE_BUDGETS = (0.8, 0.0)
 """The share of the allowed loss that heads without use may spend together; tried in order."""
 
 
-Plain = Uniform | Identity | Mean
+Plain = Uniform | Identity
 PLAIN: tuple[Plain, ...] = (Uniform(), Identity())
 """What a head may do that moves nothing of use."""
 

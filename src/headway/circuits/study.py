@@ -241,7 +241,11 @@ class BlindSample(Sample):
         circuit, passes = read(bench.model, bench.task, batch)
         bench.add_forwards(passes * len(batch.inputs) / bench.sequences)
         near = max(own + HARDLY * (threshold - own), self.all.loss(circuit))
-        return simplify(self.all, circuit, math.nextafter(near, math.inf), plain=(Mean(),))
+        limit = math.nextafter(near, math.inf)
+        least = simplify(self.all, circuit, limit, plain=())
+        emptied = [head for head, one in least.mechanisms.items() if one == Paths(frozenset())]
+        idle = Circuit({**least.mechanisms, **dict.fromkeys(emptied, Mean())})
+        return idle if self.all.losses([idle], limit)[0] < math.inf else least
 
 
 def require_fits(circuit: Circuit, model: Tappable) -> None:

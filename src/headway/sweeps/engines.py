@@ -19,7 +19,7 @@ from typing import Self
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import task_to_json
 from headway.training import RunBusyError, RunConfig, resume_stacked
-from headway.userfile import Source, described, lend
+from headway.userfile import Source, described, lend, start_safely
 
 STARTS = 3
 """After so many processes in a row that ended before they could be given anything, none can be."""
@@ -185,6 +185,7 @@ class Worker:
 
     def __init__(self):
         self._theirs, self._ours = Pipe(duplex=False)
+        start_safely()
         spawn = get_context("spawn")
         self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
         self._started: Future[int] | None = None

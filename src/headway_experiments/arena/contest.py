@@ -137,6 +137,7 @@ def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:
     if workers == 1 or len(jobs) < 2:
         yield from map(compete, jobs)
         return
+    os.environ["PYTHONSAFEPATH"] = "1"  # what lies where this was started is not imported
     with get_context("spawn").Pool(workers, _in_worker, (os.getpid(),)) as pool:
         yield from pool.imap_unordered(compete, jobs)
 
