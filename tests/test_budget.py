@@ -8,21 +8,21 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2270,
-    "src/headway/theory": 909,
-    "src/headway/tasks": 2000,
-    "src/headway/relations": 460,
-    "src/headway/models": 2140,
+    "src/headway/*": 2280,
+    "src/headway/theory": 900,
+    "src/headway/tasks": 1970,
+    "src/headway/relations": 440,
+    "src/headway/models": 2150,
     "src/headway/training": 3930,
-    "src/headway/circuits": 6260,
-    "src/headway/sweeps": 1320,
+    "src/headway/circuits": 6640,
+    "src/headway/sweeps": 1330,
     "src/headway/language": 1990,
-    "src/headway/report": 10400,
+    "src/headway/report": 9790,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
-    "src/headway_experiments": 14190,
-    "benchmarks": 2070,
-    "tests": 28970,
+    "src/headway_experiments": 14200,
+    "benchmarks": 2130,
+    "tests": 29380,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

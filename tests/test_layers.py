@@ -75,7 +75,7 @@ def imported_at_once(module: str, modules: dict[str, Path]) -> set[str]:
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.Try | ast.With | ast.ClassDef) or (
-            isinstance(node, ast.If) and "TYPE_CHECKING" not in names_in(node.test)
+            isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING"
         ):
             left += ast.iter_child_nodes(node)
         for name in names:

@@ -12,6 +12,7 @@ them, and `found_in` reads them. Values are judged by pydantic.
 
 import dataclasses
 import json
+import math
 import typing
 from collections.abc import Callable
 from functools import cache
@@ -197,6 +198,8 @@ def _bound(mark: BaseMetadata) -> str:
             return f"above {bound}"
         case Le(le=bound):
             return f"of at most {bound}"
+        case Lt(lt=math.inf):
+            return "finite"
         case Lt(lt=bound):
             return f"below {bound}"
         case MultipleOf(multiple_of=2):

@@ -79,3 +79,10 @@ def save(folder, tokenizer, template=None, **more):
 
 ACROSS = {"completion": [(":", " ")], "chat": [("=", "3"), ("=", "1")]}
 """Merges of the end of the prompt with the answer's beginning."""
+
+
+def said_in_full(model, ids, start):
+    """Log-probability of the tokens from `start` on."""
+    with torch.no_grad():
+        log_p = model.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return log_p[start - 1 : -1].gather(1, torch.tensor(ids)[start:, None]).sum().item()

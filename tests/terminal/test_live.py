@@ -82,7 +82,7 @@ def board_of(tiny, count: int, **first: Standing) -> Board:
 
 def test_time_left_follows_what_was_done_here(tiny, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("headway.sweeps.board.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     board = board_of(tiny, 4, done=Standing("done", 12), begun=Standing(step=6))
     _, second, third, _ = board.runs
     assert board.seconds_left() is None

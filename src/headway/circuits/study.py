@@ -27,7 +27,7 @@ between the model's own loss and the loss with every head ablated."""
 
 HARDLY = 0.2
 """The part of the way from the model's own loss to the threshold that a path which is hardly missed
-may cost, with all others that went."""
+may cost, with all others that went; at most `THRESHOLD`."""
 
 DRAFT = 16
 """Sequences on which a first circuit is drafted."""
@@ -240,7 +240,7 @@ class BlindSample(Sample):
         batch = bench.batch.part(slice(self.all.sequences))
         circuit, passes = read(bench.model, bench.task, batch)
         bench.add_forwards(passes * len(batch.inputs) / bench.sequences)
-        near = max(own + HARDLY * (threshold - own), self.all.loss(circuit))
+        near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(circuit))
         limit = math.nextafter(near, math.inf)
         least = simplify(self.all, circuit, limit, plain=())
         emptied = [head for head, one in least.mechanisms.items() if one == Paths(frozenset())]

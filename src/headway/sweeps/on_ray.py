@@ -135,7 +135,8 @@ def require_reachable(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except (OSError, UnicodeError) as error:
-        raise HeadwayError(f"no Ray cluster can be reached at {address}: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise HeadwayError(f"no Ray cluster can be reached at {address}: {why}") from None
 
 
 def _imported() -> Any:

@@ -35,7 +35,7 @@ class Line(torch.nn.Module):
 
 
 class Tokens(Task):
-    """Random tokens; at each, one that a head looks at."""
+    """Random tokens; at each, the smallest so far."""
 
     @property
     def vocabulary(self):
@@ -45,7 +45,7 @@ class Tokens(Task):
         return (torch.randint(8, (count, 9), generator=generator),)
 
     def assemble(self, draws):
-        return Batch(draws[0], draws[0][..., None])
+        return Batch(draws[0], draws[0].cummin(1).values[..., None])
 
 
 def by_value(inputs):
