@@ -234,18 +234,20 @@ class BlindSample(Sample):
     def search(self, threshold: float) -> Circuit:
         """What heads are read to look at, without all that is hardly missed.
 
-        Paths go as long as the loss stays as low as it is, or near the model's own.
+        Paths go as long as the loss stays as low as it is, or near the model's own, with zeros in
+        the place of all idle heads, since one whose mean pattern does can do the work of another.
         """
         bench, own = self.bench, self.all.loss()
         batch = bench.batch.part(slice(self.all.sequences))
         circuit, passes = read(bench.model, bench.task, batch)
         bench.add_forwards(passes * len(batch.inputs) / bench.sequences)
-        near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(circuit))
+        nothing = Paths(frozenset())
+        bare = Circuit({h: nothing if m == Mean() else m for h, m in circuit.mechanisms.items()})
+        near = max(own + min(HARDLY * (threshold - own), THRESHOLD), self.all.loss(bare))
         limit = math.nextafter(near, math.inf)
-        least = simplify(self.all, circuit, limit, plain=())
-        emptied = [head for head, one in least.mechanisms.items() if one == Paths(frozenset())]
-        idle = Circuit({**least.mechanisms, **dict.fromkeys(emptied, Mean())})
-        return idle if self.all.losses([idle], limit)[0] < math.inf else least
+        bare = simplify(self.all, bare, limit, plain=())
+        idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
+        return idle if self.all.losses([idle], limit)[0] < math.inf else bare
 
 
 def require_fits(circuit: Circuit, model: Tappable) -> None:
