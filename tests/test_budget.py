@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 
 CAPS = {
-    "src/headway/*": 2280,
+    "src/headway/*": 2290,
     "src/headway/theory": 900,
     "src/headway/tasks": 1970,
     "src/headway/relations": 440,
@@ -20,9 +20,9 @@ CAPS = {
     "src/headway/report": 9790,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
-    "src/headway_experiments": 14200,
+    "src/headway_experiments": 14190,
     "benchmarks": 2130,
-    "tests": 29380,
+    "tests": 29390,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

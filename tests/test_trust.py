@@ -1,6 +1,7 @@
 """What a folder names is executed only if the user trusts it; the user's own work needs no word."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -257,3 +258,13 @@ def test_what_lies_where_a_command_is_started_is_not_imported(words, tmp_path):
     command = [program, *(word.format(tmp_path) for word in words)]
     subprocess.run(command, cwd=there, capture_output=True, text=True, timeout=300, check=True)
     assert not (tmp_path / "mark").exists()
+
+
+def test_what_the_user_starts_later_is_started_as_ever(monkeypatch):
+    for before in (None, "0"):
+        monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+        if before is not None:
+            monkeypatch.setenv("PYTHONSAFEPATH", before)
+        with userfile.started_safely():
+            assert os.environ["PYTHONSAFEPATH"] == "1"
+        assert os.environ.get("PYTHONSAFEPATH") == before

@@ -14,7 +14,8 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,8 @@ from headway.trusted import Entry
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+SAFE = "PYTHONSAFEPATH"
 
 T = TypeVar("T")
 
@@ -69,9 +72,16 @@ _lent: set[Entry] = set()
 """What this process may execute besides, but not note for others."""
 
 
-def start_safely() -> None:
-    """Keeps Python processes that this one starts from importing what lies where it was started."""
-    os.environ["PYTHONSAFEPATH"] = "1"
+@contextmanager
+def started_safely() -> Iterator[None]:
+    """Within it, Python processes are started that import nothing from the folder they start in."""
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[SAFE]
+        os.environ |= {} if before is None else {SAFE: before}
 
 
 def installed(group: str) -> dict[str, "EntryPoint"]:

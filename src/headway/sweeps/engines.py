@@ -19,7 +19,7 @@ from typing import Self
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import task_to_json
 from headway.training import RunBusyError, RunConfig, resume_stacked
-from headway.userfile import Source, described, lend, start_safely
+from headway.userfile import Source, described, lend, started_safely
 
 STARTS = 3
 """After so many processes in a row that ended before they could be given anything, none can be."""
@@ -185,7 +185,6 @@ class Worker:
 
     def __init__(self):
         self._theirs, self._ours = Pipe(duplex=False)
-        start_safely()
         spawn = get_context("spawn")
         self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
         self._started: Future[int] | None = None
@@ -232,7 +231,8 @@ def _aside() -> Iterator[None]:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     script, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
-        yield
+        with started_safely():
+            yield
     finally:
         sys.modules["__main__"] = script
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -13,7 +13,7 @@ import torch
 
 from headway.errors import require
 from headway.fields import to_json
-from headway.files import clear_content_errors
+from headway.files import clear_content_errors, started_safely
 from headway.language import Ledger
 from headway_experiments.arena.case import LeftOutError
 from headway_experiments.arena.families import Family, known_of
@@ -137,8 +137,7 @@ def _done(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:
     if workers == 1 or len(jobs) < 2:
         yield from map(compete, jobs)
         return
-    os.environ["PYTHONSAFEPATH"] = "1"  # what lies where this was started is not imported
-    with get_context("spawn").Pool(workers, _in_worker, (os.getpid(),)) as pool:
+    with started_safely(), get_context("spawn").Pool(workers, _in_worker, (os.getpid(),)) as pool:
         yield from pool.imap_unordered(compete, jobs)
 
 
