@@ -186,7 +186,8 @@ class Worker:
     def __init__(self):
         self._theirs, self._ours = Pipe(duplex=False)
         spawn = get_context("spawn")
-        self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
+        with started_safely():  # this starts a process that keeps account of locks
+            self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
         self._started: Future[int] | None = None
         self._future: Future[dict[str, str]] | None = None
 
