@@ -104,11 +104,6 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "optimisers forget at a resume", TRAINER, "trainer.optimisers.load(tensors)", "pass"
         ),
     ),
-    "tests/training/test_durable.py": (
-        Mutant(
-            "drafts of killed writers are left", FOLDER, "remove_drafts(self.folder / name)", "pass"
-        ),
-    ),
     "altered --altered 300": (
         Mutant("half a line counts", FILES, 'split(b"\\n")[:-1]', "splitlines()"),
         Mutant("evaluations may be in any order", FOLDER, "require(step > last,", "require(True,"),
@@ -153,6 +148,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("drafts are left on a full disk", FILES, "draft.unlink(missing_ok=True)", "pass"),
     ),
     "tests/training/test_durable.py": (
+        Mutant(
+            "drafts of killed writers are left", FOLDER, "remove_drafts(self.folder / name)", "pass"
+        ),
         Mutant("drafts beside a run are left", RUN, "glob.escape(folder.name)", "''"),
         Mutant("a new file's folder is not flushed", FILES, "if is_new:", "if False:"),
         Mutant(
