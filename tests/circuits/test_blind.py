@@ -72,6 +72,39 @@ def test_a_head_is_read(scores, name):
     assert passes < 300
 
 
+class Induction(torch.nn.Module):
+    """Layer 0 brings the token before; layer 1 looks where that is the query's own token."""
+
+    n_layers, n_heads = 2, 1
+
+    def forward(self, inputs, tap=None):
+        tap = tap or (lambda _, pattern: pattern)
+        size, n = inputs.shape
+        tokens, hidden = torch.eye(8)[inputs], torch.ones(n, n).triu(1).bool()
+        before = 40.0 * torch.eye(n).roll(1, 0).expand(size, 1, n, n)
+        brought = tap(0, before.masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
+        scores = 40.0 * tokens @ brought.mT + 0.5 * torch.arange(n)
+        return (
+            9 * tap(1, scores[:, None].masked_fill(hidden, -torch.inf).softmax(-1))[:, 0] @ tokens
+        )
+
+
+def test_a_head_that_only_heads_above_need_is_read():
+    circuit, _ = read(Induction(), Tokens(), Tokens().sample(64, torch.Generator().manual_seed(0)))
+    below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
+    assert below == "previous token"
+    assert above.split(", else ")[0] in {"after same token", "after latest same token"}
+
+
+def test_where_a_relation_gives_no_key_the_else_is_read():
+    def scores(x):
+        alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()
+        return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
+
+    circuit, _ = read(Line(scores), Tokens(), Tokens().sample(64, torch.Generator().manual_seed(0)))
+    assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
+
+
 def test_a_head_that_changes_no_answer_is_idle():
     class Deaf(Line):
         def forward(self, inputs, tap=None):
