@@ -1,6 +1,6 @@
 """Heads of models of which nobody says what they may look at."""
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 
@@ -132,12 +132,8 @@ def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
 def strangers():
     if not STRANGERS.is_dir():
         pytest.skip(f"{STRANGERS.name}: models that others trained are not here")
-    spec = importlib.util.spec_from_file_location("strangers", STRANGERS / "strangers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules["strangers"] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(STRANGERS))
+    return importlib.import_module("strangers")
 
 
 PUBLISHED = {

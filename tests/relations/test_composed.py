@@ -9,23 +9,12 @@ from headway.relations import Composed
 TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
 
 KEYS = {
-    "own position": [[0], [1], [2], [3], [4], [5]],
-    "previous token": [[], [0], [1], [2], [3], [4]],
-    "3 back": [[], [], [], [0], [1], [2]],
     "every 2 back": [[], [], [0], [1], [0, 2], [1, 3]],
-    "first position": [[0], [0], [0], [0], [0], [0]],
-    "mirror position": [[], [], [], [2], [1], [0]],
-    "all before": [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4]],
-    "same token": [[], [], [], [1], [], [0]],
     "after same token": [[], [], [], [2], [], [1]],
     "before same token": [[], [], [], [0], [], []],
-    "larger token": [[], [0], [], [0, 2], [2], [2, 4]],
     "smallest larger token": [[], [0], [], [0], [2], [4]],
     "largest smaller token": [[], [], [0], [], [0], [1, 3]],
     "smallest any token": [[0], [1], [1], [1, 3], [1, 3], [1, 3]],
-    "latest other token": [[], [0], [1], [2], [3], [4]],
-    "earliest other token": [[], [0], [0], [0], [0], [1]],
-    "token 3": [[], [1], [1], [1, 3], [1, 3], [1, 3]],
     "latest token 3": [[], [1], [1], [3], [3], [3]],
     "mirror position if the same token": [[], [], [], [], [], [0]],
     "mirror position if another token": [[], [], [], [2], [1], []],
