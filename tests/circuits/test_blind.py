@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headway import Batch, HeadwayError, Task, discover, every_circuit
+from headway import Batch, HeadwayError, Task, discover
 from headway.circuits import Circuit, Mean, Paths
 from headway.circuits.reading import Reader, read
 from headway.models import tapped
@@ -64,12 +64,11 @@ def by_value(inputs):
 def test_a_head_is_read(scores, name):
     batch = Tokens().sample(64, torch.Generator().manual_seed(0))
     model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
-    circuit, passes = read(model, Tokens(), batch)
+    circuit, _ = read(model, Tokens(), batch)
     (mechanism,) = circuit.mechanisms.values()
     assert isinstance(mechanism, Paths)
     (found,) = mechanism.relations
     assert found.split(", else ")[0] == name
-    assert passes < 300
 
 
 class Induction(torch.nn.Module):
@@ -120,12 +119,10 @@ def test_a_head_that_changes_no_answer_is_idle():
 def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
     model = Line(by_value)
     found = discover(model, Tokens(), sequences=32, trials=False, threshold=9.0, workers=1)
-    assert found.ablation == "mean"
     again = Circuit.from_json(found.circuit.to_json())
     given = discover(model, Tokens(), sequences=32, circuit=again, threshold=9.0, workers=1)
     assert given.evidence.replaced == found.evidence.replaced
     assert list(found.attention)[-1] == str(found.circuit.paths[0].relation)
-    assert every_circuit(model, Tokens(), found=found).circuits
 
 
 @pytest.fixture(scope="module")

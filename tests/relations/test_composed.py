@@ -62,12 +62,6 @@ def test_every_name_that_is_tried_can_be_evaluated_and_sees_what_it_may(ahead, l
     assert layer or not any(name.startswith(("after", "before")) for name in names)
 
 
-def test_a_token_that_stands_once_in_every_sequence_is_looked_for():
-    tokens = torch.randint(6, (50, 9), generator=torch.Generator().manual_seed(1))
-    tokens[torch.arange(50), torch.arange(50) % 9] = 11
-    assert Composed(tokens).markers == [11]
-
-
 def test_relations_that_differ_only_where_nothing_matters_are_one():
     tokens = torch.tensor([[3, 1, 4, 2, 0, 5], [2, 5, 0, 3, 1, 4]])
     tokens[:, 4:] = 9
