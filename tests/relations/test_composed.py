@@ -9,7 +9,6 @@ from headway.relations import Composed
 TOKENS = torch.tensor([[5, 3, 9, 3, 7, 5]])
 
 KEYS = {
-    "every 2 back": [[], [], [0], [1], [0, 2], [1, 3]],
     "after same token": [[], [], [], [2], [], [1]],
     "before same token": [[], [], [], [0], [], []],
     "smallest larger token": [[], [0], [], [0], [2], [4]],
