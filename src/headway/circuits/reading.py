@@ -28,7 +28,7 @@ from headway.circuits.patterns import what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import BY_WEIGHT, ELSE
+from headway.relations.composed import BY_WEIGHT, ELSE, FEW_TOKENS
 from headway.tasks import Batch, Task
 
 SHARE = 0.005
@@ -55,9 +55,6 @@ UNLIKE = 0.1
 
 BY_PLACE_ALONE = 0.01
 """A head attends by place alone if its mean moves less than this share of what zeros move."""
-
-MOST_WEIGHED = 8
-"""Tokens by which keys may be weighed, at most."""
 
 EVEN = 0.01
 """Keys that count less than others by this share or less count the same."""
@@ -263,7 +260,7 @@ class Reader:
         None if there are many tokens, or all count the same.
         """
         tokens, relations = self.all.batch.inputs, self.all.relations
-        if not relations.of_tokens or len(known := tokens.unique()) > MOST_WEIGHED:
+        if not relations.of_tokens or len(known := tokens.unique()) > FEW_TOKENS:
             return []
         own = self.own[:, *head, :, : tokens.shape[1]] * self.weights[:, *head, :, None]
         keys = relations.part(name) * self.weights[:, *head, :, None]

@@ -39,6 +39,9 @@ FARTHEST = 6
 MARKER = 0.95
 """A token that stands once in at least this share of the sequences is looked for by its number."""
 
+FEW_TOKENS = 8
+"""Of no more tokens than these, each is looked for by its number."""
+
 MOVES = {"after ": 1, "before ": -1}
 CONDITIONS = {" if the same token": True, " if another token": False}
 WHICH = ("", "latest ", "earliest ")
@@ -159,7 +162,9 @@ class Composed:
 
     @cached_property
     def markers(self) -> list[int]:
-        """Tokens that stand once in nearly every sequence, such as a separator."""
+        """Tokens that stand once in nearly every sequence, such as a separator; all if few."""
+        if len(known := self.inputs.unique()) <= FEW_TOKENS:
+            return known.tolist()
         first = self.inputs[0].unique()
         times = (self.inputs[..., None] == first).sum(1)
         return first[(times == 1).double().mean(0) >= MARKER].tolist()
