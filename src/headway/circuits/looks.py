@@ -15,10 +15,8 @@ from torch import Tensor
 from headway.circuits.evidence_records import WrittenHead
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, name_of
 from headway.circuits.patterns import Patterns
-from headway.circuits.reading import row_weights
+from headway.circuits.reading import relations_of, row_weights
 from headway.models import Tappable, attention_patterns
-from headway.paths import require_name
-from headway.relations import Composed
 from headway.tasks import Batch, Task
 from headway.text import wrapped
 
@@ -122,7 +120,7 @@ class _Looking:
         self.own = attention_patterns(model, batch.inputs)
         self.weights = row_weights(model, task, batch, self.own.mean(0))
         self.paths = Patterns(model, batch, task.edges(batch))
-        self.composed = Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead)
+        self.relations = relations_of(task, batch)
 
     def look(self, head: Head, mechanism: Mechanism) -> Look:
         """A head under its mechanism."""
@@ -141,18 +139,12 @@ class _Looking:
 
     @cached_property
     def masks(self) -> Mapping[str, Bool[Tensor, "sequence query key"]]:
-        """All relations that a head may follow: composed ones, and those of the task."""
-        named = {name: self.mask(name) for name in self.paths.relations}
-        return {n: self.composed.mask(n) for n in self.composed.vocabulary(1)} | named
-
-    def mask(self, name: str) -> Bool[Tensor, "sequence query key"]:
-        """The keys of every query in a relation."""
-        require_name(name)
-        return self.paths.dense(Paths(frozenset({name})), (0, 0))[..., : self.composed.length] > 0
+        """All relations that a head may follow: those of the task, and composed ones."""
+        return {name: self.relations.part(name) for name in self.relations.vocabulary(1)}
 
     def rivals(self, head: Head, name: str) -> list[Rival]:
         """The rivals of a relation that differ from it on some row that matters."""
-        named = self.mask(name)
+        named = self.paths.relation(name).mask(self.batch.inputs.shape[1])
         weights = self.weights[:, *head] * named.any(2)
         weights = weights / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny)
         own, found = self.own[:, *head, :, : named.shape[2]], list[Rival]()
@@ -172,7 +164,7 @@ class _Looking:
         self, left: Float[Tensor, "sequence query key"], weights: Float[Tensor, "sequence query"]
     ) -> dict[str, float]:
         """The relations that have most of some attention, one after the other."""
-        length, found = self.composed.length, dict[str, float]()
+        length, found = self.relations.length, dict[str, float]()
         beside = (left[..., length:].sum(2) * weights).sum().item()
         left = left[..., :length]
         for _ in range(PARTS):

@@ -81,8 +81,7 @@ class Answers:
 
     def __init__(self, model: Tappable, task: Task, batch: Batch, means: Tensor):
         self.model, self.task, self.batch, self.means = model, task, batch, means
-        tokens = task.vocabulary is not None
-        self.relations = Composed(batch.inputs, tokens, task.looks_ahead)
+        self.relations = relations_of(task, batch)
         self.passes = 0
         self._rows: dict[str, Float[Tensor, "sequence query key"]] = {}
         self._own = self._outputs({})
@@ -131,6 +130,15 @@ class Answers:
             even = mask / total.where(total > 0, 1.0)
             self._rows[part] = F.pad(even, (0, self.means.shape[-1] - even.shape[-1]))
         return self._rows[part]
+
+
+def relations_of(task: Task, batch: Batch) -> Composed:
+    """What heads may look at: the relations that a task names, and composed ones."""
+    length, given = batch.inputs.shape[1], dict[str, Tensor]()
+    if not task.is_read_blind:
+        edges = task.edges(batch).items()
+        given = {name: one.mask(length) for name, one in edges if one.use == "path"}
+    return Composed(batch.inputs, task.vocabulary is not None, task.looks_ahead, given)
 
 
 @torch.no_grad()

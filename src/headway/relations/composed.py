@@ -75,12 +75,19 @@ class Composed:
         inputs: [batch, position], tokens by number, or vectors [batch, position, number].
         of_tokens: whether inputs are tokens.
         ahead: whether positions may read later ones, too.
+        given: relations of the task itself, which come first.
     """
 
-    def __init__(self, inputs: Tensor, of_tokens: bool = True, ahead: bool = False):
+    def __init__(
+        self,
+        inputs: Tensor,
+        of_tokens: bool = True,
+        ahead: bool = False,
+        given: Mapping[str, Mask] | None = None,
+    ):
         self.inputs, self.of_tokens, self.ahead = inputs, of_tokens, ahead
-        self.length = inputs.shape[1]
-        self._masks: dict[str, Mask] = {}
+        self.length, self.given = inputs.shape[1], list(given or ())
+        self._masks: dict[str, Mask] = dict(given or {})
 
     def mask(self, name: str) -> Mask:
         """The keys of every query in a relation.
@@ -137,7 +144,7 @@ class Composed:
             matters: queries whose keys matter, [batch, query, 1]; by default all. Of several
                 relations that lead these to the same keys the first alone is tried.
         """
-        names = [*BY_PLACE, "mirror position"]
+        names = [*self.given, *BY_PLACE, "mirror position"]
         names += [f"{n} back" for n in range(2, FARTHEST + 1)]
         names += [f"every {n} back" for n in range(2, FARTHEST + 1)]
         if self.of_tokens:

@@ -51,6 +51,13 @@ class Edges:
             weights = weights.gather(2, keys.clamp(min=0))
         return cls(queries, keys, use, weights)
 
+    def mask(self, length: int) -> Bool[Tensor, "batch query key"]:
+        """The keys of every query, among so many positions."""
+        found = torch.zeros(len(self.queries), length, length, device=self.queries.device)
+        rows = torch.arange(len(found), device=found.device)[:, None, None]
+        queries, keys = self.queries.clamp(min=0)[..., None], self.keys.clamp(min=0)
+        return found.index_put((rows, queries, keys), self.there.float(), accumulate=True) > 0
+
     @cached_property
     def there(self) -> Bool[Tensor, "batch row key"]:
         """Which rows and keys there are; the others are `NO_KEY`."""
