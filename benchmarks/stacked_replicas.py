@@ -11,9 +11,7 @@ some seeds for N steps in each precision and tells the validation loss, mean ± 
 Counted are the floating-point operations of the matrix products of a step (`counting.py`).
 """
 
-import argparse
 import dataclasses
-import json
 import math
 import statistics
 import tempfile
@@ -22,11 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from counting import step_operations, steps_of
+from frame import in_turn, options, ratio, seconds, write
 from headway.training import RECIPES, Run, RunConfig, train, train_stacked
-from headway.training.environment import describe_environment
 from headway.training.loop import Trainer
 from headway.training.run import require_device
 from headway.training.stacked import Stack, joined
@@ -51,52 +47,28 @@ def one_step(config: RunConfig, replicas: int) -> Callable[[], Any]:
     return step
 
 
-def seconds(work: Callable[[], Any], device: str, repeats: int) -> float:
-    """Of one call, waiting for the device only at the ends."""
-
-    def wait() -> None:
-        if device.startswith("cuda"):
-            torch.cuda.synchronize(device)
-
-    wait()
-    started = time.perf_counter()
-    for _ in range(repeats):
-        work()
-    wait()
-    return (time.perf_counter() - started) / repeats
-
-
 def compare(config: RunConfig, replicas: list[int], rounds: int, repeats: int) -> list[dict]:
     """Steps of stacks of several sizes, and of the single loop, in turn."""
-    steps = {r: one_step(config, r) for r in (0, *replicas)}
-    times: dict[int, list[float]] = {r: [] for r in steps}
-    for step in steps.values():
-        seconds(step, config.device, 3)
-    for _ in range(rounds):
-        for r, step in steps.items():
-            times[r].append(seconds(step, config.device, repeats))
+    steps = {str(r or "single"): one_step(config, r) for r in (0, *replicas)}
+    times = in_turn(steps, rounds, repeats, time.perf_counter)
     work, rows = step_operations(config), []
-    for r, series in times.items():
-        count, median = max(1, r), statistics.median(series)
-        rate = count * config.training.batch_size / median
-        rows.append(
-            {
-                "replicas": r or "single",
-                "precision": config.training.precision,
-                "milliseconds": 1000 * median,
-                "examples_per_second": rate,
-                "ratio": statistics.median(
-                    count * alone / t for alone, t in zip(times[0], series, strict=True)
-                ),
-                "teraflops": count * work / median / 1e12,
-                "hours_for_all": RUNS * config.training.steps * median / count / 3600,
-            }
-        )
-        row = rows[-1]
-        words = f"  {row['replicas']!s:>8} {row['precision']:>9} {row['milliseconds']:9.2f} ms"
+    for name, series in times.items():
+        count = 1 if name == "single" else int(name)
+        median = statistics.median(series)
+        row = {
+            "replicas": name,
+            "precision": config.training.precision,
+            "milliseconds": 1000 * median,
+            "examples_per_second": count * config.training.batch_size / median,
+            "ratio": count * ratio(times["single"], series),
+            "teraflops": count * work / median / 1e12,
+            "hours_for_all": RUNS * config.training.steps * median / count / 3600,
+        }
+        words = f"  {row['replicas']:>8} {row['precision']:>9} {row['milliseconds']:9.2f} ms"
         words += f" {row['examples_per_second']:12.0f} ex/s {row['ratio']:7.2f} ×"
         words += f" {row['teraflops']:8.4f} Tflop/s {row['hours_for_all']:9.2f} h"
         print(words, flush=True)
+        rows.append(row)
     return rows
 
 
@@ -114,7 +86,7 @@ def whole(config: RunConfig, replicas: list[int], steps: int) -> list[dict]:
                 def work(configs=configs, paths=paths, stacked=r > 0) -> None:
                     train_stacked(configs, paths) if stacked else train(configs[0], paths[0])
 
-                series.append(seconds(work, config.device, 1))
+                series.append(seconds(work, clock=time.perf_counter))
         spent = statistics.median(series[1:])
         rate = len(configs) * steps * config.training.batch_size / spent
         rows.append({"replicas": r or "single", "seconds": spent, "examples_per_second": rate})
@@ -147,45 +119,35 @@ def shortened(config: RunConfig, steps: int) -> RunConfig:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Stacked replicas against single runs.")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--recipe", choices=RECIPES, default="fast")
-    parser.add_argument("--replicas", type=int, nargs="+", default=[1, 4, 16])
-    parser.add_argument("--precision", nargs="+", default=["float32"])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--whole", type=int, metavar="STEPS")
-    parser.add_argument("--losses", type=int, metavar="STEPS")
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--file", type=Path)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    require_device(options.device)
-    recipe = RECIPES[options.recipe]
-    config = dataclasses.replace(recipe(), device=options.device)
+    given = options(
+        __doc__,
+        device="cpu",
+        recipe="fast",
+        replicas=(1, 4, 16),
+        precision=("float32",),
+        rounds=9,
+        repeats=5,
+        whole=int,
+        losses=int,
+        seeds=8,
+    )
+    require_device(given.device)
+    config = dataclasses.replace(RECIPES[given.recipe](), device=given.device)
     print(
-        f"{options.recipe} on {options.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"
+        f"{given.recipe} on {given.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"
         f" {config.training.batch_size}; hours are for {RUNS} runs of {config.training.steps} steps"
     )
-    found: dict[str, Any] = {
-        "environment": describe_environment(options.device, 1),
-        "recipe": options.recipe,
-        "operations": step_operations(config),
-        "steps": [],
-        "whole": [],
-        "losses": [],
-    }
-    for precision in options.precision:
+    found: dict[str, Any] = {"steps": [], "whole": [], "losses": []}
+    for precision in given.precision:
         training = dataclasses.replace(config.training, precision=precision)
         own = dataclasses.replace(config, training=training)
-        found["steps"] += compare(own, options.replicas, options.rounds, options.repeats)
-        if options.whole:
-            print(f"  whole runs of {options.whole} steps, {precision}")
-            found["whole"] += whole(own, options.replicas, options.whole)
-        if options.losses:
-            found["losses"].append(losses(own, options.losses, options.seeds))
-    if options.file:
-        options.file.write_text(json.dumps(found, indent=1) + "\n")
+        found["steps"] += compare(own, given.replicas, given.rounds, given.repeats)
+        if given.whole:
+            print(f"  whole runs of {given.whole} steps, {precision}")
+            found["whole"] += whole(own, given.replicas, given.whole)
+        if given.losses:
+            found["losses"].append(losses(own, given.losses, given.seeds))
+    write(given, {"recipe": given.recipe, "operations": step_operations(config), **found})
 
 
 if __name__ == "__main__":

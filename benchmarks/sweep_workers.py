@@ -9,7 +9,6 @@ all alike.
 The Ray cluster has two nodes of one CPU on this machine; its start is told apart from the sweep.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -17,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from frame import options
 from headway.sweeps import Board, Engine, LocalEngine, Plan, RayEngine, grid, sweep
 from headway.training import fast
 
@@ -50,16 +50,10 @@ def timed(plan: Plan, engine: Engine) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Sweeps side by side, and on Ray.")
-    parser.add_argument("--runs", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
-    options = parser.parse_args()
-
-    plan, cluster = planned(options.runs, options.steps), None
+    given = options(__doc__, runs=8, steps=300, rounds=3, engines=tuple(ENGINES))
+    plan, cluster = planned(given.runs, given.steps), None
     every: dict[str, Any] = {"one": lambda: LocalEngine(1), "two": lambda: LocalEngine(2)}
-    if "ray" in options.engines:
+    if "ray" in given.engines:
         from ray.cluster_utils import Cluster
 
         begun = time.perf_counter()
@@ -68,10 +62,10 @@ def main() -> None:
         print(f"two Ray nodes started in {time.perf_counter() - begun:.1f} s")
         address = cluster.address
         every["ray"] = lambda: RayEngine(address)
-    engines = {ENGINES[name]: make for name, make in every.items() if name in options.engines}
+    engines = {ENGINES[name]: make for name, make in every.items() if name in given.engines}
 
     whole: dict[str, list[float]] = {name: [] for name in engines}
-    for number in range(1, options.rounds + 1):
+    for number in range(1, given.rounds + 1):
         for name, make in engines.items():
             seconds, from_first = timed(plan, make())
             whole[name].append(seconds)
@@ -81,7 +75,7 @@ def main() -> None:
         cluster.shutdown()
 
     middle = {name: statistics.median(seconds) for name, seconds in whole.items()}
-    print(f"{options.runs} runs of {options.steps} steps, medians of {options.rounds} rounds")
+    print(f"{given.runs} runs of {given.steps} steps, medians of {given.rounds} rounds")
     for one, other in (("two workers", "one worker"), ("two Ray nodes", "two workers")):
         if one in middle and other in middle:
             print(f"{one} / {other}: {middle[one] / middle[other]:.3f}")
