@@ -99,15 +99,10 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
     found, missing = gathered(experiment, scale, folder)
     if found is None:
         return {}, missing
-    measures = experiment.measure(found)
-    for claim in experiment.claims:
-        there = ", ".join(measures)
-        require(
-            claim.measure in measures,
-            f"claim {claim.id}: measure",
-            claim.measure,
-            f"one of {there}",
-        )
+    measures = experiment.measure(*found)
+    for claim in experiment.claims if not missing else ():
+        known = f"one of {', '.join(measures)}"
+        require(claim.measure in measures, f"[{claim.figure}]: measure", claim.measure, known)
     return measures, "; ".join(filter(None, [missing, *unknown(measures)]))
 
 
@@ -121,23 +116,21 @@ def unknown(measures: Measures) -> list[str]:
     return found
 
 
-def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:
+def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any] | None, str]:
     """What an experiment is measured by and drawn from, and what is missing of it, in words.
 
-    Returns: its runs that are done, by group and name, or the answers of language models, by model;
-        None if it needs some and there are none.
+    Returns: the runs of each of its groups that are done, or the answers of language models; None
+        if it needs some and there are none.
 
     Raises:
         HeadwayError: if a file is corrupted.
     """
     if experiment.asks:
         answers, gaps = language_models.gathered(scale, folder / "asked")
-        return answers or None, gaps
-    runs, gaps = {}, []
-    for group in experiment.groups:
-        runs[group.name] = finished(group, scale, folder)
-        gaps += left_out(group, scale, folder)
-    return (None if runs and not any(runs.values()) else runs), "; ".join(gaps)
+        return ([answers] if answers else None), gaps
+    runs = [finished(group, scale, folder) for group in experiment.groups]
+    gaps = [gap for group in experiment.groups for gap in left_out(group, scale, folder)]
+    return (None if runs and not any(runs) else runs), "; ".join(gaps)
 
 
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
@@ -160,7 +153,7 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     if found is None:
         return saved
     require_writable(folder / "figures")
-    for name, (title, figure) in experiment.draw(found).items():
+    for name, (title, figure) in experiment.draw(*found).items():
         saved.append(save_both(figure, folder / "figures" / name, title))
     return saved
 

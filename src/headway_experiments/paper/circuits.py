@@ -8,7 +8,7 @@ from typing import Any
 from headway.circuits import Circuit, saved_discovery
 from headway.recipes import changed
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import SOLVED, least_heads, minimum, taken_apart
 from headway_experiments.scales import base, smoke
 
@@ -103,4 +103,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)
 TITLE = "how much circuits differ: twenty seeds, and other shapes"
-EXPERIMENTS = (study(__file__, "circuits", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "circuits", TITLE, (RUNS,), measured, drawn),)

@@ -18,7 +18,7 @@ from headway_experiments.curricula import (
     PerLayer,
     Scheduled,
 )
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.scales import base
 
 if TYPE_CHECKING:
@@ -140,4 +140,4 @@ def draw_hops(ways: Mapping[str, Sequence[Run]]) -> "Figure":
 
 RUNS = Group("curricula", "ways to ask for three hops", runs_of)
 TITLE = "what makes a head emerge, and when: eleven ways to ask for three hops"
-EXPERIMENTS = (study(__file__, "curricula", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "curricula", TITLE, (RUNS,), measured, drawn),)

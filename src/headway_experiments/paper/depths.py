@@ -10,7 +10,7 @@ from headway.sweeps import grid
 from headway.tasks import Retrieval
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import SOLVED, minimum, task_of
 from headway_experiments.recipes import paper
 from headway_experiments.scales import crossed, smoke
@@ -138,4 +138,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("depths", "hops against layers", runs_of)
 TITLE = "one to five hops against the layers that solve them"
-EXPERIMENTS = (study(__file__, "depths", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "depths", TITLE, (RUNS,), measured, drawn),)

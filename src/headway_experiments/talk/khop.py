@@ -14,7 +14,7 @@ from headway.recipes import changed, hops
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.training import Run, RunConfig, held_out
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.scales import crossed
 
@@ -85,24 +85,17 @@ def config(size: Size, layers: int, seed: int) -> RunConfig:
 
 def measured(runs: Runs) -> Measures:
     """Accuracies by k and layers, against the layers that k takes; attention along find^j."""
-    found: Measures = {
-        name: {}
-        for name in (
-            *("khop_accuracy", "khop_enough", "khop_too_few", "khop_as_expected"),
-            *("khop_attention", "khop_in_order"),
-        )
-    }
+    names = "accuracy", "enough", "too_few", "as_expected", "attention", "in_order"
+    found: Measures = {f"khop_{name}": {} for name in names}
     for name, run in runs.items():
         layers = run.config.transformer.n_layers
-        solved = {}
         for k, accuracy in hop_accuracies(run).items():
-            one = f"k={k},{name}"
-            solved[k] = accuracy >= SOLVED
+            one, enough, is_solved = f"k={k},{name}", layers >= needed(k), accuracy >= SOLVED
             found["khop_accuracy"][one] = accuracy
-            found["khop_enough" if layers >= needed(k) else "khop_too_few"][one] = accuracy
-            found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
-        for k in (k for k, is_solved in solved.items() if is_solved and layers == needed(k)):
-            found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
+            found["khop_enough" if enough else "khop_too_few"][one] = accuracy
+            found["khop_as_expected"][one] = float(is_solved == enough)
+            if is_solved and layers == needed(k):
+                found["khop_attention"][one] = weakest_layer(run, k)
         if (order := in_order(run)) is not None:
             found["khop_in_order"][name] = order
     return found
@@ -180,4 +173,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("khop-depth", "all k at once, by layers", by_layers)
 TITLE = "k hops against the layers that solve them"
-EXPERIMENTS = (study(__file__, "khop-depth", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "khop-depth", TITLE, (RUNS,), measured, drawn),)

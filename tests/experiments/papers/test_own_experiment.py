@@ -86,8 +86,8 @@ def test_an_unknown_document_is_told():
 @pytest.mark.parametrize(
     ("edit", "complaint"),
     [
-        (('measure = "own_loss"', 'measure = "los"'), "measure = 'los'.*own_loss"),
-        (('figure = "own"', 'figure = "oen"'), "no claim has figure = 'own', only: oen"),
+        (("own.own_loss", "own.los"), "measure = 'los'.*own_loss"),
+        (("[own", "[oen"), r"there is no table \[own\] of claims, only: oen"),
         (("every < 1", "every in 5..1"), r"rule = 'every in 5\.\.1'"),
         (('paper = "', 'papr = "'), "papr is not a field.*paper"),
         (("lines = {name", "lines = {nmae"), r"odd\.py.*line.*nmae"),

@@ -84,9 +84,9 @@ def test_every_claim_but_those_of_language_models_is_measured(smoke, names):
         if claim.figure == "fig2":
             assert "language models" in result.missing
         else:
-            assert claim.measure in result.measures, claim.id
+            assert claim.measure in result.measures, claim.measure
             needs_two_hops = claim.measure in TWO_HOPS
-            assert bool(result.measures[claim.measure]) != needs_two_hops, claim.id
+            assert bool(result.measures[claim.measure]) != needs_two_hops, claim.measure
 
 
 def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
