@@ -4,7 +4,7 @@ A document is the paper, the talk, or a user's own file of experiments.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from headway_experiments.claims import Judged, Measures, Verdict
 from headway_experiments.experiment import Experiment
 from headway_experiments.groups import finished, left_out
 from headway_experiments.paper import FIGURES, language_models
-from headway_experiments.result_files import Result, read, require_writable
+from headway_experiments.result_files import read, require_writable
 from headway_experiments.talk import MECHANISMS
 
 DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {"paper": FIGURES, "talk": MECHANISMS}
@@ -158,28 +158,21 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     return saved
 
 
-def judged(
-    known: Mapping[str, Experiment], scales: Sequence[str], results: Path
-) -> tuple[list[Judged], dict[tuple[str, str], Result]]:
-    """The claims of experiments, judged at scales by the results that there are.
+def judged(experiments: Iterable[Experiment], scales: Sequence[str], results: Path) -> list[Judged]:
+    """Every claim of experiments, judged at scales by the results that there are.
 
     An experiment without runs and questions is the same at every scale but `smoke`.
-
-    Returns: every claim's verdicts; and the results that there are, by experiment and scale.
 
     Raises:
         HeadwayError: if a result file is corrupted, or of another format.
     """
-    there: dict[tuple[str, str], Result] = {}
     rows = []
-    for name, experiment in known.items():
+    for one in experiments:
         columns = []
         for scale in scales:
-            seedless = not experiment.groups and not experiment.asks
-            result = read(name, "small" if seedless and scale != "smoke" else scale, results)
-            if result is not None:
-                there[name, scale] = result
+            seedless = not one.groups and not one.asks
+            result = read(one.name, "small" if seedless and scale != "smoke" else scale, results)
             found, missing = (result.measures, result.missing) if result else ({}, "")
-            columns.append(verdicts(experiment, scale, found, missing))
+            columns.append(verdicts(one, scale, found, missing))
         rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]
-    return rows, there
+    return rows

@@ -32,9 +32,11 @@ ASKED: Mapping[str, Mapping[str, Asked]] = {
 questions per formulation."""
 
 
-def askable(scale: str) -> Mapping[str, Asked]:
-    """What every model is asked at a scale; empty if the extra `llm` is not installed."""
-    return ASKED[scale] if find_spec("transformers") else {}
+def askable(experiments: Sequence[Experiment], scale: str) -> Mapping[str, Asked]:
+    """What every model is asked by experiments at a scale; empty if the extra `llm` is not
+    installed."""
+    asks = any(one.asks for one in experiments) and find_spec("transformers")
+    return ASKED[scale] if asks else {}
 
 
 def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
