@@ -4,10 +4,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,8 +33,7 @@ Row = dict[str, Any]
 """One method on one model, or a model that was left out, as JSON data."""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """Methods that a model of a family is still to be given to."""
 
     family: str
