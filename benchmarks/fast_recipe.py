@@ -27,6 +27,7 @@ SOLVED = 0.02
 """The validation MSE below which a run counts as solved."""
 
 
+FOLDER = Path("runs/fast-recipe")
 KINDS = ("fast", "mixture", "non-ic")
 """The recipe; with a mixture of depths and layers to spare; and asked for the last symbol alone."""
 
@@ -124,14 +125,7 @@ def is_pair_path(name: str) -> bool:
 
 
 def main() -> None:
-    given = options(
-        __doc__,
-        seeds=(100, 109),
-        depth=3,
-        kind=KINDS[0],
-        workers=2,
-        folder=Path("runs/fast-recipe"),
-    )
+    given = options(__doc__, seeds=(100, 109), depth=3, kind="fast", workers=2, folder=FOLDER)
     if given.kind not in KINDS:
         raise SystemExit(f"--kind must be one of {', '.join(KINDS)}")
     first, last = given.seeds

@@ -1,18 +1,16 @@
 """Examples a second of R stacked replicas against the plain single loop, in turn on one device.
 
     python benchmarks/stacked_replicas.py [--device cuda] [--recipe paper] [--replicas 1 4 16 64]
-        [--precision float32 tf32 bfloat16] [--whole 100] [--losses 400 --seeds 8]
+        [--precision float32 tf32 bfloat16] [--whole 100]
 
 Timed is a step with its data: draws, loss, gradient, optimisers. Quoted are medians over rounds and
 the median of the ratios round by round. `--whole N` times N steps of `train_stacked` against those
-of `train`, with every evaluation, checkpoint and save that the recipe asks for. `--losses N` trains
-some seeds for N steps in each precision and tells the validation loss, mean ± standard deviation.
+of `train`, with every evaluation, checkpoint and save that the recipe asks for.
 
 Counted are the floating-point operations of the matrix products of a step (`counting.py`).
 """
 
 import dataclasses
-import math
 import statistics
 import tempfile
 import time
@@ -95,22 +93,6 @@ def whole(config: RunConfig, replicas: list[int], steps: int) -> list[dict]:
     return rows
 
 
-def losses(config: RunConfig, steps: int, seeds: int) -> dict[str, Any]:
-    """The validation losses of some seeds after so many steps."""
-    config = shortened(config, steps)
-    training = dataclasses.replace(config.training, eval_every=steps, checkpoint_every=0)
-    configs = [dataclasses.replace(config, training=training, seed=s) for s in range(seeds)]
-    with tempfile.TemporaryDirectory() as folder:
-        runs = train_stacked(configs, [Path(folder) / str(c.seed) for c in configs])
-        found = [(run.outcome() or {}).get("val_loss") for run in runs]
-    kept = [loss for loss in found if loss is not None]
-    mean = statistics.mean(kept) if kept else math.nan
-    spread = statistics.stdev(kept) if len(kept) > 1 else 0.0
-    precision = config.training.precision
-    print(f"  {precision:>9}: {mean:.4f} ± {spread:.4f} over {len(kept)} seeds, {steps} steps")
-    return {"precision": precision, "steps": steps, "losses": found, "mean": mean, "sd": spread}
-
-
 def shortened(config: RunConfig, steps: int) -> RunConfig:
     """The first steps of a recipe: no cool-down, no end, no second attempt."""
     fields = {"cooldown_steps": 0, "cooldown_below": 0.0, "stop_below": 0.0, "patience": 0}
@@ -128,8 +110,6 @@ def main() -> None:
         rounds=9,
         repeats=5,
         whole=int,
-        losses=int,
-        seeds=8,
     )
     require_device(given.device)
     config = dataclasses.replace(RECIPES[given.recipe](), device=given.device)
@@ -137,7 +117,7 @@ def main() -> None:
         f"{given.recipe} on {given.device}: {step_operations(config) / 1e9:.2f} Gflop a step of"
         f" {config.training.batch_size}; hours are for {RUNS} runs of {config.training.steps} steps"
     )
-    found: dict[str, Any] = {"steps": [], "whole": [], "losses": []}
+    found: dict[str, Any] = {"steps": [], "whole": []}
     for precision in given.precision:
         training = dataclasses.replace(config.training, precision=precision)
         own = dataclasses.replace(config, training=training)
@@ -145,8 +125,6 @@ def main() -> None:
         if given.whole:
             print(f"  whole runs of {given.whole} steps, {precision}")
             found["whole"] += whole(own, given.replicas, given.whole)
-        if given.losses:
-            found["losses"].append(losses(own, given.losses, given.seeds))
     write(given, {"recipe": given.recipe, "operations": step_operations(config), **found})
 
 

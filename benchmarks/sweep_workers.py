@@ -3,9 +3,8 @@
     python benchmarks/sweep_workers.py --runs 8 --steps 300 --rounds 3
 
 Every run is one of `fast` with its steps cut down, one thread each. Printed are the seconds of
-every round and the ratios of their medians, and what it takes from the end of one run in a worker
-to the first step of the next. Engines take turns, so that whatever else the machine does strikes
-all alike.
+every round and the ratios of their medians. Engines take turns, so that whatever else the machine
+does strikes all alike.
 The Ray cluster has two nodes of one CPU on this machine; its start is told apart from the sweep.
 """
 
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from frame import options
-from headway.sweeps import Board, Engine, LocalEngine, Plan, RayEngine, grid, sweep
+from headway.sweeps import Engine, LocalEngine, Plan, RayEngine, grid, sweep
 from headway.training import fast
 
 ENGINES = {"one": "one worker", "two": "two workers", "ray": "two Ray nodes"}
@@ -32,21 +31,14 @@ def planned(runs: int, steps: int) -> Plan:
     return grid(replace(base, training=training), {"seed": range(runs)})
 
 
-def timed(plan: Plan, engine: Engine) -> tuple[float, float]:
-    """Seconds of a whole sweep, and of it from the first run's start."""
-    first: list[float] = []
-
-    def watch(board: Board, name: str | None) -> None:
-        if name is not None and board.runs[name].state == "running":
-            first.append(time.perf_counter())
-
+def timed(plan: Plan, engine: Engine) -> float:
+    """Seconds of a whole sweep by the clock."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        board = sweep(plan, Path(folder) / "s", engine, watch=watch)
-        ended = time.perf_counter()
+        board = sweep(plan, Path(folder) / "s", engine)
     if board.count("done") != len(plan.runs):
         raise SystemExit("a run failed: there is nothing to compare")
-    return ended - begun, ended - first[0]
+    return time.perf_counter() - begun
 
 
 def main() -> None:
@@ -67,10 +59,8 @@ def main() -> None:
     whole: dict[str, list[float]] = {name: [] for name in engines}
     for number in range(1, given.rounds + 1):
         for name, make in engines.items():
-            seconds, from_first = timed(plan, make())
-            whole[name].append(seconds)
-            print(f"round {number}  {name:14} {seconds:7.1f} s", end="")
-            print(f"  ({from_first:.1f} s from the first run's start)", flush=True)
+            whole[name].append(timed(plan, make()))
+            print(f"round {number}  {name:14} {whole[name][-1]:7.1f} s", flush=True)
     if cluster is not None:
         cluster.shutdown()
 

@@ -25,7 +25,6 @@ RUNS = {
         "L0.H0 s0←s2      own      replaced",
     ),
     "clamped_step": ("--depths 2 --rounds 2 --repeats 1 --out OUT", "ratio"),
-    "prompts": ("--count 2 --rounds 1", "all, in equal parts"),
     "serve": ("--runs 2 --evaluations 3 --rounds 1 --page RUN", "page after an evaluation"),
 }
 """Of benchmarks that can be small, arguments and what is printed; `_` stands for a space."""

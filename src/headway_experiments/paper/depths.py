@@ -36,18 +36,16 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     return changed(base, {**ends, **shorter})
 
 
+def printed(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
+    """The recipe `paper` with so many layers."""
+    return changed(paper(depth, seed), {"model.n_layers": layers})
+
+
 def runs_of(scale: str) -> Configs:
     """One to five hops against the layers, one head a layer."""
     match scale:
         case "paper":
-            return {
-                f"depth={depth},layers={n},seed={seed}": changed(
-                    paper(depth, seed), {"model.n_layers": n}
-                )
-                for depth in range(1, 6)
-                for n in range(1, 9)
-                for seed in range(3)
-            }
+            return dict(grid(printed, {"depth": "1..5", "layers": "1..8", "seed": "0..2"}).runs)
         case "small":
             return dict(grid(small, {"depth": "1..5", "layers": "1..6", "seed": "0..2"}).runs)
         case _:

@@ -140,7 +140,7 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 def drawn(runs: Runs) -> Drawn:
     """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
     attention of the deepest run of the first seed."""
-    from headway_experiments.figures import Panel, Series, draw_panels, hop_curves, means, numbered
+    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
 
     table: dict[int, list[tuple[float, float]]] = {}
     for run in runs.values():
@@ -154,8 +154,6 @@ def drawn(runs: Runs) -> Drawn:
     deepest = max(
         runs.values(), key=lambda run: (run.config.transformer.n_layers, -run.config.seed)
     )
-    lines = deepest.metrics()
-    losses = {hop: [m["partial"][hop] for m in lines] for hop in deepest.task.hops}
     k = max(task_of(deepest.config, Hops).asked)
     strongest = [[max(heads) for heads in rows] for rows in find_attention(deepest, k).values()]
     along = [
@@ -165,7 +163,7 @@ def drawn(runs: Runs) -> Drawn:
     about = f"{deepest.config.transformer.n_layers} layers, seed {deepest.config.seed}"
     panels = [
         Panel("accuracy, and what is enough", solved, "hops k", "share of right answers"),
-        Panel(about, hop_curves([m["step"] for m in lines], losses), y="cross-entropy (nats)"),
+        Panel(about, run_curves(deepest, deepest.task.hops), y="cross-entropy (nats)"),
         Panel(f"attention along find^j, k = {k}", along, "j", "of the strongest head"),
     ]
     return {"khop-depth": ("Hops against layers", draw_panels(panels))}
