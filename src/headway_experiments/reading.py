@@ -49,6 +49,11 @@ def accuracies(run: Run, batch: Batch) -> dict[str, float]:
     return dict(zip(run.task.hops, right.tolist(), strict=True))
 
 
+def is_solved(run: Run) -> bool:
+    """Whether a run solves its task at last."""
+    return run.metrics()[-1]["val_loss"] < SOLVED
+
+
 def final_loss(run: Run) -> float:
     """The validation loss, averaged over the evaluations in the last 100 steps."""
     metrics = run.metrics()

@@ -18,7 +18,7 @@ from headway_experiments.curricula import (
     Scheduled,
 )
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.scales import base
+from headway_experiments.recipes import base
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

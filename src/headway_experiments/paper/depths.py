@@ -11,9 +11,8 @@ from headway.tasks import Retrieval
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
-from headway_experiments.reading import SOLVED, minimum, task_of
-from headway_experiments.recipes import paper
-from headway_experiments.scales import crossed, smoke
+from headway_experiments.reading import SOLVED, is_solved, minimum, task_of
+from headway_experiments.recipes import crossed, paper, smoke
 
 
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
@@ -62,7 +61,7 @@ def measured(runs: Runs) -> Measures:
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
     for name, run in runs.items():
         depth, layers = _depth(run), run.config.transformer.n_layers
-        if run.metrics()[-1]["val_loss"] < SOLVED:
+        if is_solved(run):
             solved.setdefault(depth, []).append(layers)
         if layers == most:
             metrics = run.metrics()
@@ -127,7 +126,7 @@ def drawn(runs: Runs) -> Drawn:
     solved: dict[tuple[int, int], list[bool]] = {}
     for run in runs.values():
         place = _depth(run), run.config.transformer.n_layers
-        solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < SOLVED)
+        solved.setdefault(place, []).append(is_solved(run))
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)
     figure = draw_depths(max(deepest, 2), counts)

@@ -6,7 +6,7 @@ from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Experiment, Group, Runs
 from headway_experiments.reading import final_loss
-from headway_experiments.scales import base
+from headway_experiments.recipes import base
 
 WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
 

@@ -11,8 +11,7 @@ from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import final_loss, in_order
-from headway_experiments.recipes import paper
-from headway_experiments.scales import crossed, roomy, smoke
+from headway_experiments.recipes import crossed, paper, roomy, smoke
 
 
 def runs_of(curriculum: bool, scale: str) -> Configs:

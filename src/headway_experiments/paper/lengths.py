@@ -8,8 +8,7 @@ from headway.recipes import changed
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import powers
-from headway_experiments.recipes import paper
-from headway_experiments.scales import roomy, smoke
+from headway_experiments.recipes import paper, roomy, smoke
 
 
 def runs_of(scale: str) -> Configs:

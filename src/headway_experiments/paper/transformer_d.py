@@ -11,8 +11,7 @@ from headway.training import Run
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import Row, by_run, in_order, taken_apart
-from headway_experiments.recipes import paper
-from headway_experiments.scales import roomy, smoke
+from headway_experiments.recipes import paper, roomy, smoke
 
 OF_CIRCUIT = (
     *("d_replaced_loss", "d_twin_paths", "d_induction_first", "d_looks_in_order"),
@@ -126,13 +125,11 @@ def losses(runs: Runs) -> Drawn:
     """Figure 6: the losses of every run."""
     from headway.figures import draw_losses
 
-    return {
-        f"fig6-{name}": (
-            f"Losses of {name} during training",
-            draw_losses(run.metrics(), run.task.hops, run.task.references()),
-        )
-        for name, run in runs.items()
-    }
+    drawn: Drawn = {}
+    for name, run in runs.items():
+        figure = draw_losses(run.metrics(), run.task.hops, run.task.references())
+        drawn[f"fig6-{name}"] = f"Losses of {name} during training", figure
+    return drawn
 
 
 def circuits_of(runs: Runs, figure: str) -> Drawn:
@@ -169,21 +166,17 @@ def paths(runs: Runs) -> Drawn:
     from headway_experiments.figures import Panel, Series, draw_panels, numbered
 
     drawn: Drawn = {}
+    how = {
+        "y": "attention along the path",
+        "levels": {"": BIRTH},
+        "limits": {"ylim": (-0.03, 1.05)},
+    }
     for name, run in dated(runs).items():
-        timeline = saved_timeline(run)
-        panels = []
+        timeline, panels = saved_timeline(run), []
         for i, history in enumerate(timeline.paths):
             born = "never" if history.born is None else f"{history.born:,.0f}"
             series = [Series(timeline.steps, history.attention, numbered(i))]
-            panels.append(
-                Panel(
-                    f"{history.path}: {born}",
-                    series,
-                    y="attention along the path",
-                    levels={"": BIRTH},
-                    limits={"ylim": (-0.03, 1.05)},
-                )
-            )
+            panels.append(Panel(f"{history.path}: {born}", series, **how))
         if panels:
             title = f"Attention along every path of {name} during training"
             drawn[f"appendix-d-{name}"] = title, draw_panels(panels, columns=4, shared=True)

@@ -12,8 +12,7 @@ from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.paper.transformer_d import D, circuits_of
 from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
-from headway_experiments.recipes import paper
-from headway_experiments.scales import roomy, smoke
+from headway_experiments.recipes import paper, roomy, smoke
 
 OF_CIRCUIT = (
     *("abc_idle_share", "abc_useful_heads", "abc_heads_above_minimum", "abc_first_joins_pairs"),

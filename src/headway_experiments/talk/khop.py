@@ -16,7 +16,7 @@ from headway.training import Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import accuracies, in_order, task_of
-from headway_experiments.scales import crossed
+from headway_experiments.recipes import crossed
 
 SOLVED = 0.98
 """The accuracy at which k hops count as solved."""
@@ -151,9 +151,8 @@ def drawn(runs: Runs) -> Drawn:
         most = max((k for k, _ in points if needed(int(k)) <= layers), default=0)
         label = f"{layers} layers: k ≤ {most}" if most else f"{layers} layers: none"
         solved += means(points, numbered(i, marker=True), label)
-    deepest = max(
-        runs.values(), key=lambda run: (run.config.transformer.n_layers, -run.config.seed)
-    )
+    most = max(table)
+    deepest = next(run for run in runs.values() if run.config.transformer.n_layers == most)
     k = max(task_of(deepest.config, Hops).asked)
     strongest = [[max(heads) for heads in rows] for rows in find_attention(deepest, k).values()]
     along = [

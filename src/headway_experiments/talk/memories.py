@@ -55,14 +55,10 @@ def with_mlp(scale: str) -> Configs:
 
 def longer(scale: str) -> Configs:
     """Some of both with three times the steps, to see whether steps or parameters limit them."""
-    match scale:
-        case "paper":
-            chosen = _series([(128, 0)], [0], LINEAR) | _series([(64, 128)], [0], MLP)
-        case "small":
-            chosen = _series([(32, 0)], [0], LINEAR) | _series([(24, 32)], [0], MLP)
-        case _:
-            chosen = _series([(6, 0)], [0], LINEAR[7::6])
-    return {name: _extended(config, 3) for name, config in chosen.items()}
+    if scale == "smoke":
+        return _series([(6, 0)], [0], LINEAR[7::6], 900)
+    one, other = {"paper": ((128, 0), (64, 128)), "small": ((32, 0), (24, 32))}[scale]
+    return _series([one], [0], LINEAR, 900) | _series([other], [0], MLP, 900)
 
 
 def one_step(scale: str) -> Configs:
@@ -90,7 +86,10 @@ def one_step(scale: str) -> Configs:
 
 
 def _series(
-    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float]
+    shapes: Iterable[tuple[int, int]],
+    seeds: Iterable[int],
+    shares: Sequence[float],
+    steps: int = 300,
 ) -> Configs:
     """Runs that bracket what memories of some widths and hidden widths (0: linear) hold."""
     seeds = tuple(seeds)
@@ -101,7 +100,7 @@ def _series(
         for n in dict.fromkeys(items_for(share * parameters) for share in shares):
             for seed in seeds:
                 task = Associations(n_items=n, sampling="all")
-                training = _training(300, n, rate, trained)
+                training = _training(steps, n, rate, trained)
                 model = replace(BARE, d_model=d, d_mlp=m)
                 configs[f"{name},items={n},seed={seed}"] = RunConfig(task, model, training, seed)
     return configs
@@ -122,14 +121,6 @@ def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConf
         checkpoint_every=0,
         save_every=steps,
     )
-
-
-def _extended(config: RunConfig, factor: int) -> RunConfig:
-    steps = factor * config.training.steps
-    training = replace(
-        config.training, steps=steps, cooldown_steps=steps // 2, eval_every=steps, save_every=steps
-    )
-    return replace(config, training=training)
 
 
 def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:

@@ -59,17 +59,9 @@ def noisy(scale: str) -> Configs:
     if scale == "paper":
         task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
-        training = replace(
-            training,
-            steps=5000,
-            batch_size=512,
-            optimizer="sgd",
-            momentum=0.9,
-            learning_rate=0.1,
-            warmup_steps=0,
-            cooldown_steps=0,
-            checkpoint_every=100,
-        )
+        plain = {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 0.1, "warmup_steps": 0}
+        longer = {"steps": 5000, "batch_size": 512, "cooldown_steps": 0, "checkpoint_every": 100}
+        training = replace(training, **plain, **longer)
         seeds = 5
     if scale == "smoke":
         training = replace(training, steps=200, cooldown_steps=0)

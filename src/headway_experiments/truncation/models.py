@@ -8,8 +8,7 @@ from headway.errors import HeadwayError
 from headway.files import clear_content_errors
 from headway.language import Ledger, LocalModel
 from headway_experiments.truncation.cuts import Cut, Cuts, Row, truncate
-from headway_experiments.truncation.odds import Completer, Odds
-from headway_experiments.truncation.replay import Replay
+from headway_experiments.truncation.odds import Completer, Odds, Replay
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 

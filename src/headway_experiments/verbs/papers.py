@@ -1,13 +1,12 @@
 """Verbs that reproduce what a document reports: the paper, the talk, or one of one's own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
-    from headway.language import Asked
     from headway_experiments.experiment import Experiment
 
 Scale = Literal["smoke", "small", "fresh", "paper"]
@@ -47,7 +46,6 @@ def reproduce(
             installed and the scale is not smoke, else synthetic.
     """
     from headway_experiments import result_files
-    from headway_experiments.paper.language_models import askable
     from headway_experiments.reproduce import DOCUMENTS, chosen, experiments_of, listed
     from headway_experiments.talk.induction import reading
 
@@ -65,8 +63,7 @@ def reproduce(
                 _tell_costs(experiments, scale, place)
             if not dry_run:
                 result_files.require_writable(kept)
-                _train(experiments, scale, place, workers, judge_only)
-                _ask({} if judge_only else askable(experiments, scale), place)
+                _gather(experiments, scale, place, workers, judge_only)
                 _judge(experiments, scale, place, kept, document)
 
 
@@ -75,7 +72,7 @@ def _tell_costs(experiments: "Sequence[Experiment]", scale: Scale, place: Path) 
     from headway.language import answered
     from headway_experiments.groups import cost, groups_of
     from headway_experiments.paper.language_models import askable
-    from headway_experiments.terminal import print_costs
+    from headway_experiments.tables import print_costs
 
     needed = groups_of(experiments)
     print_costs([cost(one, scale, place) for one in needed])
@@ -86,16 +83,18 @@ def _tell_costs(experiments: "Sequence[Experiment]", scale: Scale, place: Path) 
         terminal.say("nothing to train")
 
 
-def _train(
+def _gather(
     experiments: "Sequence[Experiment]",
     scale: Scale,
     place: Path,
     workers: int | None,
     judge_only: bool,
 ) -> None:
-    """Trains what is not trained, and takes it apart."""
+    """Trains what is not trained, takes it apart, and asks what is not answered."""
     from headway import sweeps, terminal
+    from headway.language import ask_local
     from headway_experiments import groups
+    from headway_experiments.paper.language_models import askable
 
     with sweeps.LocalEngine(workers) as engine:
         for group in groups.groups_of(experiments):
@@ -105,14 +104,7 @@ def _train(
                     planned = sweeps.Plan(f"{group.name}-{scale}", group.configs(scale))
                     sweeps.sweep(planned, place / group.name, engine, watch=watch)
             groups.take_apart(group, scale, place, terminal.say)
-
-
-def _ask(questions: "Mapping[str, Asked]", place: Path) -> None:
-    """Asks language models what is not answered."""
-    from headway import terminal
-    from headway.language import ask_local
-
-    for name, question in questions.items():
+    for name, question in ({} if judge_only else askable(experiments, scale)).items():
         with terminal.counting("asked") as watch:
             ask_local(question, place / "asked" / name, watch, say=terminal.say)
 
@@ -124,7 +116,7 @@ def _judge(
     from headway import terminal
     from headway_experiments import reproduce as paper
     from headway_experiments import result_files
-    from headway_experiments.terminal import print_verdicts
+    from headway_experiments.tables import print_verdicts
 
     verdicts = []
     for one in experiments:
@@ -163,8 +155,7 @@ def claims(
     from headway.files import write_whole
     from headway_experiments import reproduce as paper
     from headway_experiments import result_files
-    from headway_experiments.table import SIDE_BY_SIDE, markdown
-    from headway_experiments.terminal import print_verdicts
+    from headway_experiments.tables import SIDE_BY_SIDE, markdown, print_verdicts
 
     if file is not None:
         terminal.require_file(file, (".md",))

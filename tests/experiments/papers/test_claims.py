@@ -12,7 +12,7 @@ from headway_experiments import paper, result_files, talk
 from headway_experiments.claims import FRESH, Claim, Verdict, claims_beside, read, supports
 from headway_experiments.paper import FIGURES
 from headway_experiments.reproduce import judged
-from headway_experiments.table import SIDE_BY_SIDE, markdown
+from headway_experiments.tables import SIDE_BY_SIDE, markdown
 from headway_experiments.talk import MECHANISMS
 
 ROOT = Path(__file__).parents[3]

@@ -18,8 +18,7 @@ from headway.language import LocalModel
 from headway_experiments.truncation.cuts import INTACT, Cut, Cuts, Row, Truncation
 from headway_experiments.truncation.effects import effects
 from headway_experiments.truncation.models import Truncating, truncate_model
-from headway_experiments.truncation.odds import Completer, Odds
-from headway_experiments.truncation.replay import Replay
+from headway_experiments.truncation.odds import Completer, Odds, Replay
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
