@@ -49,12 +49,12 @@ def arena(
         require(name in there, "family", name, f"one of {', '.join(there)}")
     chosen = families or [name for name, one in there.items() if one.missing is None]
     asked = {name: there[name] for name in chosen}
-    for name, family in there.items():
-        if name not in asked and not families:
-            terminal.say(f"without the family {name}: {family.missing}")
     rows = contest(out, asked, methods, budget, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
     print_arena(rows)
+    for name, family in there.items():
+        if name not in asked and not families:
+            terminal.say(f"without the family {name}: {family.missing}")
     write_whole(out / "arena.md", page.encode())
     terminal.say(f"written to {out / 'arena.md'} and {out / FILE}")
