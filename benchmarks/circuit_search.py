@@ -1,132 +1,77 @@
-"""Search and certificate of a run's circuit against a slow reference, in turn on this machine.
+"""Search and evidence of runs' circuits, by every ablation or over the tap alone: what, how soon?
 
-    python benchmarks/circuit_search.py RUN [RUN …] [--rounds 3] [--file results/NAME.json]
+    python benchmarks/circuit_search.py RUN [RUN …] [--by own tap] [--rounds 3] [--out FILE]
 
-The reference is the obvious way (tests/circuits/reference.py): the same search without a draft, the
-same trials and the same certificate, every candidate on its own in a whole forward pass over all
-sequences, with as many threads as there are cores. Told are seconds by the clock and of processor
-time; ratios of processor time do not depend on what else the machine does.
+A run is searched by each of `--by`: `own`, as `headway circuit` does it; `tap`, as a model of which
+nothing is known but its tap; or with an ablation, without trials of other sequences. Printed is a
+line a search, and for each of `--by` how many circuits are faithful, how like those of the first
+they are, and in how many times the processor time.
 """
 
-import argparse
-import json
-import os
 import statistics
-import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
+from typing import Any
 
 import torch
 
-from headway.circuits import Bench, Circuit, Discovery, discover, evidence, workers
-from headway.circuits import study as studies
-from headway.circuits.candidates import searched
-from headway.circuits.search import search
+from frame import in_turn, options, ratio, write
+from headway.circuits import ABLATIONS, Discovery, discover, jaccard
+from headway.models import Tap, Transformer
 from headway.training import Run
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "circuits"))
-from reference import SlowBench
+
+class Foreign:
+    """A model of which nothing is known but its tap."""
+
+    def __init__(self, model: Transformer):
+        self.model, self.n_layers, self.n_heads = model, model.n_layers, model.n_heads
+
+    def __call__(self, inputs: torch.Tensor, tap: Tap | None = None) -> torch.Tensor:
+        """The model's outputs."""
+        return self.model(inputs, tap)
 
 
-class SlowSample(studies.Sample):
-    """A sample that is searched without a draft, one candidate at a time."""
-
-    def __init__(self, bench: Bench, count: int, settings: studies.Settings):
-        super().__init__(bench, count, settings)
-        batch = bench.batch.part(slice(count))
-        self.bench = self.all = self.few = SlowBench(Bench(bench.model, bench.task, batch))
-
-    def search(self, threshold: float) -> Circuit:
-        tried: list[tuple[float, int, Circuit]] = []
-        paths, stays = (searched(self.bench.patterns, use) for use in ("path", "stay"))
-        for relations in (paths, [*paths, *stays]):
-            how = (self.attention, relations, threshold, self.settings.candidate_attention)
-            circuit = search(self.all, *how)
-            tried.append((self.all.loss(circuit), len(tried), circuit))
-            if tried[-1][0] < threshold:
-                break
-        return min(tried)[2]
+def search(run: Run, by: str, sequences: int) -> Callable[[], Discovery]:
+    """One search of a run's circuit."""
+    how: dict[str, Any] = {"ablation": by, "trials": False} if by in ABLATIONS else {}
+    model = Foreign(run.transformer()) if by == "tap" else run.transformer()
+    how |= {"seed": run.config.seed, "sequences": sequences, "workers": 1}
+    return partial(discover, model, run.task, **how)
 
 
-def timed(discovered: Callable[[], Discovery]) -> tuple[Discovery, float]:
-    """What was discovered, and the seconds of processor time that it took, of all threads."""
-    started = time.process_time()
-    return discovered(), time.process_time() - started
-
-
-def reference(run: Run, sequences: int, threads: int) -> Discovery:
-    """Discovers with everything slow."""
-    slowly = {"Sample": SlowSample, "Bench": lambda *about, **_: SlowBench(Bench(*about))}
-    patched = patch.object(evidence, "Bench", slowly["Bench"])
-    cores = patch.object(workers, "_one_core", lambda: torch.set_num_threads(threads))
-    with patch.multiple(studies, **slowly), patched, cores:
-        seed, model = run.config.seed, run.transformer()
-        return discover(model, run.task, seed=seed, sequences=sequences, workers=1)
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("runs", nargs="+", type=Path)
-    parser.add_argument("--sequences", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the reference")
-    parser.add_argument("--file", type=Path)
-    parser.add_argument("--no-reference", action="store_true")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = []
-    for folder in args.runs:
-        run = Run.open(folder)
-        seed, size = run.config.seed, args.sequences
-        model = run.transformer()
-        find = partial(discover, model, run.task, seed=seed, sequences=size)
-        quick = [timed(find) for _ in range(args.rounds)]
-        found, _ = quick[0]
-        evidence_alone, spent = timed(partial(find, circuit=found.circuit))
-        row = {
-            "run": folder.name,
-            "layers": run.config.transformer.n_layers,
-            "d_model": run.config.transformer.d_model,
-            "sequences": size,
-            "seconds": sorted(one.seconds for one, _ in quick),
-            "processor_seconds": sorted(spent for _, spent in quick),
-            "candidates": found.candidates,
-            "forward_passes": round(found.forwards, 1),
-            "evidence_processor_seconds": spent,
-            "evidence_forward_passes": round(evidence_alone.forwards, 1),
-            "useful_heads": len(found.circuit.useful_heads),
-            "paths": len(found.circuit.paths),
-            "intact": found.intact_loss,
-            "replaced": found.replaced_loss,
-            "interval": found.evidence.interval,
-            "faithful": found.faithful,
-            "necessary": found.necessary,
-            "minimal": found.minimal,
-            "feasible": found.feasible,
-            "jaccard": [trial.jaccard for trial in found.evidence.trials],
-            "circuit": found.circuit.to_json(),
-        }
-        print(json.dumps({k: v for k, v in row.items() if k != "circuit"}), flush=True)
-        if not args.no_reference:
-            other, spent = timed(partial(reference, run, size, args.threads))
-            row |= {
-                "reference_seconds": other.seconds,
-                "reference_processor_seconds": spent,
-                "reference_forward_passes": other.forwards,
-                "ratio": other.seconds / statistics.median(row["seconds"]),
-                "processor_ratio": spent / statistics.median(row["processor_seconds"]),
-                "reference_paths_jaccard": studies.jaccard(
-                    other.circuit.paths, found.circuit.paths
-                ),
+def main() -> None:
+    given = options(__doc__, runs=[Path], by=("own",), sequences=128, rounds=3)
+    rows: list[dict[str, Any]] = []
+    for run in map(Run.open, given.runs):
+        searches = {by: search(run, by, given.sequences) for by in given.by}
+        found = {by: one() for by, one in searches.items()}
+        took = in_turn(searches, given.rounds, warm=0)
+        for by, one in found.items():
+            row = {
+                "run": run.folder.name,
+                "by": by,
+                "faithful": one.faithful,
+                "loss": one.replaced_loss,
+                "paths": len(one.circuit.paths),
+                "jaccard": jaccard(one.circuit.paths, found[given.by[0]].circuit.paths),
+                "forward_passes": one.forwards,
+                "seconds": statistics.median(took[by]),
+                "times": ratio(took[by], took[given.by[0]]),
             }
-            print(f"reference {other.seconds:.0f} s, ratio {row['ratio']:.1f}", end="; ")
-            print(f"processor {spent:.0f} s, ratio {row['processor_ratio']:.1f}", flush=True)
-        rows.append(row)
-    if args.file:
-        args.file.write_text(json.dumps(rows, indent=1) + "\n")
+            print(" ".join(f"{name}={value}" for name, value in row.items()), flush=True)
+            rows.append(row | {"circuit": one.circuit.to_json()})
+    for by in given.by:
+        those = [row for row in rows if row["by"] == by]
+        middle = {key: statistics.median(row[key] for row in those) for key in ("loss", "times")}
+        print(
+            f"{by:9} faithful {sum(row['faithful'] for row in those)} of {len(those)}"
+            f"  loss {middle['loss']:.4f}  {middle['times']:.2f} times the processor time"
+            f"  the same paths in {sum(row['jaccard'] == 1 for row in those)}"
+            f"  Jaccard {statistics.mean(row['jaccard'] for row in those):.2f}"
+        )
+    write(given, rows)
 
 
 if __name__ == "__main__":

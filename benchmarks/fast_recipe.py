@@ -7,10 +7,7 @@ and the totals: mean, spread and count, never the best. Runs are kept in `--fold
 run is done there is not trained again.
 """
 
-import argparse
-import json
 import multiprocessing
-import statistics
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -19,17 +16,18 @@ from typing import Any
 
 import torch
 
+from frame import options, spread, write
 from headway import HeadwayError, discover, emergence, every_circuit, fast
 from headway.changes import changed
 from headway.circuits import saved_discovery, saved_timeline
 from headway.circuits.minimal import MinimalCircuits
 from headway.training import Run, resume, train
-from headway.training.environment import describe_environment
 
 SOLVED = 0.02
 """The validation MSE below which a run counts as solved."""
 
 
+FOLDER = Path("runs/fast-recipe")
 KINDS = ("fast", "mixture", "non-ic")
 """The recipe; with a mixture of depths and layers to spare; and asked for the last symbol alone."""
 
@@ -126,36 +124,18 @@ def is_pair_path(name: str) -> bool:
     return int(query) % 2 == 0 and int(key) == int(query) - 1
 
 
-def spread(values: list[float]) -> str:
-    """Median, mean ± standard deviation and count."""
-    if not values:
-        return "none"
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    mean = statistics.mean(values)
-    middle = statistics.median(values)
-    return f"median {middle:.4g}, mean {mean:.4g} ± {deviation:.2g} (n={len(values)})"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The fast recipe over many seeds.")
-    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 109), help="first and last")
-    parser.add_argument("--depth", type=int, default=3)
-    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="of curriculum")
-    parser.add_argument("--workers", type=int, default=2, help="runs side by side")
-    parser.add_argument("--threads", type=int, default=1, help="of every run")
-    parser.add_argument("--folder", type=Path, default=Path("runs/fast-recipe"))
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-
-    jobs = [
-        (seed, options.depth, options.kind, options.threads, options.folder)
-        for seed in range(options.seeds[0], options.seeds[1] + 1)
-    ]
-    options.folder.mkdir(parents=True, exist_ok=True)
+    given = options(__doc__, seeds=(100, 109), depth=3, kind="fast", workers=2, folder=FOLDER)
+    if given.kind not in KINDS:
+        raise SystemExit(f"--kind must be one of {', '.join(KINDS)}")
+    first, last = given.seeds
+    given.folder.mkdir(parents=True, exist_ok=True)
     results = []
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.workers, mp_context=spawn) as pool:
-        for pending in [pool.submit(examine, *job) for job in jobs]:
+    with ProcessPoolExecutor(given.workers, mp_context=spawn) as pool:
+        about = given.depth, given.kind, given.threads, given.folder
+        jobs = [pool.submit(examine, seed, *about) for seed in range(first, last + 1)]
+        for pending in jobs:
             results.append(pending.result())
             print(line(results[-1]), flush=True)
     solved = [r for r in results if r["solved"]]
@@ -184,11 +164,7 @@ def main() -> None:
     for paths, count in kinds.most_common():
         print(f"the same paths in {count} of {len(found)}: {paths}")
     print("least rise by cutting a path:", spread([worst_rise(r) for r in found]))
-    if options.out:
-        environment = describe_environment("cpu", options.threads) | {"workers": options.workers}
-        data = {"environment": environment, "results": results}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write(given, results, workers=given.workers)
 
 
 if __name__ == "__main__":

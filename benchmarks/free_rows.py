@@ -1,24 +1,26 @@
 """A circuit with the heads above free, by what stands in rows without a path.
 
-    python benchmarks/free_rows.py RUN [RUN …] [--circuit PATH …] [--add PATH …]
-        [--sequences 128] [--out results/free_rows.json]
+    python benchmarks/free_rows.py RUN [RUN …] [--circuit PATH …] [--add PATH …] [--out FILE]
 
 The circuit is the one in a run's folder, or that of the paths given, on every run alike. Printed
 for every way to fill rows are two losses: with every head replaced, and the worst with the useful
 heads above any layer free. The same with each of some paths added, one at a time.
 """
 
-import argparse
-import json
 from pathlib import Path as FilePath
 from typing import Any
 
-import torch
-
-from headway.circuits import ABLATIONS, Bench, Circuit, Path, Uniform, read_circuit
-from headway.circuits.candidates import relation_attention
-from headway.circuits.evidence import with_path
-from headway.circuits.search import free_above
+from frame import options, write
+from headway.circuits import (
+    ABLATIONS,
+    Bench,
+    Circuit,
+    Path,
+    Uniform,
+    free_above,
+    read_circuit,
+    with_path,
+)
 from headway.training import Run, held_out
 
 
@@ -44,26 +46,15 @@ def row(run: Run, circuit: Circuit, added: list[str], sequences: int) -> dict[st
             free = [free_above(one, layer) for layer in range(model.n_layers - 1)]
             forced, *loose = bench.losses([one, *free])
             losses[name][rows] = [forced, max(loose, default=forced)]
-    attention = relation_attention(model, task, batch)
-    along = {p: attention[(q := Path.parse(p)).relation][q.layer][q.head] for p in added}
-    own = Bench(model, task, batch).loss()
-    return {"run": run.folder.name, "intact": own, "attention": along, "losses": losses}
+    return {"run": run.folder.name, "intact": Bench(model, task, batch).loss(), "losses": losses}
 
 
 def main() -> None:
-    """Measures and prints."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("runs", nargs="+", type=FilePath)
-    parser.add_argument("--circuit", nargs="+", default=[])
-    parser.add_argument("--add", nargs="+", default=[])
-    parser.add_argument("--sequences", type=int, default=128)
-    parser.add_argument("--out", type=FilePath)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    runs = [Run.open(folder) for folder in args.runs]
-    found = [row(run, circuit_of(run, args.circuit), args.add, args.sequences) for run in runs]
+    given = options(__doc__, runs=[FilePath], circuit=(), add=(), sequences=128)
+    runs = [Run.open(folder) for folder in given.runs]
+    found = [row(run, circuit_of(run, given.circuit), given.add, given.sequences) for run in runs]
     for one in found:
-        print(f"{one['run']}: the model's own loss {one['intact']:.4f}; {one['attention']}")
+        print(f"{one['run']}: the model's own loss {one['intact']:.4f}")
     for name in found[0]["losses"]:
         for rows in ABLATIONS:
             forced, free = (sorted(one["losses"][name][rows][i] for one in found) for i in (0, 1))
@@ -72,8 +63,7 @@ def main() -> None:
                 f"  free above {free[0]:.4f} to {free[-1]:.4f}"
                 f"  below 0.05: {sum(loss < 0.05 for loss in free)} of {len(free)}"
             )
-    if args.out:
-        args.out.write_text(json.dumps(found, indent=1) + "\n")
+    write(given, found)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,6 @@ browser, and its slider then moved through all checkpoints, one a frame, five ti
 some places on the page. Times are medians; the worst frame is that of all.
 """
 
-import argparse
-import json
-import os
 import statistics
 import sys
 import tempfile
@@ -20,6 +17,7 @@ from typing import Any
 
 import torch
 
+from frame import options, write
 from headway.circuits import (
     Circuit,
     Head,
@@ -34,7 +32,6 @@ from headway.models import TransformerConfig
 from headway.report import write_report
 from headway.tasks import Retrieval
 from headway.training import Run, RunConfig, TrainingConfig
-from headway.training.environment import describe_environment
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "report"))
 
@@ -189,17 +186,11 @@ def print_table(result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The page of a large run: size and speed.")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
+    given = options(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         result = measured(Path(folder) / "run")
     print_table(result)
-    if options.out:
-        environment = describe_environment("cpu", 1) | {"load_average": os.getloadavg()[0]}
-        data = {"environment": environment, "bars": BARS, "result": result}
-        options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write(given, {"bars": BARS, "result": result})
 
 
 if __name__ == "__main__":

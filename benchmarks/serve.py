@@ -9,7 +9,6 @@ of a trained run's page, after an evaluation and again (`--page RUN`; a small on
 none is named).
 """
 
-import argparse
 import http.client
 import math
 import shutil
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from frame import options
 from headway.report.server import Server
 from headway.training import Run, fast, train
 
@@ -71,12 +71,7 @@ def told(what: str, rounds: int, measure: Callable[[int], float]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How quickly `headway serve` answers.")
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--evaluations", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--page", type=Path, help="a run's folder, which is copied")
-    asked = parser.parse_args()
+    asked = options(__doc__, runs=50, evaluations=200, rounds=20, page=Path)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "runs"
         runs = made(folder, asked.runs, asked.evaluations)

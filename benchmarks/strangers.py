@@ -4,7 +4,6 @@ python benchmarks/strangers.py FOLDER [--seed 5]; FOLDER holds strangers.py, whi
 name a function that builds a model, and its task.
 """
 
-import argparse
 import importlib.util
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from frame import options
 from headway import IGNORE_INDEX, Batch, Task, Tokens, discover
 from headway.circuits import Paths
 
@@ -97,15 +97,10 @@ def loaded(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--only", nargs="*")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
+    given = options(__doc__, folder=[Path], seed=5, only=())
     print("| model | answers | sequences | layer-wise | loss: model, circuit | heads | s |")
     print("|---|---|---|---|---|---|---|")
-    for name, (build, task) in loaded(given.folder).items():
+    for name, (build, task) in loaded(given.folder[0]).items():
         if given.only and name not in given.only:
             continue
         start = time.process_time()

@@ -3,13 +3,11 @@
     python benchmarks/sweep_workers.py --runs 8 --steps 300 --rounds 3
 
 Every run is one of `fast` with its steps cut down, one thread each. Printed are the seconds of
-every round and the ratios of their medians, and what it takes from the end of one run in a worker
-to the first step of the next. Engines take turns, so that whatever else the machine does strikes
-all alike.
+every round and the ratios of their medians. Engines take turns, so that whatever else the machine
+does strikes all alike.
 The Ray cluster has two nodes of one CPU on this machine; its start is told apart from the sweep.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -17,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headway.sweeps import Board, Engine, LocalEngine, Plan, RayEngine, grid, sweep
+from frame import options
+from headway.sweeps import Engine, LocalEngine, Plan, RayEngine, grid, sweep
 from headway.training import fast
 
 ENGINES = {"one": "one worker", "two": "two workers", "ray": "two Ray nodes"}
@@ -32,34 +31,21 @@ def planned(runs: int, steps: int) -> Plan:
     return grid(replace(base, training=training), {"seed": range(runs)})
 
 
-def timed(plan: Plan, engine: Engine) -> tuple[float, float]:
-    """Seconds of a whole sweep, and of it from the first run's start."""
-    first: list[float] = []
-
-    def watch(board: Board, name: str | None) -> None:
-        if name is not None and board.runs[name].state == "running":
-            first.append(time.perf_counter())
-
+def timed(plan: Plan, engine: Engine) -> float:
+    """Seconds of a whole sweep by the clock."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        board = sweep(plan, Path(folder) / "s", engine, watch=watch)
-        ended = time.perf_counter()
+        board = sweep(plan, Path(folder) / "s", engine)
     if board.count("done") != len(plan.runs):
         raise SystemExit("a run failed: there is nothing to compare")
-    return ended - begun, ended - first[0]
+    return time.perf_counter() - begun
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Sweeps side by side, and on Ray.")
-    parser.add_argument("--runs", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
-    options = parser.parse_args()
-
-    plan, cluster = planned(options.runs, options.steps), None
+    given = options(__doc__, runs=8, steps=300, rounds=3, engines=tuple(ENGINES))
+    plan, cluster = planned(given.runs, given.steps), None
     every: dict[str, Any] = {"one": lambda: LocalEngine(1), "two": lambda: LocalEngine(2)}
-    if "ray" in options.engines:
+    if "ray" in given.engines:
         from ray.cluster_utils import Cluster
 
         begun = time.perf_counter()
@@ -68,20 +54,18 @@ def main() -> None:
         print(f"two Ray nodes started in {time.perf_counter() - begun:.1f} s")
         address = cluster.address
         every["ray"] = lambda: RayEngine(address)
-    engines = {ENGINES[name]: make for name, make in every.items() if name in options.engines}
+    engines = {ENGINES[name]: make for name, make in every.items() if name in given.engines}
 
     whole: dict[str, list[float]] = {name: [] for name in engines}
-    for number in range(1, options.rounds + 1):
+    for number in range(1, given.rounds + 1):
         for name, make in engines.items():
-            seconds, from_first = timed(plan, make())
-            whole[name].append(seconds)
-            print(f"round {number}  {name:14} {seconds:7.1f} s", end="")
-            print(f"  ({from_first:.1f} s from the first run's start)", flush=True)
+            whole[name].append(timed(plan, make()))
+            print(f"round {number}  {name:14} {whole[name][-1]:7.1f} s", flush=True)
     if cluster is not None:
         cluster.shutdown()
 
     middle = {name: statistics.median(seconds) for name, seconds in whole.items()}
-    print(f"{options.runs} runs of {options.steps} steps, medians of {options.rounds} rounds")
+    print(f"{given.runs} runs of {given.steps} steps, medians of {given.rounds} rounds")
     for one, other in (("two workers", "one worker"), ("two Ray nodes", "two workers")):
         if one in middle and other in middle:
             print(f"{one} / {other}: {middle[one] / middle[other]:.3f}")

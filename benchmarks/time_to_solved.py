@@ -11,20 +11,15 @@ deviation and count, and how many failed. Runs are kept in `--folder`; a run tha
 not trained again.
 """
 
-import argparse
-import json
-import statistics
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from counting import run_operations
+from frame import options, spread, write
 from headway.changes import changed
 from headway.sweeps import LocalEngine, Plan, sweep
 from headway.training import Run, RunConfig, fast
-from headway.training.environment import describe_environment
 
 SOLVED = 0.01
 
@@ -103,15 +98,6 @@ def result(run: Run) -> dict[str, Any]:
     }
 
 
-def spread(values: list[float], unit: str = "") -> str:
-    """Mean ± standard deviation, and median."""
-    if not values:
-        return "–"
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    mean, middle = statistics.mean(values), statistics.median(values)
-    return f"{mean:.3g} ± {deviation:.2g}{unit} (median {middle:.3g})"
-
-
 def print_table(results: list[dict[str, Any]]) -> None:
     """One line a variant and depth, in Markdown."""
     print("| recipe | D | solved | s to solved | TFLOP to solved | MSE at the end |")
@@ -131,26 +117,21 @@ def print_table(results: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time until solved, over variants of a recipe.")
-    parser.add_argument("--depths", type=int, nargs="*", default=[2])
-    parser.add_argument("--seeds", type=int, nargs=2, default=(600, 604), help="first and last")
-    parser.add_argument("--variants", nargs="*", choices=list(VARIANTS), default=list(VARIANTS))
-    parser.add_argument("--workers", type=int, default=None)
-    parser.add_argument("--threads", type=int, default=1, help="of every run")
-    parser.add_argument("--folder", type=Path, default=Path("runs/time-to-solved"))
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    first, last = options.seeds
-    configs = plan(tuple(options.depths), range(first, last + 1), tuple(options.variants))
-    configs = {name: replace(config, threads=options.threads) for name, config in configs.items()}
-    torch.set_num_threads(1)
-    sweep(Plan("time-to-solved", configs), options.folder, LocalEngine(options.workers))
-    results = [result(Run.open(options.folder / name)) for name in configs]
+    given = options(
+        __doc__,
+        depths=(2,),
+        seeds=(600, 604),
+        variants=tuple(VARIANTS),
+        workers=int,
+        folder=Path("runs/time-to-solved"),
+    )
+    first, last = given.seeds
+    configs = plan(tuple(given.depths), range(first, last + 1), tuple(given.variants))
+    configs = {name: replace(config, threads=given.threads) for name, config in configs.items()}
+    sweep(Plan("time-to-solved", configs), given.folder, LocalEngine(given.workers))
+    results = [result(Run.open(given.folder / name)) for name in configs]
     print_table(results)
-    if options.out:
-        environment = describe_environment("cpu", options.threads) | {"workers": options.workers}
-        data = {"environment": environment, "results": results}
-        options.out.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write(given, results, workers=given.workers)
 
 
 if __name__ == "__main__":

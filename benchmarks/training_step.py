@@ -15,14 +15,10 @@ last layer away from the read-out positions) is still counted, so its rate is th
 which would be as quick. The peak is that of products of the MLP's shape.
 """
 
-import argparse
 import importlib.util
-import json
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -30,13 +26,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from counting import counted, steps_of
+from frame import Work as Step
+from frame import in_turn, options, ratio, write
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Batch, Task
 from headway.training import RunConfig, Stream, fast
-from headway.training.environment import describe_environment
 from headway_experiments.recipes import paper
-
-Step = Callable[[], object]
 
 
 class PlainBlock(nn.Module):
@@ -170,85 +165,58 @@ class Contenders:
         return steps
 
 
-def seconds(step: Step, repeats: int, device: str) -> float:
-    """Mean seconds of a step, with all that the device has been given done."""
-    started = time.perf_counter()
-    for _ in range(repeats):
-        step()
-    if device != "cpu":
-        torch.accelerator.synchronize()
-    return (time.perf_counter() - started) / repeats
-
-
 def compare(contenders: Contenders, rounds: int, repeats: int) -> dict[str, Any]:
     """Times everything in turn and prints it."""
-    steps, device = contenders.all(), contenders.device
-    peaks = {p: contenders.product(p) for p in ("float32", "bfloat16")}
-    data = contenders.data()
+    steps = contenders.all()
+    products = {f"product, {p}": contenders.product(p) for p in ("float32", "bfloat16")}
     work = counted(steps["plain loop"])
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    rates: dict[str, list[float]] = {precision: [] for precision in peaks}
-    drawing: list[float] = []
-    for step in [data, *steps.values(), *(product for product, _ in peaks.values())]:
-        seconds(step, 2, device)
-    for _ in range(rounds):
-        for name, step in steps.items():
-            times[name].append(seconds(step, repeats, device))
-        for precision, (product, operations) in peaks.items():
-            rates[precision].append(operations / seconds(product, 20, device) / 1e9)
-        drawing.append(seconds(data, repeats, device))
-    peak = {precision: statistics.median(series) for precision, series in rates.items()}
-    print(f"  {work / 1e9:.2f} GFLOP a step; matrix products reach", end=" ")
-    print(", ".join(f"{rate:.0f} GFLOP/s in {p}" for p, rate in peak.items()))
+    works = {**steps, **{name: product for name, (product, _) in products.items()}}
+    works["data"] = contenders.data()
+    times = in_turn(works, rounds, repeats, time.perf_counter)
+    peak = {
+        name: operations / statistics.median(times[name]) / 1e9
+        for name, (_, operations) in products.items()
+    }
+    print(f"  {work / 1e9:.2f} GFLOP a step; GFLOP/s of a", end=" ")
+    print(", ".join(f"{name} {rate:.0f}" for name, rate in peak.items()))
     print(f"  {'':26s} {'ms':>8s} {'GFLOP/s':>8s} {'of peak':>8s} {'× plain':>8s} {'× lens':>7s}")
     results = {}
-    for name, series in times.items():
-        rate = work / statistics.median(series) / 1e9
-        share = rate / peak["bfloat16" if "bfloat16" in name else "float32"]
+    for name in steps:
+        rate = work / statistics.median(times[name]) / 1e9
+        share = rate / peak[f"product, {'bfloat16' if 'bfloat16' in name else 'float32'}"]
         against = {
-            other: statistics.median(a / b for a, b in zip(times[other], series, strict=True))
+            other: ratio(times[other], times[name])
             for other in ("plain loop", "TransformerLens")
             if other in times
         }
         lens = f"{against['TransformerLens']:7.2f}" if "TransformerLens" in against else "      -"
         print(
-            f"  {name:26s} {1000 * statistics.median(series):8.1f} {rate:8.1f} {share:8.0%}"
+            f"  {name:26s} {1000 * statistics.median(times[name]):8.1f} {rate:8.1f} {share:8.0%}"
             f" {against['plain loop']:8.2f} {lens}"
         )
-        results[name] = {"seconds": series, "gflops": rate, "of_peak": share, "rate_over": against}
-    share = statistics.median(drawing) / statistics.median(times["headway"])
+        told = {"gflops": rate, "of_peak": share, "rate_over": against}
+        results[name] = {"seconds": times[name], **told}
+    share = statistics.median(times["data"]) / statistics.median(times["headway"])
     print(f"  drawing the data takes {share:.1%} of headway's step")
     return {"flop": work, "peak_gflops": peak, "data_share": share, "steps": results}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="One training step, side by side.")
-    parser.add_argument("--shape", choices=["paper", "fast"], nargs="*", default=["paper", "fast"])
-    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--repeats", type=int, help="of every step in a round")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    given = options(__doc__, shape=("paper", "fast"), device="cpu", rounds=7, repeats=int)
     results = []
-    for shape in options.shape:
+    for shape in given.shape:
         config = {"paper": paper, "fast": fast}[shape]()
         fresh = replace(config.training, train_examples=None)
-        config = replace(config, training=fresh, device=options.device)
-        for threads in options.threads:
-            torch.set_num_threads(threads)
-            model, batch_size = config.transformer, config.training.batch_size
-            print(
-                f"{shape}: {model.n_layers} layers × {model.n_heads} head, width {model.d_model},"
-                f" {model.act_fn}, batch {batch_size}, {threads} thread(s),"
-                f" median of {options.rounds} rounds"
-            )
-            repeats = options.repeats or (2 if shape == "paper" else 8)
-            figures = compare(Contenders(config), options.rounds, repeats)
-            environment = describe_environment(options.device, threads)
-            results.append({"shape": shape, "environment": environment, **figures})
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n")
+        config = replace(config, training=fresh, device=given.device)
+        model, batch_size = config.transformer, config.training.batch_size
+        print(
+            f"{shape}: {model.n_layers} layers × {model.n_heads} head, width {model.d_model},"
+            f" {model.act_fn}, batch {batch_size}, {given.threads} thread(s),"
+            f" median of {given.rounds} rounds"
+        )
+        repeats = given.repeats or (2 if shape == "paper" else 8)
+        results.append({"shape": shape, **compare(Contenders(config), given.rounds, repeats)})
+    write(given, results)
 
 
 if __name__ == "__main__":

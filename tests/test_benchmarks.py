@@ -10,25 +10,21 @@ import pytest
 import torch
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = {script.stem for script in (ROOT / "benchmarks").glob("*.py")} - {"counting"}
+SCRIPTS = {script.stem for script in (ROOT / "benchmarks").glob("*.py")} - {"counting", "frame"}
 """All but what other benchmarks import."""
 
 FOUND = {"L0.H0": ["s2←s1"], "L1.H0": ["s0←s2"], "L2.H0": "uniform"}
 FEW = "--sequences 8"
 RUNS = {
-    "ablations": ("RUN --sequences 16 --out OUT", "resample  faithful"),
-    "circuit_search": (f"RUN {FEW} --rounds 1 --threads 1 --file OUT", "ratio"),
-    "search_on_protocol": (f"RUN {FEW}", "the same circuit in 1 of 1"),
-    "hypotheses": (
-        f"RUN --compiled 1 {FEW} --random-circuits 29 --out OUT",
-        "compiled: of 1 pass: equivalence 1  independence",
+    "circuit_search": (
+        f"RUN {FEW} --rounds 1 --by own tap mean --out OUT",
+        "times the processor time  the same paths in 1  Jaccard 1.00",
     ),
     "free_rows": (
         f"RUN --circuit L0.H0_s2←s1 L1.H0_s0←s2 --add L0.H0_s0←s2 {FEW} --out OUT",
         "L0.H0 s0←s2      own      replaced",
     ),
-    "subnormal": ("RUN --steps 2 --rounds 2 --out OUT", '"same_losses": true'),
-    "prompts": ("--count 2 --rounds 1", "all, in equal parts"),
+    "clamped_step": ("--depths 2 --rounds 2 --repeats 1 --out OUT", "ratio"),
     "serve": ("--runs 2 --evaluations 3 --rounds 1 --page RUN", "page after an evaluation"),
 }
 """Of benchmarks that can be small, arguments and what is printed; `_` stands for a space."""

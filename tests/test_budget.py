@@ -20,9 +20,9 @@ CAPS = {
     "src/headway/report": 9790,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
-    "src/headway_experiments": 14190,
-    "benchmarks": 2130,
-    "tests": 29390,
+    "src/headway_experiments": 11000,
+    "benchmarks": 1500,
+    "tests": 27950,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

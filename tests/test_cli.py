@@ -194,8 +194,6 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["arena", "--families", "tracer"], "family = 'tracer' is not allowed: it must be one of"),
         (["arena", "--methods", "eap"], "method = 'eap' is not allowed: it must be one of headw"),
         (["arena", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
-        (["hypotheses"], "the following arguments are required: RUN (see headway hyp"),
-        (["hypotheses", "nowhere", "--level", "2"], "level = 2.0 is not allowed: it must be above"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path, args, complaint, capsys, monkeypatch):

@@ -52,7 +52,7 @@ def test_the_reference_has_every_public_name_and_every_verb(site):
         for name in getattr(import_module(f"headway.{room}"), "__all__", ()):
             assert f'id="headway.{room}.{name}"' in text, (room, name)
     verbs = (site / "reference/verbs.html").read_text()
-    for verb in ("demo", "train", "circuit", "heads"):
+    for verb in ("demo", "train", "circuit", "arena"):
         assert f'id="headway-{verb}"' in verbs
 
 

@@ -20,7 +20,7 @@ from headway.cli import VERBS, added_verbs
 from headway.late import offered as named
 
 ROOT = Path(__file__).parent.parent.parent
-EXPERIMENTS = ("claims.Claim", "claims.claims_beside", "experiment.Experiment", "experiment.Group")
+EXPERIMENTS = ("claims.Claim", "experiment.Experiment", "experiment.Group")
 """The names in `headway_experiments` that an experiment of one's own is made of."""
 
 ROOMS = {

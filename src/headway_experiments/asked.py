@@ -45,6 +45,8 @@ class Asked(Task, registered=False):
         If it has none of them, the last hop of this depth is asked. So a task that asks for its
         last hop alone has shallower sequences that ask for their own last hop.
         """
+        if depth == self.n_depths:
+            return self.assemble(draws)
         batch = self.task.shallower(draws, depth, *([earlier] if earlier else []))
         there = batch.targets.shape[2]
         last = there - 1 if there < self.task.n_hops else min(depth, there) - 1

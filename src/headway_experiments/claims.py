@@ -98,25 +98,23 @@ class Claim:
     """One thing that a paper reports.
 
     Attributes:
-        id: its name.
         figure: the name of the experiment: a figure of the paper, an appendix, a study, a mechanism
             of the talk, or a user's own.
+        measure: the name of the numbers that it is judged by.
         section: of the paper, or of the source that the talk reports.
         claim: in words.
         paper: the published value, or what is to be expected, in words.
-        measure: the name of the numbers that it is judged by.
         rule: when these support it, by the paper's words.
         small: what scale `small` has of its own; `fresh` has the same.
         smoke: what scale `smoke` has of its own.
     """
 
-    id: str
     figure: str
+    measure: str
     section: str
     claim: str
-    paper: str
-    measure: str
     rule: str
+    paper: str
     small: Own
     smoke: Own
 
@@ -191,20 +189,14 @@ Judged = Mapping[str, Verdict]
 
 
 def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
-    """The claims of an experiment, from the .toml beside the module that it is in.
-
-    There is one table per claim, `[[claim]]`, with the fields of `Claim`; `figure` is the
-    experiment and `rule` the rule by the paper's words. Fields above the first table hold for every
-    claim that does not say otherwise. If a scale judges by another rule,
-    `[claim.SCALE]` has that as `rule`, and the reason as `why`. If its runs are too different from
-    the paper's for a verdict, it has the difference as `differs`.
+    """The claims of an experiment, from the .toml beside the module that it is in (see `read`).
 
     Args:
         file: of the module: its `__file__`.
         experiment: its name.
 
     Raises:
-        HeadwayError: if there is no such file, or a claim in it is wrong, see `read`.
+        HeadwayError: if there is no such file, or a claim in it is wrong.
     """
     path = Path(file).with_suffix(".toml")
     if not is_file(path):
@@ -218,29 +210,35 @@ def claims_beside(file: str, experiment: str) -> tuple[Claim, ...]:
     there = dict.fromkeys(claim.figure for claim in found)
     if experiment not in there:
         figures = ", ".join(there) or "none"
-        raise HeadwayError(f"{path}: no claim has figure = {experiment!r}, only: {figures}")
+        raise HeadwayError(f"{path}: there is no table [{experiment}] of claims, only: {figures}")
     return tuple(claim for claim in found if claim.figure == experiment)
 
 
 def read(text: str) -> list[Claim]:
-    """The claims in a TOML text. Fields above the first one are of all that have none of their own.
+    """The claims in a TOML text.
+
+    A claim is the table `[FIGURE.MEASURE]`, with the other fields of `Claim`. Fields in the table
+    `[FIGURE]` hold for all its claims that do not say otherwise. If scale `small` or `smoke` judges
+    by another rule, the claim has the field `SCALE = {rule = "…", why = "…"}`; if its runs are too
+    different from the paper's for a verdict, `SCALE = {differs = "…"}`.
 
     Raises:
-        HeadwayError: if it is no TOML, a claim lacks a field, has an unknown one or an invalid
-            rule, or two have one name.
+        HeadwayError: if it is no TOML, or a claim lacks a field, has an unknown one or an invalid
+            rule.
     """
     try:
-        shared = tomllib.loads(text)
+        figures = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise HeadwayError(f"it is no TOML: {error}") from None
     found = []
-    for entry in shared.pop("claim", []):
-        whole, name = {"small": {}, "smoke": {}, **shared, **entry}, f"claim {entry.get('id')!r}"
-        try:
-            found.append(from_json(Claim, whole))
-        except HeadwayError as error:
-            raise HeadwayError(f"{name}: {error}") from None
-    names = [claim.id for claim in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    require(not twice, "claims: id", twice, "different for every claim")
+    for figure, table in figures.items():
+        require(isinstance(table, dict), figure, table, "a table of claims")
+        usual = {"paper": "open", "small": {}, "smoke": {}}
+        shared = {name: value for name, value in table.items() if not isinstance(value, dict)}
+        for measure in (name for name in table if name not in shared):
+            whole = {**usual, **shared, **table[measure], "figure": figure, "measure": measure}
+            try:
+                found.append(from_json(Claim, whole))
+            except HeadwayError as error:
+                raise HeadwayError(f"claim {figure}.{measure}: {error}") from None
     return found

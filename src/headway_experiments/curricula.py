@@ -10,17 +10,17 @@ training.curriculum = per_layer      every hop by a layer of its own
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NoReturn
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.errors import HeadwayError, require
+from headway.errors import require
 from headway.fields import AtLeastOne
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
-from headway.training import Ask, Curriculum, Mixture, TrainingConfig, seed_of
+from headway.training import Ask, Curriculum, Mixture, TrainingConfig, refuse, seed_of
 from headway_experiments.asked import Asked, asks_several, last_of
 
 
@@ -200,15 +200,6 @@ def read_by_layers(
     layers = [-(-hop * model.n_layers // hops) for hop in range(1, hops + 1)]
     streams = enumerate(model.streams(inputs, tap), start=1)
     return [model.read(stream) for layer, stream in streams if layer in layers]
-
-
-def refuse(kind: str, why: str) -> NoReturn:
-    """Refuses a curriculum.
-
-    Raises:
-        HeadwayError: that says why.
-    """
-    raise HeadwayError(f"training.curriculum = {kind} is not allowed: {why}")
 
 
 def require_final(kind: str, task: Task) -> None:

@@ -1,8 +1,8 @@
 """An experiment, as data: its runs, what is measured, what is drawn, what is claimed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from headway.circuits import THRESHOLD
 from headway.errors import HeadwayError, require
@@ -17,8 +17,6 @@ Configs = dict[str, RunConfig]
 """What runs are made of, by their names."""
 Runs = Mapping[str, Run]
 """The runs of one group that are done, by name."""
-GroupRuns = Mapping[str, Runs]
-"""The runs that are done, by group and name."""
 Drawn = dict[str, tuple[str, "Figure"]]
 """Title and figure, by the name of its file."""
 
@@ -70,58 +68,40 @@ class Group:
         return renewed
 
 
+def nothing(*_: object) -> Drawn:
+    """No figure."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One figure of the paper, one study, one mechanism of the talk, or a user's own.
 
     Attributes:
-        name: what `headway reproduce`, or `headway reproduce`, calls it.
+        file: of the module that it is in: its `__file__`.
+        name: what `headway reproduce` calls it.
         title: what it shows.
         groups: the runs it takes.
-        measure: the numbers that its claims are judged by, from its runs by group and name, or
-            from answers by model.
+        measure: the numbers that its claims are judged by, from the runs of each of its groups that
+            are done, group by group, or from answers by model.
         draw: its figures, from the same.
-        claims: about what is measured.
         asks: whether it asks language models (see `paper.language_models`).
+        claims: about what is measured, from the .toml beside the module.
     """
 
+    file: str
     name: str
     title: str
     groups: Sequence[Group]
-    measure: Callable[[Any], Measures]
-    draw: Callable[[Any], Drawn]
-    claims: Sequence[Claim]
+    measure: Callable[..., Measures]
+    draw: Callable[..., Drawn] = nothing
     asks: bool = False
+    claims: Sequence[Claim] = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "claims", claims_beside(self.file, self.name))
 
     def texts(self, scale: str) -> list[str]:
         """The texts, in words, that the sequences of its runs are drawn from, at a scale."""
         tasks = [config.task for group in self.groups for config in group.configs(scale).values()]
         return list(dict.fromkeys(task.drawn_from for task in tasks if task.drawn_from))
-
-
-def nothing(_: Any) -> Drawn:
-    """No figure."""
-    return {}
-
-
-def study(
-    file: str,
-    name: str,
-    title: str,
-    group: Group,
-    measure: Callable[[Runs], Measures],
-    draw: Callable[[Runs], Drawn] = nothing,
-) -> Experiment:
-    """An experiment of one group of runs; the claims on it lie beside a file.
-
-    What it measures and draws is given the runs of the group by name; all else is as in
-    `Experiment`.
-    """
-    return Experiment(
-        name=name,
-        title=title,
-        groups=(group,),
-        measure=lambda runs: measure(runs[group.name]),
-        draw=lambda runs: draw(runs[group.name]),
-        claims=claims_beside(file, name),
-    )

@@ -1,5 +1,6 @@
 """Figures of experiments: panels of curves and points, with intervals."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.figures import FAINT, hop_lines, log_scale, look, styled
+from headway.training import Run
 
 Look = Mapping[str, Any]
 """Keywords of `Axes.plot`."""
@@ -86,6 +88,13 @@ def hop_curves(
         Series(steps, values, {"color": one.colour, "ls": one.dashes, "lw": 1.2, **more}, hop)
         for (hop, values), one in zip(losses.items(), looks, strict=True)
     ]
+
+
+def run_curves(run: Run, hops: Sequence[str]) -> list[Series]:
+    """The partial losses of a run against the step, of the hops that it is asked for."""
+    lines = run.metrics()
+    losses = {hop: [line["partial"].get(hop, math.nan) for line in lines] for hop in hops}
+    return hop_curves([line["step"] for line in lines], losses)
 
 
 def means(

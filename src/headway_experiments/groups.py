@@ -1,29 +1,18 @@
 """Groups of runs, which experiments are made of: what they cost, and how many are done."""
 
-import contextlib
-import statistics
-import tempfile
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headway.circuits import discover, emergence, saved_discovery
 from headway.errors import HeadwayError
 from headway.files import is_there
-from headway.recipes import changed
 from headway.sweeps import require_same, step_cost
-from headway.training import Run, RunConfig, train
+from headway.training import Run, RunConfig
 from headway_experiments.experiment import Experiment, Group
 
 PER_WEIGHT = 6
 """Floating-point operations per weight and position in a training step: 2 forward, 4 backward."""
-STEPS = 10
-"""Steps that are measured, after one that is not."""
-SECONDS = 20.0
-"""Seconds after which no further step is measured."""
 
 
 def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
@@ -31,8 +20,7 @@ def groups_of(experiments: Iterable[Experiment]) -> list[Group]:
     return list({group.name: group for one in experiments for group in one.groups}.values())
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """The most that a group of runs costs.
 
     Attributes:
@@ -41,8 +29,6 @@ class Cost:
         done: how many have ended.
         operations: floating-point operations of all steps of those that have not.
         disk: bytes of all checkpoints of those that have not.
-        seconds: of one core of this machine for these steps, by ten of them; None if that was not
-            measured.
     """
 
     group: str
@@ -50,57 +36,14 @@ class Cost:
     done: int
     operations: float
     disk: float
-    seconds: float | None
 
 
-def cost(group: Group, scale: str, folder: Path, measured: bool = False) -> Cost:
-    """What a group costs, and how much of it is done in a folder.
-
-    Args:
-        group: of runs.
-        scale: of them.
-        folder: of all groups.
-        measured: whether to time ten steps of the run whose steps have the median size.
-    """
+def cost(group: Group, scale: str, folder: Path) -> Cost:
+    """What a group costs, and how much of it is done in a folder with all groups."""
     ended, configs = outcomes(group, scale, folder), group.configs(scale)
     left = [config for name, config in configs.items() if not ended[name]]
-    work = sum(step_cost(config) * config.training.steps for config in left)
-    seconds = None
-    if measured and left:
-        median = sorted(left, key=step_cost)[len(left) // 2]
-        seconds = work / step_cost(median) * seconds_a_step(median)
-    done, disk = len(configs) - len(left), sum(map(_disk, left))
-    return Cost(group.name, len(configs), done, PER_WEIGHT * work, disk, seconds)
-
-
-class _EnoughError(Exception):
-    """Enough was measured."""
-
-
-def seconds_a_step(config: RunConfig) -> float:
-    """Seconds of one core for a step of a run: the median of ten, of fewer if they take long.
-
-    The run is begun with one thread in a temporary folder, which is removed. A run of one step is
-    timed with its beginning.
-
-    Raises:
-        HeadwayError: if the run cannot be begun.
-    """
-    marks = [time.process_time()]
-
-    def watch(*_: object) -> None:
-        marks.append(time.process_time())
-        if len(marks) > 3 and (len(marks) > STEPS + 1 or marks[-1] - marks[1] > SECONDS):
-            raise _EnoughError
-
-    most = config.training.steps
-    short = changed(
-        config, {"threads": 1, "training.eval_every": most, "training.save_every": most}
-    )
-    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(_EnoughError):
-        train(short, Path(folder) / "run", watch)
-    first, *others = (after - before for before, after in pairwise(marks))
-    return statistics.median(others or [first])
+    work = PER_WEIGHT * sum(step_cost(config) * config.training.steps for config in left)
+    return Cost(group.name, len(configs), len(configs) - len(left), work, sum(map(_disk, left)))
 
 
 def _disk(config: RunConfig) -> float:
@@ -143,17 +86,17 @@ def finished(group: Group, scale: str, folder: Path) -> dict[str, Run]:
 
 def left_out(group: Group, scale: str, folder: Path) -> list[str]:
     """Which of a group's runs cannot be measured, and why."""
-    ended, gaps = outcomes(group, scale, folder), []
+    ended, gaps, without = outcomes(group, scale, folder), [], []
     if undone := sum(not outcome for outcome in ended.values()):
         gaps.append(f"{undone} of {len(ended)} runs of {group.name} are not done")
     for name, outcome in ended.items():
+        place = folder / group.name / name
         if outcome.get("status") == "failed":
-            place = folder / group.name / name
             message = str(outcome.get("message")).replace(f" in {place}", "")
             gaps.append(f"{group.name}/{name} failed: {message}")
-    done = finished(group, scale, folder).items()
-    without = [name for name, run in done if run.read("emergence.json") is None]
-    if group.taken_apart and without:
+        elif outcome and group.taken_apart and Run.open(place).read("emergence.json") is None:
+            without.append(name)
+    if without:
         gaps.append(f"no circuit was found in {', '.join(without)} of {group.name} ({group.about})")
     return gaps
 

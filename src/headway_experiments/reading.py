@@ -2,13 +2,19 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, cast
 
 from headway.circuits import hop_steps, learnt_in_order
 from headway.tasks import Batch, Task
 from headway.theory import witness
 from headway.training import Run, RunConfig, predictions
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Runs
+
+Row = Mapping[str, float | Mapping[str, float] | None]
+"""What is measured of a run: by measure a number, several by what they are of, or None if there is
+nothing to say."""
 
 LAST = 100
 """Steps over which the final loss is averaged (section 7.1)."""
@@ -17,6 +23,19 @@ SOLVED = 0.05
 """The validation MSE below which a task counts as solved, as a circuit does (section 8)."""
 
 Kind = TypeVar("Kind", bound=Task)
+
+
+def by_run(runs: Runs, row: Callable[[Run], Row]) -> Measures:
+    """The measures of runs; of several numbers of a run, names tell what they are of behind it."""
+    found: Measures = {}
+    for name, run in runs.items():
+        for measure, value in row(run).items():
+            here = found.setdefault(measure, {})
+            if isinstance(value, Mapping):
+                here |= {f"{name} {which}": float(number) for which, number in value.items()}
+            elif value is not None:
+                here[name] = float(value)
+    return found
 
 
 def task_of(config: RunConfig, kind: type[Kind]) -> Kind:
@@ -28,6 +47,11 @@ def accuracies(run: Run, batch: Batch) -> dict[str, float]:
     """The share of right answers that the last weights give, by hop."""
     right = run.task.targets.accuracies(predictions(run.transformer(), batch), batch.targets)
     return dict(zip(run.task.hops, right.tolist(), strict=True))
+
+
+def is_solved(run: Run) -> bool:
+    """Whether a run solves its task at last."""
+    return run.metrics()[-1]["val_loss"] < SOLVED
 
 
 def final_loss(run: Run) -> float:

@@ -4,7 +4,7 @@ A document is the paper, the talk, or a user's own file of experiments.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from headway_experiments.claims import Judged, Measures, Verdict
 from headway_experiments.experiment import Experiment
 from headway_experiments.groups import finished, left_out
 from headway_experiments.paper import FIGURES, language_models
-from headway_experiments.result_files import Result, read, require_writable
+from headway_experiments.result_files import read, require_writable
 from headway_experiments.talk import MECHANISMS
 
 DOCUMENTS: Mapping[str, Mapping[str, Experiment]] = {"paper": FIGURES, "talk": MECHANISMS}
@@ -99,15 +99,10 @@ def measured(experiment: Experiment, scale: str, folder: Path) -> tuple[Measures
     found, missing = gathered(experiment, scale, folder)
     if found is None:
         return {}, missing
-    measures = experiment.measure(found)
-    for claim in experiment.claims:
-        there = ", ".join(measures)
-        require(
-            claim.measure in measures,
-            f"claim {claim.id}: measure",
-            claim.measure,
-            f"one of {there}",
-        )
+    measures = experiment.measure(*found)
+    for claim in experiment.claims if not missing else ():
+        known = f"one of {', '.join(measures)}"
+        require(claim.measure in measures, f"[{claim.figure}]: measure", claim.measure, known)
     return measures, "; ".join(filter(None, [missing, *unknown(measures)]))
 
 
@@ -121,23 +116,21 @@ def unknown(measures: Measures) -> list[str]:
     return found
 
 
-def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[Any, str]:
+def gathered(experiment: Experiment, scale: str, folder: Path) -> tuple[list[Any] | None, str]:
     """What an experiment is measured by and drawn from, and what is missing of it, in words.
 
-    Returns: its runs that are done, by group and name, or the answers of language models, by model;
-        None if it needs some and there are none.
+    Returns: the runs of each of its groups that are done, or the answers of language models; None
+        if it needs some and there are none.
 
     Raises:
         HeadwayError: if a file is corrupted.
     """
     if experiment.asks:
         answers, gaps = language_models.gathered(scale, folder / "asked")
-        return answers or None, gaps
-    runs, gaps = {}, []
-    for group in experiment.groups:
-        runs[group.name] = finished(group, scale, folder)
-        gaps += left_out(group, scale, folder)
-    return (None if runs and not any(runs.values()) else runs), "; ".join(gaps)
+        return ([answers] if answers else None), gaps
+    runs = [finished(group, scale, folder) for group in experiment.groups]
+    gaps = [gap for group in experiment.groups for gap in left_out(group, scale, folder)]
+    return (None if runs and not any(runs) else runs), "; ".join(gaps)
 
 
 def verdicts(experiment: Experiment, scale: str, found: Measures, missing: str) -> list[Verdict]:
@@ -160,33 +153,26 @@ def draw(experiment: Experiment, scale: str, folder: Path) -> list[Path]:
     if found is None:
         return saved
     require_writable(folder / "figures")
-    for name, (title, figure) in experiment.draw(found).items():
+    for name, (title, figure) in experiment.draw(*found).items():
         saved.append(save_both(figure, folder / "figures" / name, title))
     return saved
 
 
-def judged(
-    known: Mapping[str, Experiment], scales: Sequence[str], results: Path
-) -> tuple[list[Judged], dict[tuple[str, str], Result]]:
-    """The claims of experiments, judged at scales by the results that there are.
+def judged(experiments: Iterable[Experiment], scales: Sequence[str], results: Path) -> list[Judged]:
+    """Every claim of experiments, judged at scales by the results that there are.
 
     An experiment without runs and questions is the same at every scale but `smoke`.
-
-    Returns: every claim's verdicts; and the results that there are, by experiment and scale.
 
     Raises:
         HeadwayError: if a result file is corrupted, or of another format.
     """
-    there: dict[tuple[str, str], Result] = {}
     rows = []
-    for name, experiment in known.items():
+    for one in experiments:
         columns = []
         for scale in scales:
-            seedless = not experiment.groups and not experiment.asks
-            result = read(name, "small" if seedless and scale != "smoke" else scale, results)
-            if result is not None:
-                there[name, scale] = result
+            seedless = not one.groups and not one.asks
+            result = read(one.name, "small" if seedless and scale != "smoke" else scale, results)
             found, missing = (result.measures, result.missing) if result else ({}, "")
-            columns.append(verdicts(experiment, scale, found, missing))
+            columns.append(verdicts(one, scale, found, missing))
         rows += [dict(zip(scales, row, strict=True)) for row in zip(*columns, strict=True)]
-    return rows, there
+    return rows

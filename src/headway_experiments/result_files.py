@@ -12,31 +12,16 @@ from headway_experiments.experiment import Experiment
 
 
 @dataclass(frozen=True)
-class Machine:
-    """Where and when something was measured.
-
-    Attributes:
-        started: date and time.
-        processor: its name.
-    """
-
-    started: str
-    processor: str
-
-
-@dataclass(frozen=True)
 class Result:
     """What a result file says of one experiment.
 
     Attributes:
         format: of the file.
-        environment: that it was measured in.
         missing: why some of it could not be measured.
         measures: the numbers.
     """
 
     format: Literal[1]
-    environment: Machine
     missing: str
     measures: Measures
 

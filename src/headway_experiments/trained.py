@@ -22,6 +22,7 @@ from headway.fields import AtLeastOne
 from headway.models import Transformer, TransformerConfig
 from headway.tasks import Task
 from headway.training import Curriculum, TrainingConfig
+from headway_experiments.curricula import require_time
 
 FIELD = "training.curriculum.weights"
 ENDS = ("W_E", "W_pos", "W_U")
@@ -94,10 +95,7 @@ class Trained(Curriculum):
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that the last stage comes before the end, and that the optimiser moves numbers
         one by one."""
-        stages, steps = len(stages_of(self.weights)), f"training.steps = {training.steps}"
-        last = (stages - 1) * self.every < training.steps
-        allowed = f"so few that the last of {stages} stages comes before {steps}"
-        require(last, "training.curriculum.every", self.every, allowed)
+        require_time(self.every, len(stages_of(self.weights)), training.steps)
         allowed = "adam or sgd with training.curriculum = trained"
         require(training.optimizer != "muon", "training.optimizer", training.optimizer, allowed)
 

@@ -62,7 +62,6 @@ ON_RUN = (
         "theory",
         "circuit",
         "circuit --certify",
-        "hypotheses",
         "emergence",
         "depend",
         "truncate",

@@ -4,10 +4,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,8 +33,7 @@ Row = dict[str, Any]
 """One method on one model, or a model that was left out, as JSON data."""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """Methods that a model of a family is still to be given to."""
 
     family: str
@@ -73,7 +71,13 @@ def contest(
         HeadwayError: if there is no such method, a family is not installed, a number is out of
             range, or the folder is in use or holds something else.
     """
-    require_contest(known, methods, budget, first, workers)
+    for name, family in known.items():
+        allowed = f"one that is installed; {family.missing}"
+        require(family.missing is None, "family", name, allowed)
+    for name in methods:
+        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
+    for name, number in (("budget", budget), ("workers", workers), ("first", first)):
+        require(number is None or number >= 1, name, number, "a whole number of at least 1")
     asked = tuple(dict.fromkeys(methods or METHODS))
     which = {name: family.names[:first] for name, family in known.items()}
     ledger = ledger_of(folder)
@@ -96,24 +100,6 @@ def contest(
         for row in read(folder)
         if row["budget"] == budget and row["model"] in models and row["method"] in (None, *asked)
     ]
-
-
-def require_contest(
-    known: Mapping[str, Family],
-    methods: Sequence[str],
-    budget: int,
-    first: int | None,
-    workers: int,
-) -> None:
-    """Raises `HeadwayError` unless a contest can be held (see `contest`)."""
-    for name, family in known.items():
-        missing = family.missing
-        require(missing is None, "family", name, f"one that is installed; {missing}")
-    for name in methods:
-        require(name in METHODS, "method", name, f"one of {', '.join(METHODS)}")
-    require(budget >= 1, "budget", budget, "a whole number of at least 1")
-    require(workers >= 1, "workers", workers, "a whole number of at least 1")
-    require(first is None or first >= 1, "first", first, "a whole number of at least 1")
 
 
 def ledger_of(folder: FilePath) -> Ledger:

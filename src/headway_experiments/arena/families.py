@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
 from headway.circuits import THRESHOLD, Bench, Path, ablated
-from headway.errors import HeadwayError
 from headway.models import tapped
 from headway.training import held_out
 from headway_experiments.arena.case import Known, LeftOutError
@@ -51,22 +50,17 @@ def families(seeds: Sequence[int] = SEEDS, depth: int = DEPTH) -> Mapping[str, F
     """
     by_hand = [f"{how} D={d}" for how, least in FROM.items() for d in range(least, depth + 1)]
     at_random = [f"planted {seed}" for seed in seeds]
-    missing = None if has_tracr() else HOW
+    missing, of_tracr = HOW, list[str]()
+    if has_tracr():
+        from headway_experiments.arena.tracr_programs import programs
+
+        missing, of_tracr = None, list(programs())
     return {
-        "tracr": Family("compiled by Tracr: its selectors", tracr_names(), build_tracr, missing),
+        "tracr": Family("compiled by Tracr: its selectors", of_tracr, build_tracr, missing),
         "trained": Family("trained: the one minimal circuit", [*TRAINED], build_trained),
         "compiled": Family("built by hand", by_hand, build_compiled),
         "planted": Family("built at random", at_random, build_planted),
     }
-
-
-def tracr_names() -> list[str]:
-    """The programs that Tracr is given; none where it is not installed."""
-    if not has_tracr():
-        return []
-    from headway_experiments.arena.tracr_programs import programs
-
-    return list(programs())
 
 
 def known_of(family: Family, name: str, folder: FilePath) -> Known:
@@ -106,8 +100,6 @@ def build_tracr(name: str, folder: FilePath) -> Known:
     from headway_experiments.arena.tracr_programs import programs
     from headway_experiments.arena.tracr_task import RaspTask
 
-    if not has_tracr():
-        raise HeadwayError(f"the family tracr needs Tracr: {HOW}")
     task = RaspTask(program=name)
     example = held_out(task, 2, 0, "cpu", "example").inputs
     truth = frozenset(Path.of(*one) for one in task.truth)

@@ -99,18 +99,22 @@ def _list(paths: Sequence[str]) -> str:
     return "; ".join(f"`{path}`" for path in paths) or "none"
 
 
-SHOWN = {
-    "heads AUROC": "heads",
-    "paths AUROC": "paths",
-    "paths AP": "AP",
-    "F1, true size": "F1",
-    "exact": "exact",
-    "faithfulness": "faithful",
+SHOWN: dict[str, Callable[[Line], str]] = {
+    "AP": lambda line: _mean(line, "paths AP"),
+    "paths": lambda line: _mean(line, "paths AUROC"),
+    "faithful": lambda line: _mean(line, "faithfulness"),
+    "passes": lambda line: f"{line.passes:.0f}",
+    "s": lambda line: f"{line.seconds:.1f}",
+    "exact": lambda line: _mean(line, "exact"),
+    "heads": lambda line: _mean(line, "heads AUROC"),
+    "F1": lambda line: _mean(line, "F1, true size"),
 }
-"""The columns that 80 letters have room for."""
+"""The columns on a terminal; of the last ones as many are left out as it has no room for."""
 
-LEAST = "F1", "heads", "exact", "s", "passes", "faithful", "paths"
-"""Which of them are left out of a narrower terminal, the first one first."""
+
+def _mean(line: Line, name: str) -> str:
+    value = line.values[name]
+    return "" if value is None else f"{value[0]:.3f}"
 
 
 def print_row(row: Row) -> None:
@@ -119,35 +123,23 @@ def print_row(row: Row) -> None:
         print(f"{row['model']:<30} left out: {row['left_out']}", flush=True)
         return
     verdict = "exact" if row["exact"] else f"AP {row['paths']['precision']:.3f}"
-    seconds = f"{row['seconds']:6.1f} s"
-    print(
-        f"{row['model']:<30.30} {row['method']:<14} {verdict:<9} {row['passes']:6.0f} passes"
-        f" {seconds}",
-        flush=True,
-    )
+    name, passes = f"{row['model']:<30.30} {row['method']:<14}", f"{row['passes']:6.0f} passes"
+    print(f"{name} {verdict:<9} {passes} {row['seconds']:6.1f} s", flush=True)
 
 
 def print_arena(rows: Sequence[Row]) -> None:
     """Means over the models of every family: AUROC of heads and of paths, and so on."""
-    told: dict[str, list[str]] = {name: [] for name in ("method", *SHOWN.values(), "passes", "s")}
-    before = None
-    for line in lines(rows):
-        if line.family != before:
-            for name, cells in told.items():
-                cells.append(line.family if name == "method" else "")
-        before = line.family
-        told["method"].append(f"  {line.method}")
-        for name, short in SHOWN.items():
-            one = line.values[name]
-            told[short].append("" if one is None else f"{one[0]:.3f}")
-        told["passes"].append(f"{line.passes:.0f}")
-        told["s"].append(f"{line.seconds:.1f}")
-    for name in LEAST:
-        if sum(2 + max(map(len, (one, *cells))) for one, cells in told.items()) - 2 <= width():
-            break
-        del told[name]
-    left, *right = told
-    table = columns((left,), right, wrap=False)
-    for cells in zip(*told.values(), strict=True):
-        table.add_row(*cells)
+    found = lines(rows)
+    told = [
+        ["method", *SHOWN],
+        *([f"  {one.method}", *(of(one) for of in SHOWN.values())] for one in found),
+    ]
+    widths = [2 + max(map(len, column)) for column in zip(*told, strict=True)]
+    fitting = max(n for n in range(2, len(widths) + 1) if n == 2 or sum(widths[:n]) - 2 <= width())
+    table, family = columns(("method",), told[0][1:fitting], wrap=False), None
+    for one, cells in zip(found, told[1:], strict=True):
+        if one.family != family:
+            family = one.family
+            table.add_row(family)
+        table.add_row(*cells[:fitting])
     console().print(table)

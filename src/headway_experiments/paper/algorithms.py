@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from headway.intervals import wilson
 from headway.theory import closed_form
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Drawn, Group, Runs, study
+from headway_experiments.experiment import Drawn, Experiment, Group, Runs
 from headway_experiments.paper.cells import CURRICULA, LONGER, MODELS, Cell, runs_of
 from headway_experiments.paper.ways import LABELS, Label, ways
 
@@ -179,4 +179,4 @@ def _shares_drawn(groups: Mapping[str, Mapping[str, Mapping[Label, int]]]) -> "F
 
 RUNS = Group("algorithms", "jumping or passing on", runs_of)
 TITLE = "jump over facts, or pass symbols on: which of the two is learnt, and what decides"
-EXPERIMENTS = (study(__file__, "algorithms", TITLE, RUNS, measured, draw),)
+EXPERIMENTS = (Experiment(__file__, "algorithms", TITLE, (RUNS,), measured, draw),)

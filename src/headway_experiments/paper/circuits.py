@@ -8,9 +8,9 @@ from typing import Any
 from headway.circuits import Circuit, saved_discovery
 from headway.recipes import changed
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
-from headway_experiments.reading import SOLVED, least_heads, minimum, taken_apart
-from headway_experiments.scales import base, smoke
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.reading import is_solved, least_heads, minimum, taken_apart
+from headway_experiments.recipes import base, smoke
 
 USUAL: dict[str, Any] = {"model.n_layers": 5, "model.d_model": 64, "model.d_mlp": 64}
 """The model that others are compared with, as changes of a scale's config."""
@@ -37,35 +37,30 @@ def runs_of(scale: str) -> Configs:
 
 def measured(runs: Runs) -> Measures:
     """How many heads the circuits of solved runs use and how they differ, by seed and by shape."""
-    solved = {
-        name: run
+    found = {
+        name: saved_discovery(run).circuit
         for name, run in runs.items()
-        if taken_apart(run) and run.metrics()[-1]["val_loss"] < SOLVED
+        if taken_apart(run) and is_solved(run)
     }
-    found = {name: saved_discovery(run).circuit for name, run in solved.items()}
     heads = {name: float(len(circuit.useful_heads)) for name, circuit in found.items()}
     plain = {name: circuit for name, circuit in found.items() if name.startswith("usual,")}
-    measured: Measures = {
-        "circuits_solved": {
-            name: float(run.metrics()[-1]["val_loss"] < SOLVED) for name, run in runs.items()
-        },
-        "circuits_useful_heads": heads,
-        "circuits_heads_above_minimum": {},
-        "circuits_layers_above_minimum": {},
-        "circuits_own": _own(plain),
-    }
+    more: Measures = {"circuits_heads_above_minimum": {}, "circuits_layers_above_minimum": {}}
     for name, circuit in plain.items():
-        least, flow_minimum = least_heads(solved[name].config), minimum(solved[name])
-        if least is not None and flow_minimum is not None:
-            layers = len(circuit.useful_layers)
-            measured["circuits_heads_above_minimum"][name] = heads[name] - least
-            measured["circuits_layers_above_minimum"][name] = float(layers - flow_minimum)
-    usual = statistics.mean(heads[name] for name in plain) if plain else 0.0
+        least, layers = least_heads(runs[name].config), minimum(runs[name])
+        if least is not None and layers is not None:
+            more["circuits_heads_above_minimum"][name] = heads[name] - least
+            above = float(len(circuit.useful_layers) - layers)
+            more["circuits_layers_above_minimum"][name] = above
     for size in list(SIZES)[1:]:
-        measured[f"circuits_more_{size}"] = {
-            name: heads[name] - usual for name in found if name.startswith(f"{size},") and plain
-        }
-    return measured
+        others = [name for name in found if name.startswith(f"{size},") and plain]
+        usual = statistics.mean(heads[name] for name in plain) if others else 0.0
+        more[f"circuits_more_{size}"] = {name: heads[name] - usual for name in others}
+    return {
+        "circuits_solved": {name: float(is_solved(run)) for name, run in runs.items()},
+        "circuits_useful_heads": heads,
+        "circuits_own": _own(plain),
+        **more,
+    }
 
 
 def _own(circuits: Mapping[str, Circuit]) -> dict[str, float]:
@@ -103,4 +98,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("circuits", "twenty seeds, and other shapes", runs_of, taken_apart=True)
 TITLE = "how much circuits differ: twenty seeds, and other shapes"
-EXPERIMENTS = (study(__file__, "circuits", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "circuits", TITLE, (RUNS,), measured, drawn),)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import nan
 from typing import TYPE_CHECKING
 
 from headway.circuits import BIRTH, hop_steps
@@ -18,8 +17,8 @@ from headway_experiments.curricula import (
     PerLayer,
     Scheduled,
 )
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
-from headway_experiments.scales import base
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.recipes import base
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,23 +120,19 @@ def draw_hops(ways: Mapping[str, Sequence[Run]]) -> "Figure":
 
     What is not asked for yet can be far worse than guessing, which is not what is to be seen.
     """
-    from headway_experiments.figures import Panel, draw_panels, hop_curves
+    from headway_experiments.figures import Panel, draw_panels, run_curves
 
     runs = [run for several in ways.values() for run in several]
     hops = sorted({hop for run in runs for hop in run.task.hops}, key=natural)
     guesses = [loss for run in runs for loss in run.task.references().values()]
-    panels = []
-    for way, several in ways.items():
-        series = []
-        for run in several:
-            lines = run.metrics()
-            losses = {hop: [m["partial"].get(hop, nan) for m in lines] for hop in hops}
-            series += hop_curves([m["step"] for m in lines], losses)
-        limits = {"ylim": (0, 1.08 * max(guesses))}
-        panels.append(Panel(way, series, y="partial loss", levels={"": BIRTH}, limits=limits))
+    how = {"levels": {"": BIRTH}, "limits": {"ylim": (0, 1.08 * max(guesses))}}
+    panels = [
+        Panel(way, [one for run in several for one in run_curves(run, hops)], y="loss", **how)
+        for way, several in ways.items()
+    ]
     return draw_panels(panels, columns=4, shared=True)
 
 
 RUNS = Group("curricula", "ways to ask for three hops", runs_of)
 TITLE = "what makes a head emerge, and when: eleven ways to ask for three hops"
-EXPERIMENTS = (study(__file__, "curricula", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "curricula", TITLE, (RUNS,), measured, drawn),)

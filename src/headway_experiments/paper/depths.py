@@ -10,10 +10,9 @@ from headway.sweeps import grid
 from headway.tasks import Retrieval
 from headway.training import Deepening, Run, RunConfig, fast
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
-from headway_experiments.reading import SOLVED, minimum, task_of
-from headway_experiments.recipes import paper
-from headway_experiments.scales import crossed, smoke
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.reading import SOLVED, is_solved, minimum, task_of
+from headway_experiments.recipes import crossed, paper, smoke
 
 
 def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
@@ -36,18 +35,16 @@ def small(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
     return changed(base, {**ends, **shorter})
 
 
+def printed(depth: int = 3, layers: int = 3, seed: int = 0) -> RunConfig:
+    """The recipe `paper` with so many layers."""
+    return changed(paper(depth, seed), {"model.n_layers": layers})
+
+
 def runs_of(scale: str) -> Configs:
     """One to five hops against the layers, one head a layer."""
     match scale:
         case "paper":
-            return {
-                f"depth={depth},layers={n},seed={seed}": changed(
-                    paper(depth, seed), {"model.n_layers": n}
-                )
-                for depth in range(1, 6)
-                for n in range(1, 9)
-                for seed in range(3)
-            }
+            return dict(grid(printed, {"depth": "1..5", "layers": "1..8", "seed": "0..2"}).runs)
         case "small":
             return dict(grid(small, {"depth": "1..5", "layers": "1..6", "seed": "0..2"}).runs)
         case _:
@@ -64,7 +61,7 @@ def measured(runs: Runs) -> Measures:
     most = max((run.config.transformer.n_layers for run in runs.values()), default=0)
     for name, run in runs.items():
         depth, layers = _depth(run), run.config.transformer.n_layers
-        if run.metrics()[-1]["val_loss"] < SOLVED:
+        if is_solved(run):
             solved.setdefault(depth, []).append(layers)
         if layers == most:
             metrics = run.metrics()
@@ -129,7 +126,7 @@ def drawn(runs: Runs) -> Drawn:
     solved: dict[tuple[int, int], list[bool]] = {}
     for run in runs.values():
         place = _depth(run), run.config.transformer.n_layers
-        solved.setdefault(place, []).append(run.metrics()[-1]["val_loss"] < SOLVED)
+        solved.setdefault(place, []).append(is_solved(run))
     counts = {place: (sum(each), len(each)) for place, each in solved.items()}
     deepest = max(depth for depth, _ in counts)
     figure = draw_depths(max(deepest, 2), counts)
@@ -138,4 +135,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("depths", "hops against layers", runs_of)
 TITLE = "one to five hops against the layers that solve them"
-EXPERIMENTS = (study(__file__, "depths", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "depths", TITLE, (RUNS,), measured, drawn),)

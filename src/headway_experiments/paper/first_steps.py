@@ -4,40 +4,36 @@ from headway.recipes import changed
 from headway.training import Implicit
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop
-from headway_experiments.experiment import Configs, Group, Runs, study
+from headway_experiments.experiment import Configs, Experiment, Group, Runs
 from headway_experiments.reading import final_loss
-from headway_experiments.scales import base
+from headway_experiments.recipes import base
+
+WAYS = {"ic": Implicit(), "non-ic": FinalHop()}
 
 
 def runs_of(scale: str) -> Configs:
     """Four layers and two hops, with and without the implicit curriculum."""
-    ways = {"ic": Implicit(), "non-ic": FinalHop()}
-    match scale:
-        case "paper":
-            seeds, four = range(8), {"model.n_layers": 4}
-        case "small":
-            seeds, four = range(3), {"model.n_layers": 4}
-        case _:
-            seeds, four = range(1), {}
+    layers = {} if scale == "smoke" else {"model.n_layers": 4}
     return {
         f"{way},seed={seed}": changed(
-            base(scale, 2, seed), {**four, "training.curriculum": curriculum}
+            base(scale, 2, seed), {**layers, "training.curriculum": curriculum}
         )
-        for way, curriculum in ways.items()
-        for seed in seeds
+        for way, curriculum in WAYS.items()
+        for seed in range({"paper": 8, "small": 3}.get(scale, 1))
     }
 
 
 def measured(runs: Runs) -> Measures:
     """Final losses with and without the curriculum."""
+    losses = {name: final_loss(run) for name, run in runs.items()}
     return {
         f"first_{way.replace('-', '_')}_loss": {
-            name: final_loss(run) for name, run in runs.items() if name.startswith(f"{way},")
+            name: loss for name, loss in losses.items() if name.startswith(f"{way},")
         }
-        for way in ("ic", "non-ic")
+        for way in WAYS
     }
 
 
-RUNS = Group("first-steps", "four layers, two hops, with and without the curriculum", runs_of)
 TITLE = "four layers and two hops, with and without the curriculum"
-EXPERIMENTS = (study(__file__, "first-steps", TITLE, RUNS, measured),)
+RUNS = Group("first-steps", TITLE, runs_of)
+EXPERIMENTS = (Experiment(__file__, "first-steps", TITLE, (RUNS,), measured),)

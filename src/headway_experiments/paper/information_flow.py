@@ -3,27 +3,27 @@
 from itertools import combinations, pairwise
 
 from headway.theory import minimum_layers, retrieval_flow, theorem_1_bound, witness
-from headway_experiments.claims import Measures, claims_beside
-from headway_experiments.experiment import Drawn, Experiment, GroupRuns
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Drawn, Experiment
 
 
 def theorem_1() -> Measures:
     """The exact minimum against the paper's bound, and a circuit of three layers for D = 3."""
-    depths = [*range(1, 65)]
     found = witness(retrieval_flow(3))
+    masks = {"causal": True, "no mask": False}
     return {
         "minimum_minus_bound": {
             f"D={depth}, {mask}": float(
-                minimum_layers(depth, causal=mask == "causal") - theorem_1_bound(depth)
+                minimum_layers(depth, causal=causal) - theorem_1_bound(depth)
             )
-            for depth in depths
-            for mask in ("causal", "no mask")
+            for depth in range(1, 65)
+            for mask, causal in masks.items()
         },
         "witness_heads_d3": {f"D=3, {found.layers} layers": float(found.heads)},
     }
 
 
-def bounds(_: GroupRuns) -> Drawn:
+def bounds() -> Drawn:
     """Theorem 1: the least layers against D."""
     from headway.figures import draw_depths
 
@@ -50,7 +50,7 @@ def shared_information() -> Measures:
     return {"neighbours_share": neighbours, "reach_growth": growth}
 
 
-def flow(_: GroupRuns) -> Drawn:
+def flow() -> Drawn:
     """Figure 3: which positions share information."""
     from headway.figures import draw_flow
 
@@ -60,21 +60,9 @@ def flow(_: GroupRuns) -> Drawn:
     return {"fig3": (title, draw_flow(flow, True, found.paths, stages, title))}
 
 
+LEAST = "the least number of layers (section 5, appendix B)"
+SHARED = "positions that share information (figures 3 and 8)"
 EXPERIMENTS = (
-    Experiment(
-        "theorem1",
-        "the least number of layers (section 5, appendix B)",
-        (),
-        lambda _: theorem_1(),
-        bounds,
-        claims_beside(__file__, "theorem1"),
-    ),
-    Experiment(
-        "fig3",
-        "positions that share information (figures 3 and 8)",
-        (),
-        lambda _: shared_information(),
-        flow,
-        claims_beside(__file__, "fig3"),
-    ),
+    Experiment(__file__, "theorem1", LEAST, (), theorem_1, bounds),
+    Experiment(__file__, "fig3", SHARED, (), shared_information, flow),
 )

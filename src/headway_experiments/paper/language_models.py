@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from headway.language import FORMULATIONS, Asked, Cell, answered, cells, places
-from headway_experiments.claims import Measures, claims_beside
+from headway_experiments.claims import Measures
 from headway_experiments.experiment import Drawn, Experiment
 
 Answers = Mapping[str, Sequence[Cell]]
@@ -33,9 +32,11 @@ ASKED: Mapping[str, Mapping[str, Asked]] = {
 questions per formulation."""
 
 
-def askable(scale: str) -> Mapping[str, Asked]:
-    """What every model is asked at a scale; empty if the extra `llm` is not installed."""
-    return ASKED[scale] if find_spec("transformers") else {}
+def askable(experiments: Sequence[Experiment], scale: str) -> Mapping[str, Asked]:
+    """What every model is asked by experiments at a scale; empty if the extra `llm` is not
+    installed."""
+    asks = any(one.asks for one in experiments) and find_spec("transformers")
+    return ASKED[scale] if asks else {}
 
 
 def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
@@ -61,66 +62,32 @@ def gathered(scale: str, folder: Path) -> tuple[Answers, str]:
 def measured(answers: Answers) -> Measures:
     """How much better than guessing the paper's protocol is in its five examples, and how often it
     is right, in exact expectation."""
-    shown = {
-        (model, cell.formulation, cell.depth): cell
-        for model, all_cells in answers.items()
-        for cell in all_cells
-    }
-    examples = {
-        f"{model}, {name}, D={depth}": cell
-        for (model, name, depth), cell in shown.items()
-        if depth == min(FORMULATIONS[name].default_depth, max(DEPTHS))
-    }
-    return {
-        "llm_above_random": {n: cell.expectation - cell.chance for n, cell in examples.items()},
-        "llm_accuracy": {n: cell.expectation for n, cell in examples.items()},
-        "llm_equations": {
-            f"{model}, D={depth}": cell.expectation
-            for (model, name, depth), cell in shown.items()
-            if name == "equations"
-        },
-    }
+    found: Measures = {"llm_above_random": {}, "llm_accuracy": {}, "llm_equations": {}}
+    for model, cell in ((model, cell) for model, some in answers.items() for cell in some):
+        if cell.depth == min(FORMULATIONS[cell.formulation].default_depth, max(DEPTHS)):
+            name = f"{model}, {cell.formulation}, D={cell.depth}"
+            found["llm_above_random"][name] = cell.expectation - cell.chance
+            found["llm_accuracy"][name] = cell.expectation
+        if cell.formulation == "equations":
+            found["llm_equations"][f"{model}, D={cell.depth}"] = cell.expectation
+    return found
 
 
-def accuracy_curves(answers: Answers) -> Any:
-    """The accuracies as curves against depth, by formulation and kind.
-
-    Args:
-        answers: to the questions, by model.
-
-    Returns: for every formulation the points of every curve; see `draw_accuracy`.
-    """
-    from headway.figures import Point
+def drawn(answers: Answers) -> Drawn:
+    """Figure 2: the accuracies against depth, by formulation, model and kind."""
+    from headway.figures import Point, draw_accuracy
 
     found: dict[str, dict[str, list[Point]]] = {}
     for model, all_cells in answers.items():
         whose = f"{model}, " if len(answers) > 1 else ""
         for cell in all_cells:
             for kind in ("argmax", "expectation", "sampled"):
-                interval = cell.interval(kind)
-                if interval is not None:
+                if (interval := cell.interval(kind)) is not None:
                     point = Point(cell.depth, getattr(cell, kind), *interval, cell.chance)
                     lines = found.setdefault(cell.formulation, {})
                     lines.setdefault(f"{whose}{kind}", []).append(point)
-    return found
+    return {"fig2": ("Accuracy of language models by formulation and depth", draw_accuracy(found))}
 
 
-def drawn(answers: Answers) -> Drawn:
-    """Figure 2."""
-    from headway.figures import draw_accuracy
-
-    title = "Accuracy of language models by formulation and depth"
-    return {"fig2": (title, draw_accuracy(accuracy_curves(answers)))}
-
-
-EXPERIMENTS = (
-    Experiment(
-        "fig2",
-        "language models on five formulations (section 4)",
-        (),
-        measured,
-        drawn,
-        claims_beside(__file__, "fig2"),
-        asks=True,
-    ),
-)
+TITLE = "language models on five formulations (section 4)"
+EXPERIMENTS = (Experiment(__file__, "fig2", TITLE, (), measured, drawn, asks=True),)

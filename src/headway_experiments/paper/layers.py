@@ -1,56 +1,38 @@
 """Section 7: what models of one to eight layers learn, with and without the curriculum."""
 
 import statistics
+from functools import partial
 from itertools import pairwise
 
 from headway.intervals import rank_correlation
 from headway.recipes import changed
 from headway.training import Run, RunConfig
-from headway_experiments.claims import Measures, claims_beside
+from headway_experiments.claims import Measures
 from headway_experiments.curricula import FinalHop
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import final_loss, in_order
-from headway_experiments.recipes import paper
-from headway_experiments.scales import crossed, roomy, smoke
+from headway_experiments.recipes import crossed, paper, roomy, smoke
 
 
-def with_curriculum(scale: str) -> Configs:
-    """Section 7, IC: one to eight layers, eight seeds each.
+def runs_of(curriculum: bool, scale: str) -> Configs:
+    """Section 7: one to eight layers, eight seeds each; D = 5 with the curriculum, 3 without.
 
-    Small: D = 4 instead of 5, one to six layers of four heads, width 64, trained as `fast` trains.
+    Small: D = 4 instead of 5, layers of four heads, width 64, trained as `fast` trains; with the
+    curriculum one to six layers, without it 1, 2, 3, 4, 6 and 8 layers, three seeds.
     """
-    match scale:
-        case "paper":
-            return crossed(range(1, 9), range(8), lambda n, seed: _section_7(5, n, seed))
-        case "small":
-            return crossed(range(1, 7), range(8), lambda n, seed: _small_layers(4, n, seed))
-        case _:
-            return crossed((1, 2), (0, 1), smoke)
+    depth, layers, seeds, config = {
+        ("paper", True): (5, range(1, 9), range(8), _section_7),
+        ("paper", False): (3, range(1, 9), range(8), _section_7),
+        ("small", True): (4, range(1, 7), range(8), _small_layers),
+        ("small", False): (3, (1, 2, 3, 4, 6, 8), range(3), _small_layers),
+    }.get((scale, curriculum), (1 if curriculum else 3, (1, 2), (0, 1), _smoke))
+    fields = {} if curriculum else {"training.curriculum": FinalHop()}
+    return crossed(layers, seeds, lambda n, seed: changed(config(depth, n, seed), fields))
 
 
-def without_curriculum(scale: str) -> Configs:
-    """Section 7, non-IC, D = 3: one to eight layers, eight seeds each.
-
-    Small: as with the curriculum; 1, 2, 3, 4, 6 and 8 layers, three seeds.
-    """
-
-    def small(layers: int, seed: int) -> RunConfig:
-        return changed(_small_layers(3, layers, seed), {"training.curriculum": FinalHop()})
-
-    def full(layers: int, seed: int) -> RunConfig:
-        return changed(_section_7(3, layers, seed), {"training.curriculum": FinalHop()})
-
-    def short(layers: int, seed: int) -> RunConfig:
-        fields = {"task.depth": 3, "training.curriculum": FinalHop(), "training.steps": 40}
-        return changed(smoke(layers, seed), {**fields, "training.cooldown_steps": 10})
-
-    match scale:
-        case "paper":
-            return crossed(range(1, 9), range(8), full)
-        case "small":
-            return crossed((1, 2, 3, 4, 6, 8), range(3), small)
-        case _:
-            return crossed((1, 2), (0, 1), short)
+def _smoke(depth: int, layers: int, seed: int) -> RunConfig:
+    short = {"task.depth": 3, "training.steps": 40, "training.cooldown_steps": 10}
+    return changed(smoke(layers, seed), short if depth == 3 else {})
 
 
 def _section_7(depth: int, layers: int, seed: int) -> RunConfig:
@@ -103,11 +85,11 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
         if len(layers) > 1:
             losses = [final_loss(runs[n]) for n in layers]
             correlation[f"seed={seed}"] = rank_correlation(layers, losses)
-    partial: dict[str, list[float]] = {}
+    each: dict[str, list[float]] = {}
     for run in with_ic.values():
         for hop, loss in run.metrics()[-1]["partial"].items():
-            partial.setdefault(hop, []).append(loss)
-    means = {hop: statistics.mean(losses) for hop, losses in partial.items()}
+            each.setdefault(hop, []).append(loss)
+    means = {hop: statistics.mean(losses) for hop, losses in each.items()}
     order = {name: in_order(run) for name, run in with_ic.items()}
     return {
         "ic_final_loss": final,
@@ -121,43 +103,35 @@ def by_layers(with_ic: Runs, without: Runs) -> Measures:
     }
 
 
-def layers(runs: GroupRuns) -> Drawn:
+def drawn(with_ic: Runs, without: Runs) -> Drawn:
     """Figure 4: final losses by number of layers, with and without the curriculum; and the partial
     losses with it."""
     from headway_experiments.figures import Panel, draw_panels, means, numbered
 
-    def by_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:
+    def against_layers(group: Runs, hop: str | None = None) -> list[tuple[float, float]]:
         last = [(run.config.transformer.n_layers, run.metrics()[-1]) for run in group.values()]
         return [(n, m["partial"][hop] if hop else m["val_loss"]) for n, m in last]
 
-    both, partial = [], []
-    names = {"ic": "with the curriculum", "non-ic": "without"}
-    for i, (group, name) in enumerate(names.items()):
-        if runs[group]:
-            task = next(iter(runs[group].values())).config.task
+    both, hopwise = [], []
+    for i, (name, group) in enumerate({"with the curriculum": with_ic, "without": without}.items()):
+        if group:
+            task = next(iter(group.values())).config.task
             label = f"{name}, {task.label.replace('=', ' = ')}"
-            both += means(by_layers(runs[group]), numbered(i, marker=True), label)
-    hops = next(iter(runs["ic"].values())).task.hops if runs["ic"] else ()
+            both += means(against_layers(group), numbered(i, marker=True), label)
+    hops = next(iter(with_ic.values())).task.hops if with_ic else ()
     for i, hop in enumerate(hops):
-        partial += means(by_layers(runs["ic"], hop), numbered(i, marker=True), hop)
+        hopwise += means(against_layers(with_ic, hop), numbered(i, marker=True), hop)
     how = {"x": "layers", "limits": {"ylim": (0, 1.08)}}
     panels = [
         Panel("final losses", both, y="final validation loss", **how),
-        Panel("partial losses, with the curriculum", partial, **how),
+        Panel("partial losses, with the curriculum", hopwise, **how),
     ]
     return {"fig4": ("Final loss by number of layers", draw_panels(panels))}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "fig4",
-        "final losses by number of layers, with and without the curriculum (section 7)",
-        (
-            Group("ic", "with the curriculum, by layers", with_curriculum),
-            Group("non-ic", "without the curriculum, by layers", without_curriculum),
-        ),
-        lambda runs: by_layers(runs["ic"], runs["non-ic"]),
-        layers,
-        claims_beside(__file__, "fig4"),
-    ),
+TITLE = "final losses by number of layers, with and without the curriculum (section 7)"
+GROUPS = (
+    Group("ic", "with the curriculum, by layers", partial(runs_of, True)),
+    Group("non-ic", "without the curriculum, by layers", partial(runs_of, False)),
 )
+EXPERIMENTS = (Experiment(__file__, "fig4", TITLE, GROUPS, by_layers, drawn),)

@@ -1,44 +1,34 @@
 """How long the first head takes to emerge in longer sequences (arXiv 2511.01033)."""
 
+from functools import partial
 from statistics import geometric_mean
 
 from headway.circuits import crossing
 from headway.recipes import changed
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import powers
-from headway_experiments.recipes import paper
-from headway_experiments.scales import roomy, smoke
+from headway_experiments.recipes import paper, roomy, smoke
 
 
 def runs_of(scale: str) -> Configs:
     """One hop in sequences of ever more chains, at constant rates, until it is learnt."""
-    match scale:
-        case "paper":
-            return {
-                f"chains={n},seed={seed}": changed(
-                    paper(1, seed), {"task.n_chains": n, "training.stop_below": 0.1}
-                )
-                for n in (2, 4, 8, 16, 32)
-                for seed in range(8)
-            }
-        case "small":
-            chains, seeds = (2, 4, 8, 16), range(4)
-        case _:
-            chains, seeds = (2, 3), range(1)
     constant = {
         "training.steps": 1_500,
         "training.patience": 0,
         "training.cooldown_below": 0.0,
         "training.cooldown_steps": 0,
-        "training.stop_below": 0.1,
         "training.eval_every": 10,
         "training.eval_examples": 256,
         "training.checkpoint_every": 0,
     }
-    base = smoke if scale == "smoke" else lambda layers, seed: roomy(layers - 3, seed)
+    chains, seeds, config, fields = {
+        "paper": ((2, 4, 8, 16, 32), range(8), partial(paper, 1), {}),
+        "small": ((2, 4, 8, 16), range(4), partial(roomy, 1), constant),
+    }.get(scale, ((2, 3), range(1), partial(smoke, 4), constant))
+    fields = {**fields, "training.stop_below": 0.1}
     return {
-        f"chains={n},seed={seed}": changed(base(4, seed), {**constant, "task.n_chains": n})
+        f"chains={n},seed={seed}": changed(config(seed), {**fields, "task.n_chains": n})
         for n in chains
         for seed in seeds
     }
@@ -88,4 +78,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("lengths", "one hop among ever more chains", runs_of)
 TITLE = "how long the first head takes to emerge in longer sequences (arXiv 2511.01033)"
-EXPERIMENTS = (study(__file__, "lengths", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "lengths", TITLE, (RUNS,), measured, drawn),)

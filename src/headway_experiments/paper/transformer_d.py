@@ -3,23 +3,21 @@ born."""
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
-from headway.circuits import (
-    BIRTH,
-    Discovery,
-    Path,
-    Timeline,
-    saved_discovery,
-    saved_timeline,
-    trace,
-)
+from headway.circuits import BIRTH, Path, saved_discovery, saved_timeline, trace
 from headway.recipes import changed
 from headway.training import Run
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
-from headway_experiments.reading import in_order, taken_apart
-from headway_experiments.recipes import paper
-from headway_experiments.scales import roomy, smoke
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.reading import Row, by_run, in_order, taken_apart
+from headway_experiments.recipes import paper, roomy, smoke
+
+OF_CIRCUIT = (
+    *("d_replaced_loss", "d_twin_paths", "d_induction_first", "d_looks_in_order"),
+    *("d_reuse", "d_last_over_first"),
+)
+"""Measures of runs whose circuits were found and dated."""
 
 
 def transformer_d(scale: str) -> Configs:
@@ -48,49 +46,37 @@ def transformer_d(scale: str) -> Configs:
 
 def emergence(runs: Runs) -> Measures:
     """Section 9 and appendix D: Transformer D."""
-    measured: Measures = {
-        "d_val_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs.items()},
-        "d_fall_over_plateau": {},
-        "d_in_chain_order": {},
-        "d_replaced_loss": {},
-        "d_twin_paths": {},
-        "d_induction_first": {},
-        "d_looks_in_order": {},
-        "d_reuse": {},
-        "d_last_over_first": {},
+    return by_run(runs, measured)
+
+
+def measured(run: Run) -> Row:
+    """One run of Transformer D; its circuit, if it was found and dated."""
+    found: dict[str, Any] = {
+        "d_val_loss": run.metrics()[-1]["val_loss"],
+        "d_fall_over_plateau": _fall_over_plateau(run),
+        "d_in_chain_order": in_order(run),
+        **dict.fromkeys(OF_CIRCUIT),
     }
-    for name, run in runs.items():
-        if (ratio := _fall_over_plateau(run)) is not None:
-            measured["d_fall_over_plateau"][name] = ratio
-        if (order := in_order(run)) is not None:
-            measured["d_in_chain_order"][name] = order
-        if not taken_apart(run):
-            continue
-        _circuit_of_d(measured, name, run, saved_discovery(run), saved_timeline(run))
-    return measured
-
-
-def _circuit_of_d(
-    measured: Measures, name: str, run: Run, discovery: Discovery, timeline: Timeline
-) -> None:
-    measured["d_replaced_loss"][name] = discovery.replaced_loss
-    paths = discovery.circuit.paths
+    if not taken_apart(run):
+        return found
+    discovery, timeline = saved_discovery(run), saved_timeline(run)
+    paths, hops = discovery.circuit.paths, run.task.hops
     relations = [path.relation for path in paths]
-    twins = {relation for relation in relations if relations.count(relation) > 1}
-    measured["d_twin_paths"][name] = float(len(twins))
     born = {history.path: history.born for history in timeline.paths}
+    found["d_replaced_loss"] = discovery.replaced_loss
+    found["d_twin_paths"] = len({name for name in relations if relations.count(name) > 1})
     dated = sorted(step for step in born.values() if step is not None)
     if dated:  # what was born by chance at the start counts from the first checkpoint after it
-        measured["d_last_over_first"][name] = dated[-1] / max(dated[0], timeline.steps[1])
-    routes, hops = trace(run.task, paths), run.task.hops
-    if routes is None or len(hops) < 2:
-        return
-    if (order := _looks_in_order(born)) is not None:
-        measured["d_looks_in_order"][name] = float(order)
-    measured["d_induction_first"][name] = float(_induction_first(born))
-    for early, late in pairwise(hop for hop in hops if hop in routes.needs):
-        shared = set(routes.needs[early]) & set(routes.needs[late])
-        measured["d_reuse"][f"{name} {early}, {late}"] = float(len(shared))
+        found["d_last_over_first"] = dated[-1] / max(dated[0], timeline.steps[1])
+    routes = trace(run.task, paths)
+    if routes is not None and len(hops) > 1:
+        needs = {hop: set(routes.needs[hop]) for hop in hops if hop in routes.needs}
+        found["d_looks_in_order"] = _looks_in_order(born)
+        found["d_induction_first"] = _induction_first(born)
+        found["d_reuse"] = {
+            f"{early}, {late}": len(needs[early] & needs[late]) for early, late in pairwise(needs)
+        }
+    return found
 
 
 def _induction_first(born: Mapping[Path, float | None]) -> bool:
@@ -139,13 +125,11 @@ def losses(runs: Runs) -> Drawn:
     """Figure 6: the losses of every run."""
     from headway.figures import draw_losses
 
-    return {
-        f"fig6-{name}": (
-            f"Losses of {name} during training",
-            draw_losses(run.metrics(), run.task.hops, run.task.references()),
-        )
-        for name, run in runs.items()
-    }
+    drawn: Drawn = {}
+    for name, run in runs.items():
+        figure = draw_losses(run.metrics(), run.task.hops, run.task.references())
+        drawn[f"fig6-{name}"] = f"Losses of {name} during training", figure
+    return drawn
 
 
 def circuits_of(runs: Runs, figure: str) -> Drawn:
@@ -182,21 +166,17 @@ def paths(runs: Runs) -> Drawn:
     from headway_experiments.figures import Panel, Series, draw_panels, numbered
 
     drawn: Drawn = {}
+    how = {
+        "y": "attention along the path",
+        "levels": {"": BIRTH},
+        "limits": {"ylim": (-0.03, 1.05)},
+    }
     for name, run in dated(runs).items():
-        timeline = saved_timeline(run)
-        panels = []
+        timeline, panels = saved_timeline(run), []
         for i, history in enumerate(timeline.paths):
             born = "never" if history.born is None else f"{history.born:,.0f}"
             series = [Series(timeline.steps, history.attention, numbered(i))]
-            panels.append(
-                Panel(
-                    f"{history.path}: {born}",
-                    series,
-                    y="attention along the path",
-                    levels={"": BIRTH},
-                    limits={"ylim": (-0.03, 1.05)},
-                )
-            )
+            panels.append(Panel(f"{history.path}: {born}", series, **how))
         if panels:
             title = f"Attention along every path of {name} during training"
             drawn[f"appendix-d-{name}"] = title, draw_panels(panels, columns=4, shared=True)
@@ -211,7 +191,7 @@ def dated(runs: Runs) -> Runs:
 D = Group("d", "Transformer D", transformer_d, taken_apart=True)
 
 EXPERIMENTS = tuple(
-    study(__file__, name, title, D, emergence, draw)
+    Experiment(__file__, name, title, (D,), emergence, draw)
     for name, title, draw in (
         ("fig6", "the losses of Transformer D during training (section 9)", losses),
         ("fig7", "the circuit of Transformer D, and when its paths were born (section 9)", births),

@@ -1,24 +1,24 @@
 """Section 8 and appendices C and E: the circuits of Transformers A, B and C."""
 
+from functools import partial
 from itertools import combinations
+from typing import Any
 
 from headway.circuits import Circuit, jaccard, saved_discovery
 from headway.recipes import changed
 from headway.tasks import Retrieval
-from headway_experiments.claims import Measures, claims_beside
-from headway_experiments.experiment import (
-    Configs,
-    Drawn,
-    Experiment,
-    Group,
-    GroupRuns,
-    Runs,
-    study,
-)
+from headway.training import Run
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.paper.transformer_d import D, circuits_of
-from headway_experiments.reading import least_heads, taken_apart, task_of
-from headway_experiments.recipes import paper
-from headway_experiments.scales import roomy, smoke
+from headway_experiments.reading import Row, by_run, least_heads, taken_apart, task_of
+from headway_experiments.recipes import paper, roomy, smoke
+
+OF_CIRCUIT = (
+    *("abc_idle_share", "abc_useful_heads", "abc_heads_above_minimum", "abc_first_joins_pairs"),
+    *("abc_replaced_loss", "abc_path_attention", "abc_path_cut", "abc_first_uniform"),
+)
+"""Measures of runs whose circuits were found."""
 
 
 def transformers_abc(scale: str) -> Configs:
@@ -37,44 +37,36 @@ def transformers_abc(scale: str) -> Configs:
             return {f"seed={seed}": smoke(3, seed) for seed in (1, 2)}
 
 
-def circuits(runs: Runs) -> Measures:
+def circuits(runs: Runs, *_: Runs) -> Measures:
     """Section 8 and appendices C and E: Transformers A, B and C."""
-    found = {name: saved_discovery(run) for name, run in runs.items() if taken_apart(run)}
-    measured: Measures = {
-        "abc_val_loss": {name: run.metrics()[-1]["val_loss"] for name, run in runs.items()},
-        "abc_idle_share": {},
-        "abc_useful_heads": {},
-        "abc_heads_above_minimum": {},
-        "abc_first_joins_pairs": {},
-        "abc_replaced_loss": {},
-        "abc_path_cut": {},
-        "abc_first_uniform": {},
-        "abc_path_attention": {},
+    found = {
+        name: _beyond_first(saved_discovery(run).circuit)
+        for name, run in runs.items()
+        if taken_apart(run)
     }
-    for name, discovery in found.items():
-        circuit, config = discovery.circuit, runs[name].config
-        least = least_heads(config)
-        useful = len(circuit.useful_heads)
-        measured["abc_idle_share"][name] = 1 - useful / len(circuit.mechanisms)
-        measured["abc_useful_heads"][name] = float(useful)
-        if least is not None:
-            measured["abc_heads_above_minimum"][name] = float(useful - least)
-        depth = task_of(runs[name].config, Retrieval).depth
-        measured["abc_first_joins_pairs"][name] = float(_first_joins_pairs(circuit, depth))
-        measured["abc_replaced_loss"][name] = discovery.replaced_loss
-        first = circuit.useful_heads[0] if circuit.useful_heads else None
-        for n in discovery.evidence.necessity:
-            path = f"{name} {n.path}"
-            measured["abc_path_attention"][path] = n.attention
-            if n.path.at != first:
-                measured["abc_path_cut"][path] = n.loss
-            else:
-                measured["abc_first_uniform"][name] = n.uniform
-    measured["abc_likeness"] = {
-        f"{a} and {b}": jaccard(_beyond_first(found[a].circuit), _beyond_first(found[b].circuit))
-        for a, b in combinations(found, 2)
+    likeness = {f"{a} and {b}": jaccard(found[a], found[b]) for a, b in combinations(found, 2)}
+    return {**by_run(runs, measured), "abc_likeness": likeness}
+
+
+def measured(run: Run) -> Row:
+    """One of the runs; its circuit, if it was found."""
+    found: dict[str, Any] = {"abc_val_loss": run.metrics()[-1]["val_loss"]}
+    if not taken_apart(run):
+        return found | dict.fromkeys(OF_CIRCUIT)
+    discovery = saved_discovery(run)
+    circuit, necessity = discovery.circuit, discovery.evidence.necessity
+    least, useful = least_heads(run.config), circuit.useful_heads
+    first = [n for n in necessity if n.path.at in useful[:1]]
+    return found | {
+        "abc_idle_share": 1 - len(useful) / len(circuit.mechanisms),
+        "abc_useful_heads": len(useful),
+        "abc_heads_above_minimum": None if least is None else len(useful) - least,
+        "abc_first_joins_pairs": _first_joins_pairs(circuit, task_of(run.config, Retrieval).depth),
+        "abc_replaced_loss": discovery.replaced_loss,
+        "abc_path_attention": {str(n.path): n.attention for n in necessity},
+        "abc_path_cut": {str(n.path): n.loss for n in necessity if n not in first},
+        "abc_first_uniform": first[-1].uniform if first else None,
     }
-    return measured
 
 
 def _first_joins_pairs(circuit: Circuit, depth: int) -> bool:
@@ -95,15 +87,15 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
     return [(layers.index(p.layer), p.relation) for p in circuit.paths if p.at != first]
 
 
-def maps(runs: GroupRuns) -> Drawn:
+def maps(abc: Runs, d: Runs) -> Drawn:
     """Appendix C: the attention of every layer."""
     from headway.circuits import block_starts, position_labels
     from headway.figures import draw_attention
     from headway.report import Findings
 
     drawn: Drawn = {}
-    for group in ("abc", "d"):
-        for name, run in runs[group].items():
+    for group, runs in (("abc", abc), ("d", d)):
+        for name, run in runs.items():
             found = Findings.of(run)
             labels = position_labels(run.task, found.example)
             starts = block_starts(run.task, found.example)
@@ -113,20 +105,10 @@ def maps(runs: GroupRuns) -> Drawn:
 
 
 ABC = Group("abc", "Transformers A, B, C", transformers_abc, taken_apart=True)
-
-
+CIRCUITS = "the circuits of Transformers A, B and C (section 8)"
+MAPS, COSTS = "attention maps of every layer", "what replacing heads and cutting paths costs"
 EXPERIMENTS = (
-    study(
-        *(__file__, "fig5", "the circuits of Transformers A, B and C (section 8)", ABC, circuits),
-        draw=lambda runs: circuits_of(runs, "fig5"),
-    ),
-    Experiment(
-        "appendix-c",
-        "attention maps of every layer",
-        (ABC, D),
-        lambda runs: circuits(runs["abc"]),
-        maps,
-        claims_beside(__file__, "appendix-c"),
-    ),
-    study(__file__, "appendix-e", "what replacing heads and cutting paths costs", ABC, circuits),
+    Experiment(__file__, "fig5", CIRCUITS, (ABC,), circuits, partial(circuits_of, figure="fig5")),
+    Experiment(__file__, "appendix-c", MAPS, (ABC, D), circuits, maps),
+    Experiment(__file__, "appendix-e", COSTS, (ABC,), circuits),
 )

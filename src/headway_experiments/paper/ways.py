@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
 from torch import Tensor
 
 from headway.circuits import BIRTH, Relation
@@ -91,15 +90,10 @@ def way_of(model: Transformer, task: Task, batch: Batch) -> Way:
         rise = evaluate(model, task, batch, tap=tap) - whole
         return torch.where(whole < BIRTH, rise / (mean - whole), 0.0)
 
-    hops = range(len(task.hops))
-    jumps, passes = cost(without(task, jumping)), cost(without(task, passing))
-    needed = (bool((cost(alone(layer)) >= HALF).any()) for layer in range(model.n_layers))
-    return Way(
-        losses={task.hops[i]: whole[i].item() for i in hops},
-        jumps={task.hops[i]: jumps[i].item() for i in hops},
-        passes={task.hops[i]: passes[i].item() for i in hops},
-        layers=tuple(layer for layer, there in enumerate(needed) if there),
-    )
+    cuts = cost(without(task, jumping)), cost(without(task, passing))
+    needed = [bool((cost(alone(layer)) >= HALF).any()) for layer in range(model.n_layers)]
+    losses, jumps, passes = (dict(zip(task.hops, x.tolist(), strict=True)) for x in (whole, *cuts))
+    return Way(losses, jumps, passes, tuple(layer for layer, there in enumerate(needed) if there))
 
 
 def jumping(query: int, key: int) -> bool:
@@ -143,9 +137,7 @@ def alone(layer: int) -> TapOf:
     """Sets all attention to other positions to zero in one layer."""
 
     def tap(at: int, pattern: Tensor) -> Tensor:
-        own: Bool[Tensor, "query key"] = torch.eye(
-            pattern.shape[-1], dtype=torch.bool, device=pattern.device
-        )
+        own = torch.eye(pattern.shape[-1], dtype=torch.bool, device=pattern.device)
         return pattern.masked_fill(~own, 0.0) if at == layer else pattern
 
     return lambda _: tap

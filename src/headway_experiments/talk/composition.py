@@ -13,7 +13,7 @@ from headway.recipes import changed
 from headway.training import Curriculum, Implicit, Run, RunConfig, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.curricula import Scheduled
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.paper.curricula import draw_hops
 from headway_experiments.reading import accuracies, in_order, task_of
 from headway_experiments.recipes import composition
@@ -201,4 +201,4 @@ def drawn(runs: Runs) -> Drawn:
 SEEDED = "seed", "task.hidden"
 RUNS = Group("khop-curriculum", "k-fold composition, by what is asked", curricula, seeded=SEEDED)
 TITLE = "k-fold composition asked for alone, for all k at once, or one after the other"
-EXPERIMENTS = (study(__file__, "khop-curriculum", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "khop-curriculum", TITLE, (RUNS,), measured, drawn),)

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 
 from headway.errors import require
 from headway.models import TransformerConfig
-from headway.training import RunConfig, TrainingConfig
-from headway_experiments.claims import claims_beside
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns, Runs
+from headway.training import Run, RunConfig, TrainingConfig
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
@@ -57,28 +57,8 @@ def bigrams(scale: str) -> Bigrams:
     return Bigrams(corpus=corpus, sha256=sha256_of(corpus))
 
 
-def one_layer(scale: str) -> Configs:
-    """Ordinary transformers of one layer."""
-    return _ordinary(scale, 1)
-
-
-def two_layers(scale: str) -> Configs:
-    """Ordinary transformers of two layers."""
-    return _ordinary(scale, 2)
-
-
-def joint(scale: str) -> Configs:
-    """Simplified models, all three weights trained together; checkpoints every few steps."""
-    return {f"seed={seed}": _simple(scale, JOINT, seed) for seed in _seeds(scale)}
-
-
-def stages(scale: str) -> Configs:
-    """Simplified models, one weight trained after the other, in the same number of steps."""
-    return {f"seed={seed}": _simple(scale, STAGES, seed) for seed in _seeds(scale)}
-
-
-def _ordinary(scale: str, n_layers: int) -> Configs:
-    """As `fast` trains: maps that start orthogonal, Muon.
+def ordinary(n_layers: int, scale: str) -> Configs:
+    """Ordinary transformers, trained as `fast` trains: maps that start orthogonal, Muon.
 
     Small: sequences of 64, and only in-context outputs are asked for.
     """
@@ -112,8 +92,12 @@ def _ordinary(scale: str, n_layers: int) -> Configs:
     return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
 
 
-def _simple(scale: str, trained: str, seed: int) -> RunConfig:
-    """Small: T = 32, width 128, batches of 32."""
+def simple(weights: str, scale: str) -> Configs:
+    """Simplified models, all three weights trained together, with checkpoints every few steps; or
+    one after the other, in the same number of steps.
+
+    Small: T = 32, width 128, batches of 32.
+    """
     task = replace(bigrams(scale), length=32, asked_at="in-context")
     d_model, steps, rate, batch = 128, 300, 20.0, 32
     if scale == "paper":
@@ -122,43 +106,38 @@ def _simple(scale: str, trained: str, seed: int) -> RunConfig:
     if scale == "smoke":
         task = replace(task, length=16, n_tokens=12, n_triggers=2)
         d_model, steps = 32, 60
-    together = trained == JOINT
-    return RunConfig(
-        task,
-        TransformerConfig(
-            n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
-        ),
-        TrainingConfig(
-            steps=steps,
-            batch_size=batch,
-            train_examples=None,
-            curriculum=Trained(trained, every=max(1, steps // 3)),
-            optimizer="sgd",
-            learning_rate=rate,
-            momentum=0.9,
-            weight_decay=0.0,
-            eval_every=10,
-            eval_examples=256,
-            checkpoint_every=4 if together else 0,
-        ),
-        seed=seed,
+    model = TransformerConfig(
+        n_layers=2, d_model=d_model, n_heads=1, d_mlp=0, norm="none", init="associative"
     )
+    training = TrainingConfig(
+        steps=steps,
+        batch_size=batch,
+        train_examples=None,
+        curriculum=Trained(weights, every=max(1, steps // 3)),
+        optimizer="sgd",
+        learning_rate=rate,
+        momentum=0.9,
+        weight_decay=0.0,
+        eval_every=10,
+        eval_examples=256,
+        checkpoint_every=4 if weights == JOINT else 0,
+    )
+    return {f"seed={seed}": RunConfig(task, model, training, seed=seed) for seed in _seeds(scale)}
 
 
 def _seeds(scale: str) -> Iterable[int]:
     return {"paper": range(5), "small": range(3)}.get(scale, range(1))
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Drawn:
     """One layer against two; and the probes of the three memories, trained together."""
     from headway_experiments.figures import Panel, curves, draw_panels
 
     drawn: Drawn = {}
-    ordinary = {
-        "one layer": runs["induction-one-layer"],
-        "two layers": runs["induction-two-layers"],
-    }
-    ways = {"together": runs["induction-joint"], "one by one": runs["induction-stages"]}
+    ordinary, ways = (
+        {"one layer": one, "two layers": two},
+        {"together": joint, "one by one": stages},
+    )
     panels = [
         Panel(title, curves(_losses(known)), y="loss of in-context outputs, nats")
         for title, known in (("Ordinary transformers", ordinary), ("Three weights", ways))
@@ -167,44 +146,28 @@ def drawn(runs: GroupRuns) -> Drawn:
     if panels:
         title = "In-context outputs: losses against the step"
         drawn["induction-losses"] = title, draw_panels(panels)
-    if runs["induction-joint"]:
+    if joint:
         title = "Memory-recall probes of the three trained weights"
-        drawn["induction-recall"] = title, draw_probes(runs["induction-joint"], "steps")
+        drawn["induction-recall"] = title, draw_probes(joint, "steps")
     return drawn
 
 
 def _losses(known: dict[str, Runs]) -> dict[str, list[tuple[list[int], list[float]]]]:
     """The held-out loss of in-context outputs of every run, by what it is called."""
-    curves = {}
-    for name, runs in known.items():
-        curves[name] = [
-            (
-                [line["step"] for line in run.metrics()],
-                [line["partial"]["in-context"] for line in run.metrics()],
-            )
-            for run in runs.values()
-        ]
-    return curves
+
+    def curve(run: Run) -> tuple[list[int], list[float]]:
+        lines = run.metrics()
+        return [m["step"] for m in lines], [m["partial"]["in-context"] for m in lines]
+
+    return {name: [curve(run) for run in runs.values()] for name, runs in known.items()}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "induction",
-        "induction heads: two layers against one, and the order in which they are learnt",
-        (
-            Group("induction-one-layer", "ordinary transformers of one layer", one_layer),
-            Group(
-                "induction-two-layers",
-                "ordinary transformers of two layers",
-                two_layers,
-                taken_apart=True,
-                threshold=0.2,
-            ),
-            Group("induction-joint", "the simplified model, trained jointly", joint),
-            Group("induction-stages", "the simplified model, one weight after the other", stages),
-        ),
-        measures.induction,
-        drawn,
-        claims_beside(__file__, "induction"),
-    ),
+TITLE = "induction heads: two layers against one, and the order in which they are learnt"
+TWO_LAYERS = "ordinary transformers of two layers"
+GROUPS = (
+    Group("induction-one-layer", "ordinary transformers of one layer", partial(ordinary, 1)),
+    Group("induction-two-layers", TWO_LAYERS, partial(ordinary, 2), True, threshold=0.2),
+    Group("induction-joint", "the simplified model, trained jointly", partial(simple, JOINT)),
+    Group("induction-stages", "the simplified model, stage by stage", partial(simple, STAGES)),
 )
+EXPERIMENTS = (Experiment(__file__, "induction", TITLE, GROUPS, measures.induction, drawn),)

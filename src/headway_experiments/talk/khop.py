@@ -14,9 +14,9 @@ from headway.recipes import changed, hops
 from headway.tasks import IGNORE_INDEX, Batch, Hops
 from headway.training import Run, RunConfig, held_out
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import accuracies, in_order, task_of
-from headway_experiments.scales import crossed
+from headway_experiments.recipes import crossed
 
 SOLVED = 0.98
 """The accuracy at which k hops count as solved."""
@@ -85,24 +85,17 @@ def config(size: Size, layers: int, seed: int) -> RunConfig:
 
 def measured(runs: Runs) -> Measures:
     """Accuracies by k and layers, against the layers that k takes; attention along find^j."""
-    found: Measures = {
-        name: {}
-        for name in (
-            *("khop_accuracy", "khop_enough", "khop_too_few", "khop_as_expected"),
-            *("khop_attention", "khop_in_order"),
-        )
-    }
+    names = "accuracy", "enough", "too_few", "as_expected", "attention", "in_order"
+    found: Measures = {f"khop_{name}": {} for name in names}
     for name, run in runs.items():
         layers = run.config.transformer.n_layers
-        solved = {}
         for k, accuracy in hop_accuracies(run).items():
-            one = f"k={k},{name}"
-            solved[k] = accuracy >= SOLVED
+            one, enough, is_solved = f"k={k},{name}", layers >= needed(k), accuracy >= SOLVED
             found["khop_accuracy"][one] = accuracy
-            found["khop_enough" if layers >= needed(k) else "khop_too_few"][one] = accuracy
-            found["khop_as_expected"][one] = float(solved[k] == (layers >= needed(k)))
-        for k in (k for k, is_solved in solved.items() if is_solved and layers == needed(k)):
-            found["khop_attention"][f"k={k},{name}"] = weakest_layer(run, k)
+            found["khop_enough" if enough else "khop_too_few"][one] = accuracy
+            found["khop_as_expected"][one] = float(is_solved == enough)
+            if is_solved and layers == needed(k):
+                found["khop_attention"][one] = weakest_layer(run, k)
         if (order := in_order(run)) is not None:
             found["khop_in_order"][name] = order
     return found
@@ -147,7 +140,7 @@ def find_attention(run: Run, hops: int) -> dict[int, list[list[float]]]:
 def drawn(runs: Runs) -> Drawn:
     """Accuracy by k and layers, with the k that so many layers solve by the theory; losses and
     attention of the deepest run of the first seed."""
-    from headway_experiments.figures import Panel, Series, draw_panels, hop_curves, means, numbered
+    from headway_experiments.figures import Panel, Series, draw_panels, means, numbered, run_curves
 
     table: dict[int, list[tuple[float, float]]] = {}
     for run in runs.values():
@@ -158,11 +151,8 @@ def drawn(runs: Runs) -> Drawn:
         most = max((k for k, _ in points if needed(int(k)) <= layers), default=0)
         label = f"{layers} layers: k ≤ {most}" if most else f"{layers} layers: none"
         solved += means(points, numbered(i, marker=True), label)
-    deepest = max(
-        runs.values(), key=lambda run: (run.config.transformer.n_layers, -run.config.seed)
-    )
-    lines = deepest.metrics()
-    losses = {hop: [m["partial"][hop] for m in lines] for hop in deepest.task.hops}
+    most = max(table)
+    deepest = next(run for run in runs.values() if run.config.transformer.n_layers == most)
     k = max(task_of(deepest.config, Hops).asked)
     strongest = [[max(heads) for heads in rows] for rows in find_attention(deepest, k).values()]
     along = [
@@ -172,7 +162,7 @@ def drawn(runs: Runs) -> Drawn:
     about = f"{deepest.config.transformer.n_layers} layers, seed {deepest.config.seed}"
     panels = [
         Panel("accuracy, and what is enough", solved, "hops k", "share of right answers"),
-        Panel(about, hop_curves([m["step"] for m in lines], losses), y="cross-entropy (nats)"),
+        Panel(about, run_curves(deepest, deepest.task.hops), y="cross-entropy (nats)"),
         Panel(f"attention along find^j, k = {k}", along, "j", "of the strongest head"),
     ]
     return {"khop-depth": ("Hops against layers", draw_panels(panels))}
@@ -180,4 +170,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("khop-depth", "all k at once, by layers", by_layers)
 TITLE = "k hops against the layers that solve them"
-EXPERIMENTS = (study(__file__, "khop-depth", TITLE, RUNS, measured, drawn),)
+EXPERIMENTS = (Experiment(__file__, "khop-depth", TITLE, (RUNS,), measured, drawn),)

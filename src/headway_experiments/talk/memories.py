@@ -15,12 +15,13 @@ from statistics import geometric_mean
 
 from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
-from headway_experiments.claims import claims_beside
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.talk.measures import memories as measures
 from headway_experiments.talk.measures.capacity import draw_capacity, items_for
 from headway_experiments.tasks import Associations
 from headway_experiments.trained import Trained
+
+BARE = TransformerConfig(n_layers=1, norm="none", positions="none", init="associative")
 
 LINEAR = [0.35 * 1.1**i for i in range(20)]
 """N log N over the parameters of a linear memory: the series of runs that brackets its capacity. It
@@ -29,53 +30,47 @@ MLP = [0.4 * 1.2**i for i in range(9)]
 """The same with an MLP."""
 
 
+LINEAR_SHAPES = {
+    "paper": ([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR),
+    "small": ([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR),
+    "smoke": ([(6, 0), (12, 0)], range(1), LINEAR[7::6]),
+}
+MLP_SHAPES = {
+    "paper": ([*product((32, 64, 128), (32, 128, 512))], range(5), MLP),
+    "small": ([*product((16, 24, 32), (8, 32, 128))], range(3), MLP),
+    "smoke": ([(12, 12)], range(1), MLP[3::3]),
+}
+"""By scale: widths and hidden widths (0: linear), seeds, and the series that brackets each."""
+
+
 def linear(scale: str) -> Configs:
     """Linear memories of the identity, trained on all items at once."""
-    match scale:
-        case "paper":
-            return _series([(d, 0) for d in (8, 16, 32, 64, 128, 256)], range(5), LINEAR)
-        case "small":
-            return _series([(d, 0) for d in (8, 12, 16, 24, 32, 48)], range(3), LINEAR)
-        case _:
-            return _series([(6, 0), (12, 0)], range(1), LINEAR[7::6])
+    return _series(*LINEAR_SHAPES[scale])
 
 
 def with_mlp(scale: str) -> Configs:
     """Memories in the MLP, the same task; widths and hidden widths vary."""
-    match scale:
-        case "paper":
-            return _series(product((32, 64, 128), (32, 128, 512)), range(5), MLP)
-        case "small":
-            return _series(product((16, 24, 32), (8, 32, 128)), range(3), MLP)
-        case _:
-            return _series([(12, 12)], range(1), MLP[3::3])
+    return _series(*MLP_SHAPES[scale])
 
 
 def longer(scale: str) -> Configs:
     """Some of both with three times the steps, to see whether steps or parameters limit them."""
-    match scale:
-        case "paper":
-            chosen = _series([(128, 0)], [0], LINEAR) | _series([(64, 128)], [0], MLP)
-        case "small":
-            chosen = _series([(32, 0)], [0], LINEAR) | _series([(24, 32)], [0], MLP)
-        case _:
-            chosen = _series([(6, 0)], [0], LINEAR[7::6])
-    return {name: _extended(config, 3) for name, config in chosen.items()}
+    if scale == "smoke":
+        return _series([(6, 0)], [0], LINEAR[7::6], 900)
+    one, other = {"paper": ((128, 0), (64, 128)), "small": ((32, 0), (24, 32))}[scale]
+    return _series([one], [0], LINEAR, 900) | _series([other], [0], MLP, 900)
 
 
 def one_step(scale: str) -> Configs:
     """One step of gradient descent from zero, on all items at once, by width."""
-    match scale:
-        case "paper":
-            widths, items, seeds = (8, 16, 32, 64, 128, 256, 512, 1024), 256, range(10)
-        case "small":
-            widths, items, seeds = (8, 16, 32, 64, 128, 256), 64, range(5)
-        case _:
-            widths, items, seeds = (8, 64), 16, range(1)
+    widths, items, seeds = {
+        "paper": ((8, 16, 32, 64, 128, 256, 512, 1024), 256, range(10)),
+        "small": ((8, 16, 32, 64, 128, 256), 64, range(5)),
+    }.get(scale, ((8, 64), 16, range(1)))
     return {
         f"d={d},items={items},seed={seed}": RunConfig(
             task=Associations(n_items=items, n_classes=items, sampling="all"),
-            model=_model(d, 0),
+            model=replace(BARE, d_model=d, d_mlp=0),
             training=replace(
                 _training(1, items, 1.0, "W_O.0"),
                 optimizer="sgd",
@@ -91,7 +86,10 @@ def one_step(scale: str) -> Configs:
 
 
 def _series(
-    shapes: Iterable[tuple[int, int]], seeds: Iterable[int], shares: Sequence[float]
+    shapes: Iterable[tuple[int, int]],
+    seeds: Iterable[int],
+    shares: Sequence[float],
+    steps: int = 300,
 ) -> Configs:
     """Runs that bracket what memories of some widths and hidden widths (0: linear) hold."""
     seeds = tuple(seeds)
@@ -102,22 +100,10 @@ def _series(
         for n in dict.fromkeys(items_for(share * parameters) for share in shares):
             for seed in seeds:
                 task = Associations(n_items=n, sampling="all")
-                training = _training(300, n, rate, trained)
-                configs[f"{name},items={n},seed={seed}"] = RunConfig(
-                    task, _model(d, m), training, seed
-                )
+                training = _training(steps, n, rate, trained)
+                model = replace(BARE, d_model=d, d_mlp=m)
+                configs[f"{name},items={n},seed={seed}"] = RunConfig(task, model, training, seed)
     return configs
-
-
-def _model(d_model: int, d_mlp: int) -> TransformerConfig:
-    return TransformerConfig(
-        n_layers=1,
-        d_model=d_model,
-        d_mlp=d_mlp,
-        norm="none",
-        positions="none",
-        init="associative",
-    )
 
 
 def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConfig:
@@ -137,18 +123,10 @@ def _training(steps: int, items: int, rate: float, trained: str) -> TrainingConf
     )
 
 
-def _extended(config: RunConfig, factor: int) -> RunConfig:
-    steps = factor * config.training.steps
-    training = replace(
-        config.training, steps=steps, cooldown_steps=steps // 2, eval_every=steps, save_every=steps
-    )
-    return replace(config, training=training)
-
-
-def draw_associative(runs: GroupRuns) -> Drawn:
+def draw_associative(linear: Runs, with_mlp: Runs, _: Runs) -> Drawn:
     """What is kept against parameters, and accuracies against the number of items."""
-    kinds = {"linear": "linear (d²)", "mlp": "MLP (2 m d)"}
-    kept = {label: measures.kept(runs[f"memories-{kind}"]).points for kind, label in kinds.items()}
+    labelled = {"linear (d²)": linear, "MLP (2 m d)": with_mlp}
+    kept = {label: measures.kept(runs).points for label, runs in labelled.items()}
     if not any(kept.values()):
         return {}
     title = "Associations kept, N log N, against trained parameters"
@@ -156,26 +134,17 @@ def draw_associative(runs: GroupRuns) -> Drawn:
     return {"associative-memory": (title, figure)}
 
 
-def draw_gradient(runs: GroupRuns) -> Drawn:
+def draw_gradient(runs: Runs) -> Drawn:
     """Accuracy after one step against the width; and a panel per exponent of the frequencies, and
     one for the samples: errors, dotted the power expected."""
     from headway_experiments.figures import Panel, Series, draw_panels, means, numbered
 
-    points = [
-        (float(run.config.transformer.d_model), measures.known_share(run))
-        for run in runs["memories-one-step"].values()
-    ]
-    if not points:
+    if not runs:
         return {}
-    accuracy = Panel(
-        "",
-        means(points, numbered(0), "mean"),
-        "width d",
-        "accuracy after one step",
-        levels={"0.99": 0.99},
-        log="x",
-        limits={"ylim": (0, 1.03)},
-    )
+    shares = [(run.config.transformer.d_model, measures.known_share(run)) for run in runs.values()]
+    points = means(shares, numbered(0), "mean")
+    look = {"levels": {"0.99": 0.99}, "log": "x", "limits": {"ylim": (0, 1.03)}}
+    accuracy = Panel("", points, "width d", "accuracy after one step", **look)
     errors: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for (name, a, _), curve in measures.zipf_errors(measures.seeds_of(runs)).items():
         errors.setdefault((name, a), []).extend(curve.items())
@@ -200,37 +169,24 @@ def draw_gradient(runs: GroupRuns) -> Drawn:
     ]
     samples = [series("samples", a, i, f"a = {a:g}") for i, a in enumerate(measures.EXPONENTS)]
     panels.append(panel("room for all that was seen", samples, "samples T"))
+    one = "Accuracy after one gradient step from zero, against the width"
+    zipf = "Errors of memories of Zipf frequencies, against width and samples"
     return {
-        "gradient-memory": (
-            "Accuracy after one gradient step from zero, against the width",
-            draw_panels([accuracy]),
-        ),
-        "zipf-memory": (
-            "Errors of memories of Zipf frequencies, against width and samples",
-            draw_panels(panels),
-        ),
+        "gradient-memory": (one, draw_panels([accuracy])),
+        "zipf-memory": (zipf, draw_panels(panels)),
     }
 
 
+SERIES = (
+    Group("memories-linear", "linear memories, by width and items", linear),
+    Group("memories-mlp", "memories in an MLP, by width, hidden width and items", with_mlp),
+    Group("memories-longer", "some of both, trained for longer", longer),
+)
+STEP = (Group("memories-one-step", "one gradient step from zero, by width", one_step),)
+KEPT = "how many associations a linear map and an MLP keep (arXiv 2310.02984, 2412.06538)"
+STORED = "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)"
+CAPACITY, GRADIENT = "associative-memory", "gradient-memory"
 EXPERIMENTS = (
-    Experiment(
-        "associative-memory",
-        "how many associations a linear map and an MLP keep (arXiv 2310.02984, 2412.06538)",
-        (
-            Group("memories-linear", "linear memories, by width and items", linear),
-            Group("memories-mlp", "memories in an MLP, by width, hidden width and items", with_mlp),
-            Group("memories-longer", "some of both, trained for longer", longer),
-        ),
-        measures.associative,
-        draw_associative,
-        claims_beside(__file__, "associative-memory"),
-    ),
-    Experiment(
-        "gradient-memory",
-        "what one gradient step from zero stores (arXiv 2306.00802, 2310.02984)",
-        (Group("memories-one-step", "one gradient step from zero, by width", one_step),),
-        measures.gradient,
-        draw_gradient,
-        claims_beside(__file__, "gradient-memory"),
-    ),
+    Experiment(__file__, CAPACITY, KEPT, SERIES, measures.associative, draw_associative),
+    Experiment(__file__, GRADIENT, STORED, STEP, measures.gradient, draw_gradient),
 )

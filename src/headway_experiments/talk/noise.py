@@ -16,8 +16,8 @@ from headway.models import Transformer, TransformerConfig
 from headway.tasks import IGNORE_INDEX, Batch
 from headway.training import Run, RunConfig, TrainingConfig, predictions
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
-from headway_experiments.reading import task_of
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
+from headway_experiments.reading import Row, by_run, task_of
 from headway_experiments.talk.induction import bigrams
 from headway_experiments.talk.measures.bigrams import unseen
 from headway_experiments.tasks import Bigrams
@@ -59,17 +59,9 @@ def noisy(scale: str) -> Configs:
     if scale == "paper":
         task = replace(task, length=256, n_tokens=65, asked_at="all")
         model = replace(model, d_model=256, d_mlp=1024)
-        training = replace(
-            training,
-            steps=5000,
-            batch_size=512,
-            optimizer="sgd",
-            momentum=0.9,
-            learning_rate=0.1,
-            warmup_steps=0,
-            cooldown_steps=0,
-            checkpoint_every=100,
-        )
+        plain = {"optimizer": "sgd", "momentum": 0.9, "learning_rate": 0.1, "warmup_steps": 0}
+        longer = {"steps": 5000, "batch_size": 512, "cooldown_steps": 0, "checkpoint_every": 100}
+        training = replace(training, **plain, **longer)
         seeds = 5
     if scale == "smoke":
         training = replace(training, steps=200, cooldown_steps=0)
@@ -175,42 +167,35 @@ def histories(run: Run) -> tuple[list[int], list[float], list[float]]:
 
 
 def noisy_recall(runs: Runs) -> Measures:
-    """What cutting the last MLP does to clean outputs, and what the two parts learn when.
+    """What cutting the last MLP does to clean outputs, and what the two parts learn when."""
+    return by_run(runs, learning)
+
+
+def learning(run: Run) -> Row:
+    """What cutting the last MLP of a run does, and when its parts have learnt theirs.
 
     The MLP has learnt the noise when its margin for the noise token is halfway from where it began
     to its largest; attention has learnt the output when its margin against the noise token is. If
     one of the two is not learnt, or not kept, the MLP does not count as first.
     """
-    measured: Measures = {
-        "noisy_intact": {},
-        **{f"noisy_gain_{fraction:g}": {} for fraction in FRACTIONS[1:]},
-        "noisy_gain_low": {},
-        "noisy_gain_high": {},
-        "noisy_says_noise": {},
-        "noisy_mlp_date": {},
-        "noisy_attention_date": {},
-        "noisy_mlp_first": {},
+    cut, (steps, mlp, attention) = by_fraction(run), histories(run)
+    against = [-margin for margin in attention]
+    first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
+    second = crossing(steps, against, (against[0] + max(against)) / 2)
+    if first is None or second is None or min(mlp[-1], against[-1]) <= 0:
+        first = second = None
+    gains = {f"noisy_gain_{f:g}": cut[f].output - cut[1.0].output for f in FRACTIONS[1:]}
+    ends = {f"fraction={f:g}": gain_interval(cut[f], cut[1.0]) for f in FRACTIONS[1:]}
+    return {
+        "noisy_intact": cut[1.0].output,
+        **gains,
+        "noisy_gain_low": {name: low for name, (low, _) in ends.items()},
+        "noisy_gain_high": {name: high for name, (_, high) in ends.items()},
+        "noisy_says_noise": cut[1.0].noise - cut[0.0].noise,
+        "noisy_mlp_date": first,
+        "noisy_attention_date": second,
+        "noisy_mlp_first": first is not None and second is not None and first < second,
     }
-    for name, run in runs.items():
-        found = by_fraction(run)
-        intact = found[1.0]
-        measured["noisy_intact"][name] = intact.output
-        measured["noisy_says_noise"][name] = intact.noise - found[0.0].noise
-        for fraction in FRACTIONS[1:]:
-            measured[f"noisy_gain_{fraction:g}"][name] = found[fraction].output - intact.output
-            low, high = gain_interval(found[fraction], intact)
-            measured["noisy_gain_low"][f"fraction={fraction:g},{name}"] = low
-            measured["noisy_gain_high"][f"fraction={fraction:g},{name}"] = high
-        steps, mlp, attention = histories(run)
-        against = [-margin for margin in attention]
-        first = crossing(steps, mlp, (mlp[0] + max(mlp)) / 2)
-        second = crossing(steps, against, (against[0] + max(against)) / 2)
-        measured["noisy_mlp_first"][name] = 0.0
-        if first is not None and second is not None and min(mlp[-1], against[-1]) > 0:
-            measured["noisy_mlp_date"][name] = first
-            measured["noisy_attention_date"][name] = second
-            measured["noisy_mlp_first"][name] = float(first < second)
-    return measured
 
 
 RANKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -234,20 +219,10 @@ def drawn(runs: Runs) -> Drawn:
         "the output": [(RANKS, [one[rank].output for rank in RANKS]) for one in cut],
         "the noise token": [(RANKS, [one[rank].noise for rank in RANKS]) for one in cut],
     }
+    rank = {"x": "fraction of the full rank", "limits": {"ylim": (0, 1.05)}}
     panels = [
-        Panel(
-            "For noise, against the output",
-            curves(parts),
-            y="margin in logits",
-            levels={"neither": 0.0},
-        ),
-        Panel(
-            "Clean outputs, last MLP cut",
-            curves(says),
-            "fraction of the full rank",
-            "share that says",
-            limits={"ylim": (0, 1.05)},
-        ),
+        Panel("For noise, against the output", curves(parts), y="margin", levels={"neither": 0.0}),
+        Panel("Clean outputs, last MLP cut", curves(says), y="share that says", **rank),
     ]
     title = "Noise: what the last layer's parts say, and what is said without its MLP"
     return {"noisy-recall": (title, draw_panels(panels))}
@@ -255,4 +230,4 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("noisy-recall", "two layers with MLPs, one trigger, half of it noise", noisy)
 TITLE = "noise after a trigger: what the last MLP keeps, and what is left without it"
-EXPERIMENTS = (study(__file__, "noisy-recall", TITLE, RUNS, noisy_recall, drawn),)
+EXPERIMENTS = (Experiment(__file__, "noisy-recall", TITLE, (RUNS,), noisy_recall, drawn),)

@@ -8,12 +8,12 @@ softmax over answers. (The source drops it.)
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 
 from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
-from headway_experiments.claims import claims_beside
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.reading import task_of
 from headway_experiments.talk.measures import recall as measures
 from headway_experiments.talk.measures.capacity import draw_capacity
@@ -22,6 +22,9 @@ from headway_experiments.trained import Trained
 
 Shape = tuple[int, int, int, int]
 """Width, heads, width of a head, hidden width."""
+
+BARE = TransformerConfig(n_layers=1, norm="none", positions="none", init="fan_in")
+"""One layer of attention without norms and positions."""
 
 SHARES = [0.65 * 1.13**i for i in range(8)]
 """Facts against those that are expected to be kept: the series of runs that brackets a capacity."""
@@ -65,15 +68,8 @@ def dynamics(scale: str) -> Configs:
     return {
         f"seed={seed}": RunConfig(
             task=Recall(n_subjects=16, n_relations=4, n_answers=8, n_noise=8, length=5),
-            model=TransformerConfig(
-                n_layers=1,
-                d_model=64,
-                d_mlp=0,
-                norm="none",
-                positions="none",
-                attention="linear",
-                init="orthogonal",
-                init_scale=0.05,
+            model=replace(
+                BARE, d_model=64, d_mlp=0, attention="linear", init="orthogonal", init_scale=0.05
             ),
             training=TrainingConfig(
                 steps=steps,
@@ -105,24 +101,11 @@ def series(kind: str, scale: str) -> Configs:
                 name = f"d={d} H={heads} d_h={d_head} m={m},facts={n * n},seed={seed}"
                 configs[name] = RunConfig(
                     task=Recall(n_subjects=n, n_relations=n, n_answers=8, n_noise=4, length=4),
-                    model=_model(d, heads, d_head, m),
+                    model=replace(BARE, d_model=d, n_heads=heads, d_head=d_head, d_mlp=m),
                     training=_training(steps, with_mlp=m > 0),
                     seed=seed,
                 )
     return configs
-
-
-def _model(d_model: int, heads: int, d_head: int, d_mlp: int) -> TransformerConfig:
-    return TransformerConfig(
-        n_layers=1,
-        d_model=d_model,
-        n_heads=heads,
-        d_head=d_head,
-        d_mlp=d_mlp,
-        norm="none",
-        positions="none",
-        init="fan_in",
-    )
 
 
 def _training(steps: int, with_mlp: bool) -> TrainingConfig:
@@ -144,26 +127,25 @@ def _training(steps: int, with_mlp: bool) -> TrainingConfig:
     )
 
 
-def draw_kept(runs: GroupRuns) -> Drawn:
+def draw_kept(attention: Runs, mlp: Runs, traded: Runs) -> Drawn:
     """Facts kept against parameters, and what they cost in attention and in the MLP: parameters a
     fact lie on a straight line if those of attention and of the MLP are exchangeable."""
     from headway_experiments.figures import DOTTED, Panel, Series, draw_panels, numbered
 
     drawn: Drawn = {}
-    labels = {"recall-attention": "attention alone", "recall-mlp": "as much in an MLP"}
-    kept = {label: measures.kept(runs[group]).points for group, label in labels.items()}
+    labelled = {"attention alone": attention, "as much in an MLP": mlp}
+    kept = {label: measures.kept(runs).points for label, runs in labelled.items()}
     if any(kept.values()):
         figure = draw_capacity(kept, "facts kept at 99 % accuracy")
         drawn["factual-recall"] = "Facts kept against trained parameters", figure
-    each = measures.points(runs)
+    each = measures.points(attention, mlp, traded)
     rates = measures.rates(each) if len(each) > 2 else (0, 0)
     if min(rates) > 0:
         series = []
         for i, (shape, seeds) in enumerate(each.items()):
-            attention = [size / facts for size, _, facts in seeds]
-            mlp = [size / facts for _, size, facts in seeds]
+            x, y = ([one[part] / one[2] for one in seeds] for part in (0, 1))
             look = numbered(i, marker=True, ls="none", ms=4.5, alpha=0.7)
-            series.append(Series(attention, mlp, look, shape))
+            series.append(Series(x, y, look, shape))
         label = f"{rates[0]:.2g} · attention + {rates[1]:.2g} · MLP = 1 fact"
         series.append(Series([1 / rates[0], 0], [0, 1 / rates[1]], DOTTED, label))
         x, y = "parameters of attention a fact", "parameters of the MLP a fact"
@@ -172,59 +154,45 @@ def draw_kept(runs: GroupRuns) -> Drawn:
     return drawn
 
 
-def draw_dynamics(runs: GroupRuns) -> Drawn:
+def draw_dynamics(runs: Runs) -> Drawn:
     """The losses of every run against the step, the stage in between shaded."""
     from headway_experiments.figures import Panel, curves, draw_panels
 
     panels = []
-    for name, run in runs["recall-dynamics"].items():
-        n_answers = task_of(run.config, Recall).n_answers
-        losses = measures.course(run)
-        found = measures.stage(losses, n_answers)
-        steps = [each.step for each in losses]
-        parts = {
-            "loss": [each.total for each in losses],
-            "relation": [each.relation for each in losses],
-            "subject": [each.subject for each in losses],
+    for name, run in runs.items():
+        n_answers, losses = task_of(run.config, Recall).n_answers, measures.course(run)
+        found, steps = measures.stage(losses, n_answers), [each.step for each in losses]
+        parts = {"loss": "total", "relation": "relation", "subject": "subject"}
+        lines = {
+            part: [(steps, [getattr(each, field) for each in losses])]
+            for part, field in parts.items()
         }
-        panels.append(
-            Panel(
-                name,
-                curves({part: [(steps, values)] for part, values in parts.items()}),
-                y="nats",
-                levels={"ln |A_r|": math.log(n_answers)},
-                shade=None if found is None else (found.first, found.last),
-                limits={"ylim": (0, None)},
-            )
-        )
+        look = {
+            "levels": {"ln |A_r|": math.log(n_answers)},
+            "shade": None if found is None else (found.first, found.last),
+            "limits": {"ylim": (0, None)},
+        }
+        panels.append(Panel(name, curves(lines), y="nats", **look))
     if not panels:
         return {}
     title = "Factual recall: the relation is learnt before the subject"
     return {"factual-recall-dynamics": (title, draw_panels(panels, shared=True))}
 
 
+KINDS = {
+    "attention": "factual recall by attention alone",
+    "mlp": "factual recall with an MLP",
+    "traded": "attention traded for MLP",
+}
+SERIES = tuple(
+    Group(f"recall-{kind}", f"{about}, by shape and facts", partial(series, kind))
+    for kind, about in KINDS.items()
+)
+DYNAMICS = (Group("recall-dynamics", "the order in which facts are learnt", dynamics),)
+KEPT = "how many facts attention and an MLP keep (arXiv 2412.06538)"
+ORDER = "the relation is learnt before the subject (arXiv 2412.06538)"
+RECALL, COURSE = "factual-recall", "factual-recall-dynamics"
 EXPERIMENTS = (
-    Experiment(
-        "factual-recall",
-        "how many facts attention and an MLP keep (arXiv 2412.06538)",
-        tuple(
-            Group(f"recall-{kind}", f"{about}, by shape and facts", partial(series, kind))
-            for kind, about in {
-                "attention": "factual recall by attention alone",
-                "mlp": "factual recall with an MLP",
-                "traded": "attention traded for MLP",
-            }.items()
-        ),
-        measures.capacity,
-        draw_kept,
-        claims_beside(__file__, "factual-recall"),
-    ),
-    Experiment(
-        "factual-recall-dynamics",
-        "the relation is learnt before the subject (arXiv 2412.06538)",
-        (Group("recall-dynamics", "the order in which facts are learnt", dynamics),),
-        measures.dynamics,
-        draw_dynamics,
-        claims_beside(__file__, "factual-recall-dynamics"),
-    ),
+    Experiment(__file__, RECALL, KEPT, SERIES, measures.capacity, draw_kept),
+    Experiment(__file__, COURSE, ORDER, DYNAMICS, measures.dynamics, draw_dynamics),
 )

@@ -10,7 +10,7 @@ before them. The third step should do the same one layer below, for the place be
 
 from headway.models import TransformerConfig
 from headway.training import RunConfig, TrainingConfig
-from headway_experiments.experiment import Configs, Drawn, Group, Runs, study
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 from headway_experiments.talk.measures import bigrams as measures
 from headway_experiments.talk.measures.probes import draw_probes
 from headway_experiments.tasks import Bigrams
@@ -69,4 +69,6 @@ def drawn(runs: Runs) -> Drawn:
 
 RUNS = Group("three-gradient-steps", "the simplified model, one step a weight", three_steps)
 TITLE = "three steps of gradient descent, one a weight, towards an induction head"
-EXPERIMENTS = (study(__file__, "three-gradient-steps", TITLE, RUNS, measures.three_steps, drawn),)
+EXPERIMENTS = (
+    Experiment(__file__, "three-gradient-steps", TITLE, (RUNS,), measures.three_steps, drawn),
+)

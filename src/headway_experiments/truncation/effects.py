@@ -1,10 +1,9 @@
 """The effect of truncation on how a language model goes on: means over texts, with intervals."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,9 +14,6 @@ from headway_experiments.truncation.cuts import Row, Table
 from headway_experiments.truncation.models import Line
 from headway_experiments.truncation.odds import Odds
 from headway_experiments.truncation.texts import Completion
-
-Reading = Literal["token", "whole"]
-"""Which tokens of the two ways to go on are read: the telling one or all; see `Odds`."""
 
 SHARES = ("prefers", "says")
 MEASURES = ("answer", "generic", "log_odds", *SHARES)
@@ -55,64 +51,52 @@ Means = Row[dict[str, Mean]]
 
 
 def effects(
-    texts: Sequence[Completion], lines: Sequence[Line], reading: Reading = "token"
+    texts: Sequence[Completion], lines: Sequence[Line]
 ) -> dict[str, Table[dict[str, Mean]]]:
-    """Means over the texts of every kind at every cut, by one reading.
+    """Means over the texts of every kind at every cut.
 
     All cuts are resampled with the same draws of texts, so that differences are paired.
 
     Args:
         texts: in the order of every line's odds.
         lines: the intact model among them.
-        reading: of the two ways to go on.
     """
     intact, found = Table(lines).intact, {}
     for kind in dict.fromkeys(text.kind for text in texts):
         rows = [i for i, text in enumerate(texts) if text.kind == kind]
         draws = _draws(len(rows), kind)
-        before = _values([intact.found[i] for i in rows], reading)
-        values = [_values([line.found[i] for i in rows], reading) for line in lines]
-        found[kind] = Table(
-            [
-                Row(line.cut, line.kept, _means(here, before, draws))
-                for line, here in zip(lines, values, strict=True)
-            ]
+        before, *values = (
+            torch.tensor([_measures(line.found[i]) for i in rows], dtype=torch.float64)
+            for line in (intact, *lines)
         )
+        means = [_means(here, before, draws) for here in values]
+        pairs = zip(lines, means, strict=True)
+        found[kind] = Table([Row(line.cut, line.kept, mean) for line, mean in pairs])
     return found
 
 
-def document(
-    found: Mapping[str, Table[dict[str, Mean]]],
-    counts: Mapping[str, int],
-    reading: Reading,
-    about: Mapping[str, Any],
-) -> str:
-    """Effects of one reading as JSON, one per line, every mean as six numbers.
+def to_json(
+    found: Mapping[str, Table[dict[str, Mean]]], counts: Mapping[str, int], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Effects as plain data, every mean as six numbers.
 
     Args:
         found: by kind of text.
         counts: how many texts there are of a kind.
-        reading: of the two ways to go on.
         about: what was asked, and where it was computed.
     """
-    head = {
+    told = [
+        {"kind": kind, **asdict(row.cut), "kept": round(row.kept, 4), "count": counts[kind]}
+        | {name: [round(number, 4) for number in astuple(m)] for name, m in row.found.items()}
+        for kind, table in found.items()
+        for row in table.rows
+    ]
+    return {
         **about,
-        "reading": reading,
         "bootstrap": {"resamples": RESAMPLES, "interval": CENTRE, "seed": SEED},
         "numbers": [field.name for field in fields(Mean)],
+        "effects": told,
     }
-    lines = []
-    for kind, table in found.items():
-        for row in table.rows:
-            means = {
-                name: [round(number, 4) for number in astuple(mean)]
-                for name, mean in row.found.items()
-            }
-            which = {"kind": kind, **asdict(row.cut), "kept": round(row.kept, 4)}
-            lines.append({**which, "count": counts[kind], **means})
-    parts = [f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in head.items()]
-    told = ",\n  ".join(json.dumps(line, ensure_ascii=False) for line in lines)
-    return "{\n " + ",\n ".join([*parts, f'"effects": [\n  {told}\n ]']) + "\n}\n"
 
 
 def _draws(count: int, kind: str) -> Tensor:
@@ -124,17 +108,11 @@ def _draws(count: int, kind: str) -> Tensor:
     return often / count
 
 
-def _values(odds: Sequence[Odds], reading: Reading) -> Tensor:
-    """The measures of every text, [text, measure]."""
-    rows = []
-    for one in odds:
-        answer, generic = one.answer, one.generic
-        if reading == "whole":
-            answer, generic = one.answer_whole, one.generic_whole
-        above = answer - generic
-        shares = float(above > 0), float(one.answer >= one.top)
-        rows.append([math.exp(answer), math.exp(generic), above, *shares])
-    return torch.tensor(rows, dtype=torch.float64)
+def _measures(odds: Odds) -> list[float]:
+    """`MEASURES` of one text."""
+    above = odds.answer - odds.generic
+    chances = [math.exp(odds.answer), math.exp(odds.generic)]
+    return [*chances, above, float(above > 0), float(odds.answer >= odds.top)]
 
 
 def _means(values: Tensor, before: Tensor, draws: Tensor) -> dict[str, Mean]:

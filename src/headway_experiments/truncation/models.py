@@ -3,21 +3,17 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from headway.errors import HeadwayError
 from headway.files import clear_content_errors
 from headway.language import Ledger, LocalModel
 from headway_experiments.truncation.cuts import Cut, Cuts, Row, truncate
-from headway_experiments.truncation.odds import Completer, Odds
-from headway_experiments.truncation.replay import Replay
+from headway_experiments.truncation.odds import Completer, Odds, Replay
 from headway_experiments.truncation.texts import Completion
 from headway_experiments.truncation.weights import layers_of, named_matrices
 
 FORMAT = 1
 """Of `truncation.json`."""
-
-NAME = "truncation"
 
 UPPER = 1 / 3
 """The share of a model's layers that are truncated by default: the late ones."""
@@ -43,7 +39,7 @@ class Truncating:
     def ledger(self, folder: Path) -> Ledger:
         """The folder that keeps the results."""
         about = {"model": self.model, **asdict(self.cuts), "texts": [asdict(t) for t in self.texts]}
-        return Ledger(folder, NAME, {"format": FORMAT, **about})
+        return Ledger(folder, "truncation", {"format": FORMAT, **about})
 
     def kept(self, folder: Path) -> list[Line] | None:
         """A folder's lines by `truncate_model`, the intact model first; None if one is missing.
@@ -102,13 +98,10 @@ def truncate_model(
         missing = [cut for cut in wanted if cut not in known]
         lines = truncate(places, missing, lambda cut: completer(cut.lowest), watch, len(known))
         for line in lines:
-            ledger.add(_told(line, len(layers)))
+            odds = [one.to_json() for one in line.found]
+            told = {**asdict(line.cut), "kept": round(line.kept, 6), "n_layers": len(layers)}
+            ledger.add({**told, "odds": odds})
     return asked.kept(folder) or []
-
-
-def _told(line: Row[list[Odds]], n_layers: int) -> dict[str, Any]:
-    odds = [one.to_json() for one in line.found]
-    return {**asdict(line.cut), "kept": round(line.kept, 6), "n_layers": n_layers, "odds": odds}
 
 
 def _late(n_layers: int) -> range:

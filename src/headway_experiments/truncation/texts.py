@@ -16,6 +16,10 @@ from pathlib import Path
 from headway.errors import HeadwayError, require
 from headway.files import is_file, parsed, read_bytes
 
+KINDS = ("places", "capitals", "fictional", "moved", "names")
+"""The kinds of texts in `completions.jsonl`. `fictional`: towns that are made up, in countries that
+the text tells; `moved`: cities that the text puts elsewhere, against where they are."""
+
 
 @dataclass(frozen=True)
 class Completion:
@@ -40,83 +44,6 @@ class Completion:
         return self.prompt + ("" if apart else " ") + told
 
 
-_PLACES = (
-    "Madrid/Spain Paris/France Berlin/Germany Rome/Italy Tokyo/Japan Beijing/China "
-    "Cairo/Egypt Moscow/Russia Athens/Greece Warsaw/Poland Lisbon/Portugal Stockholm/Sweden "
-    "Oslo/Norway Copenhagen/Denmark Vienna/Austria Budapest/Hungary Istanbul/Turkey "
-    "Tehran/Iran Baghdad/Iraq Nairobi/Kenya Havana/Cuba Lima/Peru Santiago/Chile "
-    "Toronto/Canada Sydney/Australia Mumbai/India Bangkok/Thailand Hanoi/Vietnam "
-    "Dublin/Ireland Helsinki/Finland"
-)
-PLACES = {one.partition("/")[0]: one.partition("/")[2] for one in _PLACES.split()}
-"""Cities, and the countries that they are in."""
-
-CAPITALS = {
-    country: city
-    for city, country in PLACES.items()
-    if city not in ("Istanbul", "Toronto", "Sydney", "Mumbai")
-} | {"Indonesia": "Jakarta", "Colombia": "Bogota", "Belgium": "Brussels", "Ukraine": "Kiev"}
-
-MADE_UP = (
-    "Zorblat Quenlow Harvick Belloran Tramso Ostrelle Vindamar Kelpora Drunholt Maridel "
-    "Ferrowin Losgard Tavinel Ulmora Pranstead Wexholm Calindra Bromvale Sethwick Nardolin "
-    "Gelmaro Yarrowby Corves Talbrook Illowen Rostovan Hulverton Mendrake Ashquill Pelloway"
-)
-"""Towns that do not exist."""
-
-NAMES = (
-    "Mary/John Alice/Tom Sarah/James Anna/David Laura/Peter Emma/Jack Kate/Paul Lucy/Mark "
-    "Jane/Robert Susan/Michael Linda/George Julia/Henry Rachel/Steve Helen/Frank Amy/Daniel "
-    "Karen/Brian Lisa/Kevin Nancy/Eric Maria/Thomas Alice/Simon Diana/Charles Jessica/Adam "
-    "Rose/William Sophie/Ben"
-)
-"""Who receives, and who gives."""
-
-THINGS = (
-    *(("store", "a drink"), ("park", "a ball"), ("school", "a book"), ("station", "a ticket")),
-    *(("market", "an apple"), ("library", "a letter")),
-)
-
-
-def _told(town: str, country: str) -> str:
-    return (
-        f"{town} is a town in {country}. The streets of {town} are quiet in the morning."
-        f" {town} is located in"
-    )
-
-
-def _given(number: int, names: str) -> Completion:
-    """Who is given something must be the one of two who does not give."""
-    receives, gives = names.split("/")
-    place, thing = THINGS[number % len(THINGS)]
-    pair = (receives, gives) if number % 2 == 0 else (gives, receives)
-    text = f"When {pair[0]} and {pair[1]} went to the {place}, {gives} gave {thing} to"
-    return Completion("names", text, receives, "the")
-
-
-COUNTRIES = [*PLACES.values()]
-ELSEWHERE = dict(zip(PLACES, COUNTRIES[11:] + COUNTRIES[:11], strict=True))
-
-MADE = {
-    "places": [Completion("places", f"{a} is located in", b, "the") for a, b in PLACES.items()],
-    "capitals": [
-        Completion("capitals", f"The capital of {country} is", city, "the")
-        for country, city in CAPITALS.items()
-    ],
-    "fictional": [
-        Completion("fictional", _told(town, country), country, "the")
-        for town, country in zip(MADE_UP.split(), COUNTRIES, strict=True)
-    ],
-    "moved": [
-        Completion("moved", _told(city, country), country, PLACES[city])
-        for city, country in ELSEWHERE.items()
-    ],
-    "names": [_given(i, pair) for i, pair in enumerate(NAMES.split())],
-}
-"""`fictional`: towns that are made up, in countries that the text tells; `moved`: cities that the
-text puts elsewhere, against where they are."""
-
-
 def completions(asked: tuple[str, ...]) -> list[Completion]:
     """The texts of kinds by name, `all` of them, or those of a file of one's own.
 
@@ -127,14 +54,13 @@ def completions(asked: tuple[str, ...]) -> list[Completion]:
     Raises:
         HeadwayError: if there is no such kind or file, or something is wrong with a line of it.
     """
-    allowed = f"some of {', '.join(MADE)}, all, or a JSONL file"
+    allowed = f"some of {', '.join(KINDS)}, all, or a JSONL file"
     require(len(asked) > 0, "prompts", "", allowed)
+    ours = read_completions(Path(__file__).with_name("completions.jsonl"))
     found: list[Completion] = []
-    for name in dict.fromkeys(asked):
-        if name == "all":
-            found += [text for texts in MADE.values() for text in texts]
-        elif name in MADE:
-            found += MADE[name]
+    for name in asked:
+        if name in (*KINDS, "all"):
+            found += [text for text in ours if name in (text.kind, "all")]
         else:
             require(is_file(name), "prompts", name, allowed)
             found += read_completions(Path(name))
@@ -163,9 +89,8 @@ def _completion(line: str, where: str, kind: str) -> Completion:
     for name in ("kind", "prompt", "answer", "generic"):
         if name not in fields:
             raise HeadwayError(f"{where}: {name} is missing")
-        value = fields[name]
-        fits = isinstance(value, str) and bool(value.strip())
-        require(fits, f"{where}: {name}", value, "text that is not empty")
+        fits = isinstance(fields[name], str) and bool(fields[name].strip())
+        require(fits, f"{where}: {name}", fields[name], "text that is not empty")
     found = Completion(*(fields[name] for name in ("kind", "prompt", "answer", "generic")))
     apart = found.after(found.answer) != found.after(found.generic)
     require(apart, f"{where}: generic", found.generic, "another text than the answer")

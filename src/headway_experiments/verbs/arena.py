@@ -36,7 +36,7 @@ def arena(
     from headway import terminal
     from headway.files import clear_content_errors, write_whole
     from headway.words import values_of
-    from headway_experiments.arena.contest import FILE, contest, require_contest
+    from headway_experiments.arena.contest import FILE, contest
     from headway_experiments.arena.families import families as known
     from headway_experiments.arena.table import markdown, print_arena, print_row
 
@@ -49,13 +49,12 @@ def arena(
         require(name in there, "family", name, f"one of {', '.join(there)}")
     chosen = families or [name for name, one in there.items() if one.missing is None]
     asked = {name: there[name] for name in chosen}
-    require_contest(asked, methods, budget, first, workers)
-    for name, family in there.items():
-        if name not in asked and not families:
-            terminal.say(f"without the family {name}: {family.missing}")
     rows = contest(out, asked, methods, budget, first, workers, print_row)
     with clear_content_errors(out / FILE):
         page = markdown(rows)
     print_arena(rows)
+    for name, family in there.items():
+        if name not in asked and not families:
+            terminal.say(f"without the family {name}: {family.missing}")
     write_whole(out / "arena.md", page.encode())
     terminal.say(f"written to {out / 'arena.md'} and {out / FILE}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 from headway.errors import HeadwayError, require
 
 if TYPE_CHECKING:
-    from headway_experiments.claims import Verdict
     from headway_experiments.experiment import Experiment
 
 Scale = Literal["smoke", "small", "fresh", "paper"]
@@ -41,11 +40,12 @@ def reproduce(
         workers: runs side by side; by default as many as there are cores for.
         results: where to write the measures; by default results/ in the folder.
         judge_only: train nothing; judge by the runs that are done.
-        dry_run: only say what it would cost, by ten steps of a run of each group.
+        dry_run: only say what it would cost.
         corpus: text whose bigrams the talk's models learn in context: a file in UTF-8, plays
             (Shakespeare's, of the extra `plays`) or synthetic; by default plays if they are
             installed and the scale is not smoke, else synthetic.
     """
+    from headway_experiments import result_files
     from headway_experiments.reproduce import DOCUMENTS, chosen, experiments_of, listed
     from headway_experiments.talk.induction import reading
 
@@ -58,32 +58,25 @@ def reproduce(
     with reading(corpus):
         for document, experiments in chosen(names, documents, scale).items():
             place = folder or Path("runs") / f"{Path(document).stem}-{scale}"
+            kept = results or place / "results"
             if dry_run or not judge_only:
-                _tell_costs(experiments, scale, place, dry_run)
+                _tell_costs(experiments, scale, place)
             if not dry_run:
-                kept = results or place / "results"
-                _gather(experiments, scale, place, workers, kept, judge_only)
-                _tell_verdicts(experiments, scale, place, kept, document)
+                result_files.require_writable(kept)
+                _gather(experiments, scale, place, workers, judge_only)
+                _judge(experiments, scale, place, kept, document)
 
 
-def _asked(experiments: "Sequence[Experiment]", scale: Scale):
-    """Who is asked what, by name."""
-    from headway_experiments.paper.language_models import askable
-
-    return askable(scale) if any(one.asks for one in experiments) else {}
-
-
-def _tell_costs(
-    experiments: "Sequence[Experiment]", scale: Scale, place: Path, measured: bool
-) -> None:
+def _tell_costs(experiments: "Sequence[Experiment]", scale: Scale, place: Path) -> None:
     from headway import terminal
     from headway.language import answered
-    from headway_experiments import groups
-    from headway_experiments.terminal import print_costs
+    from headway_experiments.groups import cost, groups_of
+    from headway_experiments.paper.language_models import askable
+    from headway_experiments.tables import print_costs
 
-    needed = groups.groups_of(experiments)
-    print_costs([groups.cost(one, scale, place, measured) for one in needed])
-    for name, question in _asked(experiments, scale).items():
+    needed = groups_of(experiments)
+    print_costs([cost(one, scale, place) for one in needed])
+    for name, question in askable(experiments, scale).items():
         known = len(answered(question, place / "asked" / name))
         terminal.say(f"{name} is asked {question.total} questions; {known} are answered")
     if not needed:
@@ -95,15 +88,14 @@ def _gather(
     scale: Scale,
     place: Path,
     workers: int | None,
-    kept: Path,
     judge_only: bool,
 ) -> None:
     """Trains what is not trained, takes it apart, and asks what is not answered."""
     from headway import sweeps, terminal
     from headway.language import ask_local
-    from headway_experiments import groups, result_files
+    from headway_experiments import groups
+    from headway_experiments.paper.language_models import askable
 
-    result_files.require_writable(kept)
     with sweeps.LocalEngine(workers) as engine:
         for group in groups.groups_of(experiments):
             if not judge_only:
@@ -112,38 +104,34 @@ def _gather(
                     planned = sweeps.Plan(f"{group.name}-{scale}", group.configs(scale))
                     sweeps.sweep(planned, place / group.name, engine, watch=watch)
             groups.take_apart(group, scale, place, terminal.say)
-    for name, question in ({} if judge_only else _asked(experiments, scale)).items():
+    for name, question in ({} if judge_only else askable(experiments, scale)).items():
         with terminal.counting("asked") as watch:
             ask_local(question, place / "asked" / name, watch, say=terminal.say)
 
 
-def _tell_verdicts(
+def _judge(
     experiments: "Sequence[Experiment]", scale: Scale, place: Path, kept: Path, document: str
 ) -> None:
+    """Measures experiments, writes that down, draws them, and judges their claims."""
     from headway import terminal
-    from headway_experiments.terminal import print_verdicts
+    from headway_experiments import reproduce as paper
+    from headway_experiments import result_files
+    from headway_experiments.tables import print_verdicts
 
-    verdicts = [one for each in experiments for one in _judged(each, scale, place, kept)]
+    verdicts = []
+    for one in experiments:
+        found, missing = paper.measured(one, scale, place)
+        result_files.write(one, scale, found, missing, kept)
+        for drawn in paper.draw(one, scale, place) if terminal.can_draw() else ():
+            terminal.say(f"drawn in {drawn}")
+        for text in one.texts(scale):
+            terminal.say(f"{one.name}: drawn from {text}")
+        verdicts += paper.verdicts(one, scale, found, missing)
     print_verdicts([{scale: verdict} for verdict in verdicts], own=document.endswith(".py"))
     if scale == "smoke":
         terminal.say("smoke shows that everything works; its models are too small to judge by")
     whose = "" if document == "paper" else f" --document {document}"
     terminal.say(f"to see this again: headway claims --scale {scale} --results {kept}{whose}")
-
-
-def _judged(experiment: "Experiment", scale: Scale, place: Path, kept: Path) -> "list[Verdict]":
-    """Measures an experiment, writes that down, and draws it."""
-    from headway import terminal
-    from headway_experiments import reproduce as paper
-    from headway_experiments import result_files
-
-    found, missing = paper.measured(experiment, scale, place)
-    result_files.write(experiment, scale, found, missing, kept)
-    for drawn in paper.draw(experiment, scale, place) if terminal.can_draw() else ():
-        terminal.say(f"drawn in {drawn}")
-    for text in experiment.texts(scale):
-        terminal.say(f"{experiment.name}: drawn from {text}")
-    return paper.verdicts(experiment, scale, found, missing)
 
 
 def claims(
@@ -167,24 +155,22 @@ def claims(
     from headway.files import write_whole
     from headway_experiments import reproduce as paper
     from headway_experiments import result_files
-    from headway_experiments.table import SIDE_BY_SIDE, markdown
-    from headway_experiments.terminal import print_verdicts
+    from headway_experiments.tables import SIDE_BY_SIDE, markdown, print_verdicts
 
     if file is not None:
         terminal.require_file(file, (".md",))
     scales = SIDE_BY_SIDE if scale is None else (scale,)
     documents = {document: paper.experiments_of(document)}
     (asked,) = paper.chosen(names or ("all",), documents).values()
-    there = {one.name: one for one in asked}
     place = results or result_files.shipped_results()
-    rows, known = paper.judged(there, scales, place)
-    if not known:
+    rows = paper.judged(asked, scales, place)
+    if not any(verdict.ran for row in rows for verdict in row.values()):
         raise HeadwayError(
             f"{place}: no results of {document} are there, at scale {', '.join(scales)};"
             " --results names another folder, as FOLDER/results of headway reproduce"
         )
     own = document.endswith(".py")
-    print_verdicts(rows, known, own)
+    print_verdicts(rows, own)
     if file is not None:
         write_whole(file, markdown(rows, own).encode())
         terminal.say(f"written to {file}")

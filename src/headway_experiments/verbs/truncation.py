@@ -1,9 +1,10 @@
 """The verb that cuts weights to low rank, in a run's model or in a language model."""
 
 from collections import Counter
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from headway.arguments import opened
 from headway.errors import HeadwayError
@@ -23,7 +24,6 @@ def truncate(
     sequences: int | None = None,
     step: int | None = None,
     prompts: tuple[str, ...] = (),
-    reading: Literal["token", "whole"] | None = None,
     folder: Path | None = None,
     device: str | None = None,
     threads: int | None = None,
@@ -48,8 +48,6 @@ def truncate(
         step: of a run: the checkpoint; by default the last.
         prompts: of a language model: places, capitals, fictional, moved, names, all, or a JSONL
             file with prompt, answer and generic on every line; by default all.
-        reading: of a language model: compare the first token that tells the two apart, or all their
-            tokens; by default the first. Both are kept, so either can be shown later.
         folder: of a language model's results; by default runs/truncate-MODEL.
         device: of a language model: cpu, cuda or mps; by default cpu.
         threads: of a language model: on a CPU; by default as many as PyTorch takes.
@@ -57,44 +55,34 @@ def truncate(
     from headway.language import place_of
     from headway.words import values_of
     from headway_experiments.truncation.cuts import Cuts
+    from headway_experiments.truncation.models import Truncating
+    from headway_experiments.truncation.texts import completions
 
     chosen = None if layers is None else tuple(values_of("layers", layers, int))
     sets = tuple(dict.fromkeys(part.strip() for part in weights.split(",")))
     cuts = Cuts(chosen, sets, tuple(dict.fromkeys(values_of("rank", rank, float))))
-    if run is not None and model is None:
-        of_models = {"prompts": prompts, "reading": reading, "folder": folder}
-        _require_unused({**of_models, "device": device, "threads": threads}, "--model")
-        return _of_run(run, cuts, 512 if sequences is None else sequences, step)
-    model = _only(model, run)
-    _require_unused({"sequences": sequences, "step": step}, "a RUN")
-    from headway_experiments.truncation.models import Truncating
-    from headway_experiments.truncation.texts import completions
-
-    asked = Truncating(model, cuts, tuple(completions(prompts or ("all",))))
-    place = place_of("truncate", model, folder)
-    _of_model(asked, place, reading or "token", device or "cpu", threads)
-
-
-def _only(model: str | None, run: Path | None) -> str:
-    """The language model, if it alone is given; else a `HeadwayError`."""
-    if model is None or run is not None:
+    if (run is None) == (model is None):
         raise HeadwayError(
             "headway truncate takes RUN, the folder of a run, or --model with a language model"
             " (smollm2, gemma3, a GGUF file or a folder):"
-            f" {'neither is' if run is None else 'both are given'}"
+            f" {'neither is' if run is None else 'both are'} given"
         )
-    return model
-
-
-def _require_unused(options: dict[str, object], of: str) -> None:
-    """Raises a `HeadwayError` if an option is given that belongs to something else."""
-    for name, value in options.items():
-        if value not in (None, ()):
-            raise HeadwayError(f"--{name} is an option of {of}")
+    of_model = {"prompts": prompts or None, "folder": folder, "device": device, "threads": threads}
+    of_run = {"sequences": sequences, "step": step}
+    for name, value in (of_model if model is None else of_run).items():
+        if value is not None:
+            whose = "--model" if model is None else "a RUN"
+            raise HeadwayError(f"--{name} is an option of {whose}")
+    if run is not None:
+        return _of_run(run, cuts, 512 if sequences is None else sequences, step)
+    assert model is not None
+    asked = Truncating(model, cuts, tuple(completions(prompts or ("all",))))
+    _of_model(asked, place_of("truncate", model, folder), device or "cpu", threads)
 
 
 def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     from headway import terminal
+    from headway.files import clear_io_errors
     from headway_experiments.truncation.printing import print_losses
     from headway_experiments.truncation.runs import FILE, truncate_run
 
@@ -104,7 +92,6 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
     print_losses(found)
     terminal.say(f"written to {its.folder / FILE}")
     if found.spans and terminal.can_draw():
-        from headway.files import clear_io_errors
         from headway_experiments.truncation.figures import draw_losses
 
         figures, title = its.folder / "figures", "Losses with weights cut to low rank"
@@ -113,35 +100,25 @@ def _of_run(run: Path, cuts: "Cuts", sequences: int, step: int | None) -> None:
         terminal.draw_both(draw_losses(found), figures / "truncation", title)
 
 
-def _of_model(
-    asked: "Truncating",
-    place: Path,
-    reading: "Literal['token', 'whole']",
-    device: str,
-    threads: int | None,
-) -> None:
+def _of_model(asked: "Truncating", place: Path, device: str, threads: int | None) -> None:
     from headway import terminal
-    from headway.files import write_whole
+    from headway.files import write_json
     from headway.language import LocalModel, compute_on
-    from headway_experiments.truncation.effects import document, effects
+    from headway_experiments.truncation.effects import effects, to_json
     from headway_experiments.truncation.models import truncate_model
     from headway_experiments.truncation.printing import print_effects
 
     compute_on(device, threads)
-
-    def load() -> LocalModel:
-        return LocalModel(asked.model, "completion", device, terminal.say)
-
     lines = asked.kept(place)
     if lines is None:
         with terminal.counting("cut") as watch:
+            load = partial(LocalModel, asked.model, "completion", device, terminal.say)
             lines = truncate_model(asked, load, place, watch)
-    found = effects(asked.texts, lines, reading)
-    counts = Counter(text.kind for text in asked.texts)
+    found, counts = effects(asked.texts, lines), Counter(text.kind for text in asked.texts)
     print_effects(found, counts)
     about = asked.ledger(place).about()
     del about["texts"]
-    write_whole(place / "effects.json", document(found, counts, reading, about).encode())
+    write_json(place / "effects.json", to_json(found, counts, about))
     terminal.say(f"truncation.jsonl and effects.json are in {place}")
     if terminal.can_draw():
         from headway_experiments.truncation.figures import draw_effects

@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 from headway import RunConfig, TrainingConfig, TransformerConfig
 from headway.circuits.emergence import hop_steps
 from headway.tasks import Retrieval
-from headway_experiments.claims import Measures, claims_beside
-from headway_experiments.experiment import Configs, Drawn, Experiment, Group, GroupRuns
+from headway_experiments.claims import Measures
+from headway_experiments.experiment import Configs, Drawn, Experiment, Group, Runs
 
 
 def runs(scale: str) -> Configs:
@@ -20,9 +20,9 @@ def runs(scale: str) -> Configs:
     }
 
 
-def measured(runs: GroupRuns) -> Measures:
+def measured(runs: Runs) -> Measures:
     """The last loss by run; and how much later x_1 is learnt with three chains than with two."""
-    lines = {name: run.metrics() for name, run in runs["own"].items()}
+    lines = {name: run.metrics() for name, run in runs.items()}
     steps = {name: hop_steps(found, ["x_1"])["x_1"] for name, found in lines.items()}
     learnt = [step for step in steps.values() if step is not None]
     later = {"three less two chains": learnt[1] - learnt[0]} if len(learnt) == 2 else {}
@@ -32,24 +32,16 @@ def measured(runs: GroupRuns) -> Measures:
     }
 
 
-def drawn(runs: GroupRuns) -> Drawn:
+def drawn(runs: Runs) -> Drawn:
     """Validation losses against the step."""
     figure = Figure()
     axes = figure.subplots()
-    for name, run in runs["own"].items():
+    for name, run in runs.items():
         lines = run.metrics()
         axes.plot([m["step"] for m in lines], [m["val_loss"] for m in lines], label=name)
     axes.legend()
     return {"own": ("One hop among more chains", figure)}
 
 
-EXPERIMENTS = (
-    Experiment(
-        "own",
-        "one hop among more chains",
-        (Group("own", "two and three chains", runs),),
-        measured,
-        drawn,
-        claims_beside(__file__, "own"),
-    ),
-)
+RUNS = Group("own", "two and three chains", runs)
+EXPERIMENTS = (Experiment(__file__, "own", "one hop among more chains", (RUNS,), measured, drawn),)

@@ -40,7 +40,7 @@ def test_everything_runs_is_drawn_and_measured(smoke):
         assert result is not None
         assert any(figure.startswith(name) for figure in figures), name
         for claim in MECHANISMS[name].claims:
-            assert claim.measure in result.measures, claim.id
+            assert claim.measure in result.measures, claim.measure
 
 
 def test_a_text_of_ones_own_is_used_and_told(tmp_path):

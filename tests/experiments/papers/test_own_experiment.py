@@ -7,7 +7,6 @@ import pytest
 from headway import cli
 from headway.errors import HeadwayError
 from headway_experiments.reproduce import experiments_of
-from headway_experiments.terminal import _place
 from in_process import swept_here
 
 HERE = Path(__file__).parent
@@ -86,8 +85,8 @@ def test_an_unknown_document_is_told():
 @pytest.mark.parametrize(
     ("edit", "complaint"),
     [
-        (('measure = "own_loss"', 'measure = "los"'), "measure = 'los'.*own_loss"),
-        (('figure = "own"', 'figure = "oen"'), "no claim has figure = 'own', only: oen"),
+        (("own.own_loss", "own.los"), "measure = 'los'.*own_loss"),
+        (("[own", "[oen"), r"there is no table \[own\] of claims, only: oen"),
         (("every < 1", "every in 5..1"), r"rule = 'every in 5\.\.1'"),
         (('paper = "', 'papr = "'), "papr is not a field.*paper"),
         (("lines = {name", "lines = {nmae"), r"odd\.py.*line.*nmae"),
@@ -129,22 +128,6 @@ def test_a_file_named_without_its_ending_is_recognised(tmp_path, monkeypatch, ca
             cli.main(["reproduce", name])
         said = capsys.readouterr().err
         assert said.endswith(f", all, or FILE.py with experiments of your own{near}\n")
-
-
-@pytest.mark.parametrize(
-    ("section", "place"),
-    [
-        ("7.2", "section 7.2"),
-        ("5, B", "section 5, B"),
-        ("C", "section C"),
-        ("2402.09268, 2505.23683", "arXiv 2402.09268, 2505.23683"),
-        ("arXiv 2306.00802, section 4", "arXiv 2306.00802, section 4"),
-        ("open", "open"),
-        ("Appendix to nothing", "Appendix to nothing"),
-    ],
-)
-def test_only_a_number_or_a_letter_is_a_section(section, place):
-    assert _place(section) == place
 
 
 def test_claims_without_results_are_told(tmp_path, capsys):

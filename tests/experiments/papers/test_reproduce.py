@@ -5,14 +5,12 @@ import pytest
 from known import GROUPS
 
 from headway import cli
-from headway.changes import changed
 from headway.errors import HeadwayError
 from headway.terminal import base
 from headway.training import Run, to_dict
 from headway.training.config import FORMAT
 from headway_experiments import groups, reproduce, result_files
 from headway_experiments.curricula import FinalHop
-from headway_experiments.groups import seconds_a_step
 from headway_experiments.paper import FIGURES, layers
 from in_process import swept_here
 
@@ -84,9 +82,9 @@ def test_every_claim_but_those_of_language_models_is_measured(smoke, names):
         if claim.figure == "fig2":
             assert "language models" in result.missing
         else:
-            assert claim.measure in result.measures, claim.id
+            assert claim.measure in result.measures, claim.measure
             needs_two_hops = claim.measure in TWO_HOPS
-            assert bool(result.measures[claim.measure]) != needs_two_hops, claim.id
+            assert bool(result.measures[claim.measure]) != needs_two_hops, claim.measure
 
 
 def test_no_folder_of_this_machine_is_told_in_the_results(smoke):
@@ -134,15 +132,12 @@ def test_claims_are_judged_from_the_results(smoke, capsys):
 
 
 @pytest.mark.parametrize("also", [[], ["--judge-only"]])
-def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, monkeypatch, also):
-    sizes = []
-    monkeypatch.setattr(groups, "seconds_a_step", lambda config: sizes.append(config) or 2.0)
+def test_a_dry_run_only_tells_the_cost(tmp_path, capsys, also):
     asked = ["reproduce", "fig4", "fig6", "--scale", "paper", "--folder", str(tmp_path)]
     cli.main([*asked, "--dry-run", *also])
-    told = capsys.readouterr().out
-    assert "PFLOP" in told
-    assert [config.transformer.n_layers for config in sizes] == [5, 5, 24]
-    assert "3 h 33 min" in told  # 6400 steps of Transformer D, two seconds each
+    told = " ".join(capsys.readouterr().out.split())
+    assert "PFLOP left" in told
+    assert "all 129 0 " in told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,13 +152,6 @@ def test_what_is_done_so_far_can_be_judged_without_training(smoke, tmp_path):
     assert f"{planned - 1} of {planned} runs of abc are not done" in found.missing
     assert set(found.measures["abc_val_loss"]) == {run.parent.name}
     assert len(list((tmp_path / "abc").iterdir())) == 1
-
-
-@pytest.mark.parametrize("steps", [1, 2, 400])
-def test_the_seconds_of_a_step_are_measured_however_few_a_run_has(steps):
-    config = next(iter(GROUPS["abc"].plan("smoke").values()))
-    short = changed(config, {"training.steps": steps, "training.cooldown_steps": 0})
-    assert 0 < seconds_a_step(short) < 60
 
 
 def test_the_costs_are_about_those_of_the_paper(tmp_path):

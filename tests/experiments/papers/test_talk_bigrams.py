@@ -27,7 +27,9 @@ def noisy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def joint(tmp_path_factory):
-    config = short(induction.joint("smoke")["seed=0"], steps=60, checkpoint_every=4)
+    config = short(
+        induction.simple(induction.JOINT, "smoke")["seed=0"], steps=60, checkpoint_every=4
+    )
     return train(config, tmp_path_factory.mktemp("runs") / "joint")
 
 
@@ -87,7 +89,7 @@ def test_noise_is_measured_of_every_run(noisy):
     fractions = measures.by_fraction(noisy)
     gain = fractions[0.1].output - fractions[1.0].output
     assert measured["noisy_gain_0.1"] == {"seed=0": gain}
-    one = "fraction=0.1,seed=0"
+    one = "seed=0 fraction=0.1"
     assert measured["noisy_gain_low"][one] <= gain <= measured["noisy_gain_high"][one]
     steps, mlp, attention = measures.histories(noisy)
     assert steps == [0, 6, 12]
@@ -128,9 +130,8 @@ def test_the_order_counts_if_all_three_are_learnt(joint, monkeypatch, learnt, ex
     }
     monkeypatch.setattr(bigrams, "histories", lambda _: (steps, curves))
     monkeypatch.setattr(bigrams, "halfway", lambda *_: 0.5)
-    groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
-    runs = {"induction-joint": {"seed=0": joint}, **{group: {} for group in groups}}
-    assert bigrams.induction(runs)["induction_order"] == {"seed=0": expected}
+    found = bigrams.induction({}, {}, {"seed=0": joint}, {})
+    assert found["induction_order"] == {"seed=0": expected}
 
 
 @pytest.mark.parametrize(
@@ -152,9 +153,7 @@ def test_an_induction_head_is_one_of_a_circuit_that_explains(
 
 
 def test_the_memories_of_an_induction_head_are_learnt_in_order(joint):
-    groups = ("induction-one-layer", "induction-two-layers", "induction-stages")
-    others = {group: {} for group in groups}
-    measured = bigrams.induction({"induction-joint": {"seed=0": joint}, **others})
+    measured = bigrams.induction({}, {}, {"seed=0": joint}, {})
     assert measured["induction_order"] == {"seed=0": 1.0}
     assert measured["induction_recall_W_OV.1"]["seed=0"] == 1.0
     dates = [measured[f"induction_date_{name}"]["seed=0"] for name in probes.PROBES]

@@ -76,12 +76,12 @@ def test_accuracies_are_of_all_items_and_capacities_of_series(tmp_path):
     assert kept(runs) == Kept({"d=12,seed=0": pytest.approx(8 * (10 / 8) ** 0.02)}, {}, sizes)
     assert kept({"a": runs["items=8"]}) == Kept({}, {"d=12,seed=0": 8.0}, sizes)
     assert kept({"b": runs["items=10"]}) == Kept({}, {"d=12,seed=0": 10.0}, sizes)
-    groups = {"memories-linear": runs, "memories-mlp": {}, "memories-longer": runs}
-    same = measures.associative(groups)
+    same = measures.associative(runs, {}, runs)
     assert same["memories_longer"] == {"d=12,seed=0": pytest.approx(1)}
-    groups["memories-longer"] = {"a": runs["items=8"]}  # more may be kept than was tried
+    more = {"a": runs["items=8"]}  # more may be kept than was tried
     bound = capacity.information(8) / same["linear_information"]["d=12,seed=0"]
-    assert measures.associative(groups)["memories_longer"] == {"d=12,seed=0": pytest.approx(bound)}
+    longer = measures.associative(runs, {}, more)["memories_longer"]
+    assert longer == {"d=12,seed=0": pytest.approx(bound)}
     assert same["linear_range"] == {"largest / smallest": 1.0}
     assert same["mlp_range"] == {}
 
@@ -158,7 +158,7 @@ def test_what_is_not_trained_is_drawn_by_the_seeds_of_the_runs(tmp_path, monkeyp
     config = next(iter(memories.one_step("smoke").values()))
     for seed in (10_000, 10_001):
         run = planted(tmp_path, f"{seed}", changed(config, {"seed": seed}), 1)
-        found = measures.gradient({"memories-one-step": {f"seed={seed}": run}})
+        found = measures.gradient({f"seed={seed}": run})
         assert all(found.values() for name in found if name != "gradient_accuracy_wide")
         assert all(key.endswith(f"seed={seed}") for named in found.values() for key in named)
 

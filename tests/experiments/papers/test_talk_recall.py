@@ -46,11 +46,11 @@ def test_what_depends_on_the_subject_is_told(tmp_path):
     assert losses[-1].relation < 0.1
     late = measures.indifference(run, steps[-1])
     assert late > 0.1  # by then it has begun to say what depends on the subject
-    measured = measures.dynamics({"recall-dynamics": {"seed=0": run}})
+    measured = measures.dynamics({"seed=0": run})
     assert {
         claim.measure for claim in MECHANISMS["factual-recall-dynamics"].claims
     } <= measured.keys()
-    drawn = recall.EXPERIMENTS[1].draw({"recall-dynamics": {"seed=0": run}})
+    drawn = recall.EXPERIMENTS[1].draw({"seed=0": run})
     assert list(drawn) == ["factual-recall-dynamics"]
 
 
@@ -98,7 +98,7 @@ def test_traded_shapes_are_foretold_by_the_others_if_the_frontier_is_straight(mo
         return Kept({name: law(*size) for name, size in named.items()}, {}, named)
 
     monkeypatch.setattr(measures, "kept", kept)
-    ratios, rates = measures.foretold({name: name for name in sizes})
+    ratios, rates = measures.foretold(*sizes)
     assert len(ratios) == 4
     if bent:
         assert all(ratio > 1.25 for name, ratio in ratios.items() if name.startswith("H=1 M"))
@@ -112,7 +112,7 @@ def test_without_both_kinds_of_shapes_nothing_is_foretold(monkeypatch):
     sizes = {"H=2,seed=0": (1000, 0)}
     monkeypatch.setattr(measures, "kept", lambda _: Kept({"H=2,seed=0": 10.0}, {}, sizes))
     groups = ("recall-attention", "recall-mlp", "recall-traded")
-    assert measures.foretold({name: name for name in groups}) == ({}, {})
+    assert measures.foretold(*groups) == ({}, {})
 
 
 def test_a_loss_is_halved_between_checkpoints():
@@ -156,8 +156,7 @@ def test_capacities_are_measured_and_drawn(tmp_path):
     assert kept.missing == {}
     assert list(kept.found.values()) == pytest.approx([4**0.02] * 3)
     assert len(kept.sizes) == 3
-    groups = {group.name: runs for group in recall.EXPERIMENTS[0].groups}
-    measured = measures.capacity(groups)
+    measured = measures.capacity(runs, runs, runs)
     assert measured["recall_attention_slope"] == {"seed=0": pytest.approx(0, abs=1e-9)}
     assert {claim.measure for claim in MECHANISMS["factual-recall"].claims} <= measured.keys()
-    assert "factual-recall" in recall.EXPERIMENTS[0].draw(groups)
+    assert "factual-recall" in recall.EXPERIMENTS[0].draw(runs, runs, runs)

@@ -9,7 +9,11 @@ from headway_experiments.tasks import Composition
 
 
 @pytest.mark.parametrize(
-    "task", [Retrieval(3), Conditional(), Composition(n_symbols=3), Hops(n_places=8)]
+    "task",
+    [
+        *(Retrieval(3), Retrieval(3, order="shallow-first"), Conditional()),
+        *(Composition(n_symbols=3), Hops(n_places=8)),
+    ],
 )
 def test_a_view_is_the_task_but_for_what_is_asked(task):
     view = Asked(task, (1,))
@@ -28,6 +32,10 @@ def test_a_view_is_the_task_but_for_what_is_asked(task):
     whole = task.sample(4, torch.Generator().manual_seed(0))
     assert torch.equal(batch.inputs, whole.inputs)
     assert torch.equal(batch.targets, whole.targets[:, :, 1:2])
+    draws = view.draw(4, torch.Generator().manual_seed(0))
+    full = view.shallower(draws, view.n_depths)
+    assert torch.equal(full.inputs, batch.inputs)
+    assert torch.equal(full.targets, batch.targets)
     assert view.relations(batch).keys() == task.relations(whole).keys()
 
 

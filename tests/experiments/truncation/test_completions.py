@@ -2,14 +2,15 @@
 
 import pytest
 import torch
+from odd_tokenizers import llama, said_in_full, save
 from tiny_model import save_tiny_model
 from tiny_texts import TEXTS, write
 
 from headway import cli
 from headway.errors import HeadwayError
-from headway.language import LocalModel
+from headway.language import LocalModel, common_start
 from headway_experiments.truncation.odds import Completer
-from headway_experiments.truncation.texts import MADE, Completion, completions, read_completions
+from headway_experiments.truncation.texts import KINDS, Completion, completions, read_completions
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +32,22 @@ def test_the_odds_are_those_of_whole_texts(model):
             model.tokenizer(text.after(way))["input_ids"] for way in (text.answer, text.generic)
         ]
         differ = next(i for i in range(start, 99) if ways[0][i] != ways[1][i])
-        for way, token, whole in zip(
-            ways, (odds.answer, odds.generic), (odds.answer_whole, odds.generic_whole), strict=True
-        ):
+        for way, token in zip(ways, (odds.answer, odds.generic), strict=True):
             with torch.no_grad():
                 log_p = model.model(torch.tensor([way])).logits[0].log_softmax(-1)
-            each = log_p[:-1].gather(1, torch.tensor(way)[1:, None])[:, 0]
-            assert token == pytest.approx(each[differ - 1].item(), abs=1e-4)
-            assert whole == pytest.approx(each[start - 1 :].sum().item(), abs=1e-4)
+            assert token == pytest.approx(log_p[differ - 1, way[differ]].item(), abs=1e-4)
             assert odds.top == pytest.approx(log_p[differ - 1].max().item(), abs=1e-4)
+
+
+def test_texts_to_go_on_with_have_nothing_behind_them(tmp_path):
+    made = llama(add_bos_token=True, add_eos_token=True)
+    model = LocalModel(save(tmp_path, made), "completion")
+    (odds,) = Completer(model, TEXTS[:1])()
+    one, other = (
+        made(TEXTS[0].after(told))["input_ids"] for told in (TEXTS[0].answer, TEXTS[0].generic)
+    )
+    start = common_start([one, other])
+    assert odds.answer == pytest.approx(said_in_full(model, one[: start + 1], start), abs=1e-4)
 
 
 def test_words_go_where_a_space_belongs():
@@ -49,7 +57,7 @@ def test_words_go_where_a_space_belongs():
 
 
 def test_there_are_enough_texts_of_every_kind_and_none_answers_itself():
-    for kind in MADE:
+    for kind in KINDS:
         texts = completions((kind,))
         assert len(texts) == len({text.prompt for text in texts}) >= 20
         assert {text.kind for text in texts} == {kind}
@@ -59,7 +67,7 @@ def test_there_are_enough_texts_of_every_kind_and_none_answers_itself():
         assert text.answer in text.prompt
     for text in completions(("moved",)):
         assert text.generic not in text.prompt
-    assert completions(("all",)) == [text for kind in MADE for text in completions((kind,))]
+    assert completions(("all",)) == completions(KINDS)
 
 
 def test_a_file_of_ones_own(tmp_path):

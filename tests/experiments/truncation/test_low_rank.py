@@ -12,12 +12,13 @@ from headway_experiments.truncation.cuts import (
     INTACT,
     Cut,
     Cuts,
+    LowRank,
     Table,
     Truncation,
+    rank_of,
     spans,
     truncate,
 )
-from headway_experiments.truncation.low_rank import LowRank, rank_of
 from headway_experiments.truncation.weights import matrices
 
 
@@ -172,30 +173,6 @@ def test_what_is_evaluated_is_the_truncated_model():
             plain.layers[layer].mlp.down.weight.zero_()
         assert torch.allclose(table.at((0, 2), "mlp", 0.0).found, plain(inputs), atol=1e-6)
         assert not torch.allclose(table.at((2,), "mlp", 0.4).found, intact, atol=1e-3)
-
-
-def test_where_the_small_values_are_noise_cutting_them_helps():
-    """A map of rank 3 with a weaker direction of rank 1 added: at the rank of the signal the error
-    is least, and with less or more of it greater."""
-    generator = torch.Generator().manual_seed(0)
-    columns = torch.linalg.qr(torch.randn(10, 10, generator=generator))[0]
-    rows = torch.linalg.qr(torch.randn(8, 8, generator=generator))[0]
-    signal = columns[:, :3] @ torch.diag(torch.tensor([4.0, 3.0, 2.0])) @ rows[:3]
-    noise = columns[:, 3:4] @ rows[3:4]
-    weight = signal + noise
-    inputs = torch.randn(64, 8, generator=generator)
-    layers = [{"down": weight}]
-
-    def error(_):
-        return (inputs @ (weight - signal).T).square().mean().item()
-
-    wanted = Cuts((0,), ("down",), tuple(rank / 8 for rank in range(9))).of(layers, ())
-    errors = [row.found for row in truncate(layers, wanted, error)]
-    intact, by_rank = errors[0], errors[1:]
-    assert min(range(8), key=by_rank.__getitem__) == 3
-    assert by_rank[3] < 1e-9 < 0.1 < intact
-    assert by_rank[0] > by_rank[1] > by_rank[2] > intact
-    assert by_rank[4] == pytest.approx(intact, rel=1e-4)
 
 
 def test_layers_are_truncated_alone_and_upwards():

@@ -28,7 +28,6 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
     out = tmp_path / "out"
     kept = json.loads((out / "effects.json").read_text())
     assert len(kept["effects"]) == 2 * 13
-    assert kept["reading"] == "token"
     assert kept["numbers"][0] == "value"
     about = json.loads((out / "truncation.json").read_text())
     assert about["environment"]["threads"] == 1
@@ -40,8 +39,6 @@ def test_the_command_truncates_draws_and_goes_on(folder, tmp_path, capsys):
     assert "loading" not in capsys.readouterr().out
     assert (out / "truncation.jsonl").read_bytes() == lines
     assert {p.name: p.read_bytes() for p in out.glob("*.svg")} == drawn
-    cli.main([*words, "--reading", "whole"])
-    assert (out / "mlp-alone.svg").read_bytes() != drawn["mlp-alone.svg"]
     both = [e for e in kept["effects"] if e["layers"] == [0, 1]]
     odds = {(e["weights"], e["kind"], e["fraction"]): e["log_odds"][0] for e in both}
     for kind in ("one", "two"):

@@ -1,13 +1,13 @@
 """What is measured for in-context bigrams: induction heads, and how they are learnt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from headway.circuits import crossing, saved_discovery
 from headway.tasks import Batch
 from headway.training import Run, held_out
 from headway_experiments.claims import Measures
 from headway_experiments.experiment import Runs
-from headway_experiments.reading import accuracies, task_of
+from headway_experiments.reading import Row, accuracies, by_run, task_of
 from headway_experiments.talk.measures.probes import (
     OUTPUT,
     PREVIOUS,
@@ -34,40 +34,38 @@ def in_context_accuracy(run: Run) -> float:
     return accuracies(run, unseen(run))["in-context"]
 
 
-def induction(runs: Mapping[str, Runs]) -> Measures:
+def induction(one: Runs, two: Runs, joint: Runs, stages: Runs) -> Measures:
     """One layer against two, the heads that are found in two, and the order in which the three
     associative memories of an induction head are learnt."""
-    one, two = runs["induction-one-layer"], runs["induction-two-layers"]
-    measured: Measures = {
+    return {
         "induction_one_layer": {name: in_context_accuracy(run) for name, run in one.items()},
         "induction_two_layers": {name: in_context_accuracy(run) for name, run in two.items()},
         "induction_heads": {
             name: float(run.read("circuit.json") is not None and has_induction_head(run))
             for name, run in two.items()
         },
+        **by_run(joint, memories),
+        "induction_joint_gain": {
+            name: final_in_context_loss(stages[name]) - final_in_context_loss(run)
+            for name, run in joint.items()
+            if name in stages
+        },
     }
-    joint, stages = runs["induction-joint"], runs["induction-stages"]
-    measured |= {f"induction_recall_{name}": {} for name in PROBES}
-    measured |= {f"induction_date_{name}": {} for name in PROBES}
-    measured["induction_order"] = {}
-    for name, run in joint.items():
-        steps, found = histories(run)
-        dates = {}
-        for probe, values in found.items():
-            measured[f"induction_recall_{probe}"][name] = values[-1]
-            dates[probe] = settled(steps, values, halfway(run, probe, values))
-            if dates[probe] is not None:
-                measured[f"induction_date_{probe}"][name] = dates[probe]
-        measured["induction_order"][name] = 0.0
-        if None not in dates.values():
-            in_order = dates[OUTPUT] < dates[TRIGGER] < dates[PREVIOUS]
-            measured["induction_order"][name] = float(in_order)
-    measured["induction_joint_gain"] = {
-        name: final_in_context_loss(stages[name]) - final_in_context_loss(run)
-        for name, run in joint.items()
-        if name in stages
+
+
+def memories(run: Run) -> Row:
+    """What the three trained weights of a run hold at last, since when, and in which order."""
+    steps, found = histories(run)
+    dates = {
+        probe: settled(steps, values, halfway(run, probe, values))
+        for probe, values in found.items()
     }
-    return measured
+    learnt = [date for probe in (OUTPUT, TRIGGER, PREVIOUS) if (date := dates[probe]) is not None]
+    return {
+        **{f"induction_recall_{probe}": values[-1] for probe, values in found.items()},
+        **{f"induction_date_{probe}": date for probe, date in dates.items()},
+        "induction_order": len(learnt) == 3 and learnt[0] < learnt[1] < learnt[2],
+    }
 
 
 def has_induction_head(run: Run) -> bool:
@@ -100,9 +98,9 @@ def settled(steps: Sequence[int], values: Sequence[float], level: float) -> floa
 
 def three_steps(runs: Runs) -> Measures:
     """The three probes after the three steps of every run."""
-    measured: Measures = {f"three_steps_{name}": {} for name in PROBES}
-    for name, run in runs.items():
+
+    def probed(run: Run) -> Row:
         model, task = run.transformer(), task_of(run.config, Bigrams)
-        for probe, recall in PROBES.items():
-            measured[f"three_steps_{probe}"][name] = recall(model, task)
-    return measured
+        return {f"three_steps_{probe}": recall(model, task) for probe, recall in PROBES.items()}
+
+    return by_run(runs, probed)

@@ -10,8 +10,8 @@ import torch
 from headway.tasks import Batch
 from headway.training import Run, predictions
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import GroupRuns, Runs
-from headway_experiments.reading import power, task_of
+from headway_experiments.experiment import Runs
+from headway_experiments.reading import Row, by_run, power, task_of
 from headway_experiments.talk import associative_memory as memory
 from headway_experiments.talk.measures.capacity import (
     Kept,
@@ -68,12 +68,12 @@ def kept(runs: Runs) -> Kept:
     return Kept(found, missing, counts.sizes)
 
 
-def associative(runs: GroupRuns) -> Measures:
+def associative(linear: Runs, with_mlp: Runs, longer: Runs) -> Measures:
     """Capacities of linear and MLP memories, their slopes, and whether more steps change them."""
     measured: Measures = {}
     known: dict[str, float] = {}
-    for kind in ("linear", "mlp"):
-        here = kept(runs[f"memories-{kind}"])
+    for kind, runs in (("linear", linear), ("mlp", with_mlp)):
+        here = kept(runs)
         known |= here.found
         measured[f"{kind}_information"] = here.found
         measured[f"{kind}_not_bracketed"] = here.missing
@@ -83,41 +83,35 @@ def associative(runs: GroupRuns) -> Measures:
         }
         over = [size for size, _ in here.points]
         measured[f"{kind}_range"] = {"largest / smallest": max(over) / min(over)} if over else {}
-    longer = kept(runs["memories-longer"])
-    measured["memories_longer"] = {
-        name: nats / known[name]
-        for name, nats in {**longer.found, **longer.missing}.items()
-        if name in known
-    }
-    measured["memories_longer_not_bracketed"] = longer.missing
-    return measured
+    found = kept(longer)
+    every = {**found.found, **found.missing}.items()
+    ratios = {name: nats / known[name] for name, nats in every if name in known}
+    return {**measured, "memories_longer": ratios, "memories_longer_not_bracketed": found.missing}
 
 
-def gradient(runs: GroupRuns) -> Measures:
+def gradient(runs: Runs) -> Measures:
     """One step from zero, trained and written down, and memories of items of unequal frequency.
 
     What is not trained is drawn by the runs' seeds.
     """
+
+    def row(run: Run) -> Row:
+        share, items = known_share(run), task_of(run.config, Associations).n_items
+        is_wide = run.config.transformer.d_model >= 2 * items
+        return {
+            "gradient_accuracy": share,
+            "gradient_accuracy_wide": share if is_wide else None,
+            "gradient_as_written": _as_written(run),
+        }
+
     seeds = seeds_of(runs)
-    known = {name: known_share(run) for name, run in runs["memories-one-step"].items()}
-    return {
-        "gradient_accuracy": known,
-        "gradient_accuracy_wide": {
-            name: known[name]
-            for name, run in runs["memories-one-step"].items()
-            if run.config.transformer.d_model >= 2 * task_of(run.config, Associations).n_items
-        },
-        "gradient_exact_logits": exact_logits(seeds),
-        "gradient_as_written": {
-            name: _as_written(run) for name, run in runs["memories-one-step"].items()
-        },
-        **zipf_exponents(seeds),
-    }
+    exact = {"gradient_exact_logits": exact_logits(seeds)}
+    return {**by_run(runs, row), **exact, **zipf_exponents(seeds)}
 
 
-def seeds_of(runs: GroupRuns) -> tuple[int, ...]:
-    """The seeds of the runs of one step, each once."""
-    return tuple(sorted({run.config.seed for run in runs["memories-one-step"].values()}))
+def seeds_of(runs: Runs) -> tuple[int, ...]:
+    """The seeds of runs, each once."""
+    return tuple(sorted({run.config.seed for run in runs.values()}))
 
 
 def known_share(run: Run) -> float:

@@ -2,6 +2,7 @@
 learnt."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ from headway.circuits import crossing
 from headway.tasks import Batch
 from headway.training import Run, generator_for, predictions
 from headway_experiments.claims import Measures
-from headway_experiments.experiment import GroupRuns, Runs
-from headway_experiments.reading import task_of
+from headway_experiments.experiment import Runs
+from headway_experiments.reading import Row, by_run, task_of
 from headway_experiments.talk.measures.capacity import (
     Kept,
     attention_parameters,
@@ -27,6 +28,10 @@ KNOWN = 0.1
 """The relation loss, in nats, below which the answers of the relation are known."""
 NEAR = 0.15
 """How far from ln |A_r|, as a share of it, the loss may be while the subject is not used."""
+BETWEEN = tuple(
+    f"dynamics_{name}" for name in ("from", "to", "loss_to_level", "loss_to_entropy", "uniform")
+)
+"""Measures of the stage in between."""
 RECALLED = 0.1
 """The loss, in nats, below which facts are recalled."""
 
@@ -58,10 +63,10 @@ def size(run: Run) -> tuple[int, int]:
     return attention_parameters(model), mlp_parameters(model)
 
 
-def points(runs: GroupRuns) -> dict[str, list[tuple[float, float, float]]]:
+def points(*series: Runs) -> dict[str, list[tuple[float, float, float]]]:
     """By shape, for every seed: parameters of attention and of the MLP, and facts kept."""
     found: dict[str, list[tuple[float, float, float]]] = {}
-    for here in map(kept, runs.values()):
+    for here in map(kept, series):
         for name, count in here.found.items():
             found.setdefault(name.rpartition(",")[0], []).append((*here.sizes[name], count))
     return found
@@ -75,7 +80,9 @@ def rates(each: Mapping[str, Sequence[tuple[float, float, float]]]) -> tuple[flo
     return float(found[0]), float(found[1])
 
 
-def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
+def foretold(
+    attention: Runs, with_mlp: Runs, traded: Runs
+) -> tuple[dict[str, float], dict[str, float]]:
     """Facts kept by shapes that trade attention for MLP, over those that the rates of the other
     shapes (all attention, and half of each) predict, by shape and seed; and these rates, by seed.
 
@@ -83,8 +90,7 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
     less. A shape of which it was not bracketed what it keeps is left out.
     """
     ratios, by_kind = {}, {}
-    known = [kept(runs[group]) for group in ("recall-attention", "recall-mlp")]
-    traded = kept(runs["recall-traded"])
+    known, others = [kept(runs) for runs in (attention, with_mlp)], kept(traded)
     seeds = {seed_of(name) for here in known for name in here.found}
     for seed in sorted(seeds):
         same = {
@@ -95,26 +101,26 @@ def foretold(runs: GroupRuns) -> tuple[dict[str, float], dict[str, float]]:
         }
         if len({bool(points[0][1]) for points in same.values()}) < 2:
             continue  # without shapes of both kinds there are no two rates
-        attention, mlp = rates(same)
-        by_kind |= {f"attention,{seed}": attention, f"MLP,{seed}": mlp}
-        for name, count in traded.found.items():
+        of_attention, of_mlp = rates(same)
+        by_kind |= {f"attention,{seed}": of_attention, f"MLP,{seed}": of_mlp}
+        for name, count in others.found.items():
             if seed_of(name) == seed:
-                a, m = traded.sizes[name]
-                ratios[name] = count / (attention * a + mlp * m)
+                a, m = others.sizes[name]
+                ratios[name] = count / (of_attention * a + of_mlp * m)
     return ratios, by_kind
 
 
-def capacity(runs: GroupRuns) -> Measures:
+def capacity(attention: Runs, with_mlp: Runs, traded: Runs) -> Measures:
     """Facts kept by attention alone, and with an MLP, against parameters; and the frontier."""
     measured: Measures = {}
-    for group, kind in (("recall-attention", "attention"), ("recall-mlp", "with_mlp")):
-        here = kept(runs[group])
+    for kind, runs in (("attention", attention), ("with_mlp", with_mlp)):
+        here = kept(runs)
         measured[f"recall_{kind}_facts"] = here.found
         measured[f"recall_{kind}_not_bracketed"] = here.missing
         measured[f"recall_{kind}_slope"] = here.slopes()
-    measured["recall_traded_not_bracketed"] = kept(runs["recall-traded"]).missing
-    measured["recall_frontier"], measured["recall_rates"] = foretold(runs)
-    return measured
+    ratios, by_kind = foretold(attention, with_mlp, traded)
+    bounds = {"recall_traded_not_bracketed": kept(traded).missing}
+    return {**measured, **bounds, "recall_frontier": ratios, "recall_rates": by_kind}
 
 
 @dataclass(frozen=True)
@@ -184,47 +190,36 @@ def stage(losses: list[Losses], n_answers: int) -> Stage | None:
     return Stage(within[0].step, within[-1].step, mean)
 
 
-def dynamics(runs: GroupRuns) -> Measures:
+def dynamics(runs: Runs) -> Measures:
     """Whether there is a stage in between, when it begins and ends, and when facts are known."""
-    measured: Measures = {
-        name: {}
-        for name in (
-            "dynamics_stage",
-            "dynamics_from",
-            "dynamics_to",
-            "dynamics_loss_to_level",
-            "dynamics_loss_to_entropy",
-            "dynamics_uniform",
-            "dynamics_start",
-            "dynamics_recalled",
-            "dynamics_order",
-            "dynamics_end",
-        )
+    return by_run(runs, learning)
+
+
+def learning(run: Run) -> Row:
+    """The order in which one run learns the relation and the subject."""
+    task, losses = task_of(run.config, Recall), course(run)
+    found, level = stage(losses, task.n_answers), math.log(task.n_answers)
+    between: dict[str, float | None] = dict.fromkeys(BETWEEN)
+    if found is not None:
+        steps = [each.step for each in losses if found.first <= each.step <= found.last]
+        between = {
+            "dynamics_from": found.first,
+            "dynamics_to": found.last,
+            "dynamics_loss_to_level": found.loss / level,
+            "dynamics_loss_to_entropy": found.loss / entropy(task),
+            "dynamics_uniform": statistics.fmean(indifference(run, step) for step in steps),
+        }
+    steps = [each.step for each in losses]
+    relation = halved(steps, [each.relation for each in losses])
+    subject = halved(steps, [each.subject for each in losses])
+    return {
+        "dynamics_stage": found is not None,
+        **between,
+        "dynamics_start": losses[0].total / math.log(task.d_target),
+        "dynamics_recalled": next((each.step for each in losses if each.total < RECALLED), None),
+        "dynamics_order": subject / relation if relation and subject is not None else None,
+        "dynamics_end": losses[-1].total,
     }
-    for name, run in runs["recall-dynamics"].items():
-        task, losses = task_of(run.config, Recall), course(run)
-        level = math.log(task.n_answers)
-        found = stage(losses, task.n_answers)
-        measured["dynamics_stage"][name] = float(found is not None)
-        measured["dynamics_start"][name] = losses[0].total / math.log(task.d_target)
-        measured["dynamics_end"][name] = losses[-1].total
-        if found is not None:
-            measured["dynamics_from"][name] = float(found.first)
-            measured["dynamics_to"][name] = float(found.last)
-            measured["dynamics_loss_to_level"][name] = found.loss / level
-            measured["dynamics_loss_to_entropy"][name] = found.loss / entropy(task)
-            steps = [each.step for each in losses if found.first <= each.step <= found.last]
-            depends = [indifference(run, step) for step in steps]
-            measured["dynamics_uniform"][name] = sum(depends) / len(depends)
-        known = next((each.step for each in losses if each.total < RECALLED), None)
-        if known is not None:
-            measured["dynamics_recalled"][name] = float(known)
-        steps = [each.step for each in losses]
-        relation = halved(steps, [each.relation for each in losses])
-        subject = halved(steps, [each.subject for each in losses])
-        if relation is not None and subject is not None:
-            measured["dynamics_order"][name] = subject / relation
-    return measured
 
 
 def halved(steps: Sequence[int], losses: Sequence[float]) -> float | None:

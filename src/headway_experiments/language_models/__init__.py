@@ -1,1 +1,0 @@
-"""Which attention heads of a language model follow the chain: read, ranked, knocked out."""

@@ -1,0 +1,124 @@
+"""Reproducing a paper: what it will cost, and every claim with its verdict, as Markdown and on the
+terminal."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from headway.terminal import columns, console
+from headway.text import wrapped
+from headway_experiments.claims import Judged, Said, Verdict
+from headway_experiments.groups import Cost
+
+COLUMNS = {"small": "small", "fresh": "fresh seeds", "paper": "as printed", "smoke": "smoke"}
+"""The heading of a scale's verdicts."""
+
+SIDE_BY_SIDE = ("small", "fresh", "paper")
+"""The scales whose verdicts are shown beside each other."""
+
+
+LOOKS: dict[Said, str] = {
+    "holds": "green",
+    "does not hold": "red",
+    "not comparable": "yellow",
+    "not measured": "yellow",
+    "not run": "dim",
+}
+
+LEGEND = (
+    "A number is the mean ± standard deviation of n values, a value a run, or whatever the claim"
+    " counts: paths, pairs of circuits, settings. Where a rule judges every value, their range"
+    " stands beside it; where it judges the median, the median.",
+    "Settings and rules were chosen with the seeds of small in view; none was by a fresh seed."
+    " What is computed without training is the same in every column.",
+)
+
+
+def print_costs(costs: Sequence[Cost]) -> None:
+    """What groups of runs take at most, and how much is done already."""
+    if costs:
+        table = columns(("runs of",), ("runs", "done", "PFLOP left", "disk"), wrap=False)
+        every = Cost("all", *(sum(numbers) for numbers in list(zip(*costs, strict=True))[1:]))
+        for cost in (*costs, every) if len(costs) > 1 else costs:
+            numbers = str(cost.runs), str(cost.done), f"{cost.operations / 1e15:.3g}"
+            table.add_row(cost.group, *numbers, f"{cost.disk / 1e9:.2g} GB")
+        console().print("At most, if no run stops early:", style="bold")
+        console().print(table)
+
+
+def print_verdicts(rows: Sequence[Judged], own: bool = False) -> None:
+    """How many claims hold, then all of them by figure.
+
+    Args:
+        rows: in the order of the claims, all of the same scales.
+        own: whether the claims are a user's own, so that nothing of them is published.
+    """
+    out, scales = console(), list(rows[0]) if rows else []
+    width = 14 if out.width >= 80 or len(scales) < 3 else 10
+    table = Table(box=None, pad_edge=False)
+    table.add_column("claim, expected, rule" if own else "claim, paper, rule", ratio=1)
+    for scale in scales:
+        table.add_column(scale if own else COLUMNS[scale], width=width)
+    for said, look in LOOKS.items():
+        counts = [sum(row[scale].said == said for row in rows) for scale in scales]
+        if any(counts):
+            table.add_row(Text(said, style=look), *(str(count or "–") for count in counts))
+    figure = None
+    for row in rows:
+        first = row[scales[0]]
+        claim, note = first.claim, first.claim.note(first.scale)
+        if claim.figure != figure:
+            figure = claim.figure
+            table.add_row(Text(f"\n{figure}, {claim.section}", style="bold"))
+        told = f"\n{claim.paper}; {claim.rule_at(first.scale)}" + (f" ({note})" if note else "")
+        cells = [
+            Text.assemble((verdict.said, LOOKS[verdict.said]), ("\n" + verdict.measured, "dim"))
+            for verdict in row.values()
+        ]
+        table.add_row(Text.assemble(claim.claim, (told, "dim")), *cells)
+    out.print(table)
+    for gap in gaps(rows, own):
+        out.print(f"Not measured: {gap}", style="yellow", markup=False)
+    for line in () if own else LEGEND:
+        out.print("\n".join(wrapped(line)), style="dim")
+
+
+def markdown(rows: Sequence[Judged], own: bool = False) -> str:
+    """A line per claim: what the paper says, the rule, and by scale a verdict and what was
+    measured.
+
+    Args:
+        rows: at least one, all of the same scales.
+        own: whether the claims are a user's own, so that nothing of them is published.
+    """
+    scales = [scale if own else COLUMNS[scale] for scale in rows[0]]
+    heads = ["figure", "claim", "expected" if own else "paper", "rule", *scales]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for row in rows:
+        verdicts = list(row.values())
+        claim, rule = verdicts[0].claim, verdicts[0].claim.rule_at(verdicts[0].scale)
+        cells = [claim.figure, claim.claim, claim.paper, f"`{rule}`", *map(_cell, verdicts)]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    if missing := gaps(rows, own):
+        lines += ["", "Not measured:", "", *(f"- {gap}" for gap in missing)]
+    return "\n".join(lines) + "\n"
+
+
+def gaps(rows: Sequence[Judged], own: bool = False) -> list[str]:
+    """What could not be measured, by scale, each with the figures whose verdicts lack it."""
+    figures: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows:
+        for scale, verdict in row.items():
+            if verdict.missing:
+                named = scale if own else COLUMNS[scale]
+                figures.setdefault((named, verdict.missing), {})[verdict.claim.figure] = None
+    return [f"{', '.join(them)}, {scale}: {gap}" for (scale, gap), them in figures.items()]
+
+
+def _cell(verdict: Verdict) -> str:
+    """The verdict, what was measured, and what makes it not comparable or the rule another."""
+    if not verdict.values:
+        return verdict.said
+    note = verdict.claim.note(verdict.scale) if verdict.scale != "fresh" else ""
+    return f"**{verdict.said}** {verdict.measured}" + (f" ({note})" if note else "")
