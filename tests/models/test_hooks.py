@@ -168,12 +168,6 @@ def test_an_unknown_name_is_told_what_is_near(key, told):
     assert cache.get(key) is None
 
 
-def test_what_was_not_kept_says_what_was():
-    _, cache = build().run_with_cache(draw(), names="hook_embed")
-    with pytest.raises(HeadwayError, match=r"^blocks\.1\.attn\.hook_z was not kept, only hook_emb"):
-        cache["z", 1]
-
-
 @given(config=configs, seed=seeds, data=st.data())
 @quick
 def test_an_edited_pattern_does_what_the_tap_does(config, seed, data):

@@ -106,9 +106,7 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     ("error", "message"),
     [
         (ValueError("so\nand so"), "ValueError: so"),
-        (MemoryError(), "MemoryError"),
         (HeadwayError("the disk is full"), "the disk is full"),
-        (AssertionError(), "AssertionError"),
     ],
 )
 def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, message):

@@ -20,7 +20,7 @@ from headway.models import tapped
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
-from headway.training.files import drop_torn_line, packed
+from headway.training.files import packed
 from headway.training.losses import evaluate, require_answers
 from headway.training.modules import (
     Module,
@@ -154,7 +154,6 @@ class Recorder:
             self.run.save_checkpoint(metrics["step"], weights)
             self.run.append_metrics(metrics)
         except BaseException:  # a full disk or an interrupt; both are kept, or neither
-            drop_torn_line(self.run.folder / "metrics.jsonl")
             if metrics["step"] not in [line["step"] for line in self.run.metrics()]:
                 self.run.drop_checkpoint(metrics["step"])
             raise
