@@ -190,26 +190,6 @@ def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(tiny, with_t
     assert resume(folder).read("circuit.json") is None
 
 
-def test_a_run_stops_early_in_the_same_place_after_a_kill(tiny, with_training, tmp_path):
-    config = with_training(tiny, steps=60, cooldown_steps=0)
-    losses = {m["step"]: m["val_loss"] for m in train(config, tmp_path / "to-the-end").metrics()}
-    level = losses[20] * 1.0001
-    end = min(step for step, loss in losses.items() if loss < level)
-    config = with_training(config, stop_below=level)
-    whole = train(config, tmp_path / "whole")
-    assert whole.metrics()[-1]["step"] == end <= 20
-
-    def stop(_run, now, _end, _metrics):
-        if now == end - 1:
-            raise InterruptError
-
-    with pytest.raises(InterruptError):
-        train(config, tmp_path / "broken", stop)
-    broken = resume(tmp_path / "broken")
-    assert broken.metrics()[-1]["step"] == end
-    assert same(weights(broken), weights(whole))
-
-
 def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp_path):
     def unfinished(name: str) -> Run:
         def stop(_run, now, _end, _metrics):
