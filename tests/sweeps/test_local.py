@@ -86,7 +86,7 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
         "good": "done",
     }
     assert "the loss is " in rows["wild"]["message"]
-    assert rows["huge"]["message"].startswith("a step (model.*, task.*, training.batch_size) would")
+    assert rows["huge"]["message"].startswith("training (model.*, task.*, training.batch_size, ")
     assert "device = 'cuda:99' is not allowed" in rows["nowhere"]["message"]
     for name in ("wild", "huge", "nowhere"):
         assert "\n" not in rows[name]["message"]

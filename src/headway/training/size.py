@@ -30,9 +30,10 @@ def require_size(config: RunConfig, replicas: int = 1) -> None:
     model, training, task = config.model, config.training, config.task
     if not isinstance(model, TransformerConfig):
         return
+    weights = n_weights(model, task)
     inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
     layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
-    step = 4 * n_weights(model, task) + training.batch_size * layer * model.n_layers
+    step = 4 * weights + training.batch_size * layer * model.n_layers
     examples = training.eval_examples + (training.train_examples or 0)
     held = examples * (task.length + task.n_read * task.d_target)
     fields = "model.*, task.*, training.batch_size, training.train_examples, training.eval_examples"
