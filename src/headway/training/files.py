@@ -22,6 +22,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError
 from headway.reading import opened, parsed, read_bytes
+from headway.userfile import described
 
 
 @contextmanager
@@ -48,6 +49,21 @@ def clear_content_errors(what: object) -> Iterator[None]:
     ) as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise HeadwayError(f"{what} is corrupted or of another version ({reason})") from None
+
+
+@contextmanager
+def clear_errors(doing: str) -> Iterator[None]:
+    """Makes one clear line of whatever a task, module or file of somebody's raises.
+
+    Args:
+        doing: the line's beginning, such as `model: Net raises`.
+    """
+    try:
+        yield
+    except HeadwayError:
+        raise
+    except Exception as error:
+        raise HeadwayError(f"{doing} {described(error)}") from error
 
 
 def first_line(error: Exception) -> str:

@@ -20,14 +20,13 @@ from headway.models import tapped
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
-from headway.training.files import packed
+from headway.training.files import clear_errors, packed
 from headway.training.losses import evaluate, require_answers
 from headway.training.modules import (
     Module,
     drawing_nothing,
     is_causal,
     plain,
-    told,
     unchanged,
     weights_of,
 )
@@ -82,19 +81,16 @@ class Recorder:
         require(isinstance(folder, str | Path), "folder", folder, "a path")
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
-        for name, value, hint in (
-            ("seed", seed, fields.hints_of(RunConfig)["seed"]),
-            ("sequences", sequences, fields.AtLeastOne),
-        ):
-            require(fields.allows(hint, value), name, value, fields.described(hint))
+        hint = fields.AtLeastOne
+        require(fields.allows(hint, sequences), "sequences", sequences, fields.described(hint))
         self.model, self.task, self._plain = model, task, plain(model)
-        self._name = f"model: {type(self._plain).__name__}"
+        self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._kept = {name: weight.shape for name, weight in self._weights().items()}
-        with drawing_nothing(self._plain), told(f"task = {task.kind!r}"):
+        with drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
             self._held_out = held_out(task, sequences, seed, device)
-        with unchanged(self._plain), told(self._name):
+        with unchanged(self._plain), clear_errors(self._raises):
             require_answers(tapped(self._plain), task, self._held_out)
             self._tapped = tapped(self._plain, self._held_out.inputs[:2])
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
@@ -140,7 +136,7 @@ class Recorder:
         if now != self._kept:
             others = sorted(dict(now.items() ^ self._kept.items()))
             require(False, "model: weights of other names or shapes", others, "as it was at first")
-        with unchanged(self._plain), told(self._name):
+        with unchanged(self._plain), clear_errors(self._raises):
             partial = evaluate(self._tapped, self.task, self._held_out).tolist()
         metrics = {
             "step": made,
@@ -168,7 +164,7 @@ class Recorder:
         for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
             lacks = is_lazy(weight) or weight.is_meta
             require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
-        with unchanged(self._plain), told(self._name):
+        with unchanged(self._plain), clear_errors(self._raises):
             found = weights_of(self._plain)
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
