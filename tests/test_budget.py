@@ -12,17 +12,17 @@ CAPS = {
     "src/headway/theory": 900,
     "src/headway/tasks": 1970,
     "src/headway/relations": 440,
-    "src/headway/models": 2150,
-    "src/headway/training": 3930,
+    "src/headway/models": 2110,
+    "src/headway/training": 3850,
     "src/headway/circuits": 6640,
     "src/headway/sweeps": 1330,
-    "src/headway/language": 1990,
+    "src/headway/language": 1980,
     "src/headway/report": 9790,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 14190,
     "benchmarks": 2130,
-    "tests": 29390,
+    "tests": 28010,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 
