@@ -36,6 +36,14 @@ def test_an_evaluation_is_flushed_before_what_depends_on_it(tiny, tmp_path, sync
     assert str(tmp_path) in synced, "the folder that holds the run's"
 
 
+def test_a_first_evaluation_is_flushed_with_its_folder(tiny, tmp_path, synced):
+    run = Run.create(tmp_path / "run", tiny)
+    synced.clear()
+    run.append_metrics({"step": 2})
+    run.append_metrics({"step": 4})
+    assert [Path(path).name for path in synced] == ["metrics.jsonl", "run", "metrics.jsonl"]
+
+
 def stopped(config, folder: Path, step: int) -> Run:
     with pytest.raises(InterruptError):
         train(config, folder, stop_at(step))
@@ -130,23 +138,6 @@ def test_files_of_equal_runs_are_equal(tiny, tmp_path):
     for number in range(20):
         write_tensors(tmp_path / f"{number}", read_tensors(first.folder / names[0])[0], {"a": 1})
     assert len({(tmp_path / f"{number}").read_bytes() for number in range(20)}) == 1
-
-
-@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "outcome.json"])
-@pytest.mark.parametrize("what", ["pipe", "device", "itself", "folder"])
-def test_only_regular_files_are_read(tiny, tmp_path, name, what):
-    run = Run.create(tmp_path / "run", tiny)
-    path = run.folder / name
-    path.unlink(missing_ok=True)
-    if what == "pipe":
-        os.mkfifo(path)
-    elif what == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/zero" if what == "device" else path)
-    complaint = "Too many levels of symbolic links" if what == "itself" else "is not a file"
-    with pytest.raises(HeadwayError, match=f"{name}.* {complaint}"):
-        Run.open(run.folder).metrics()
 
 
 def test_whether_a_run_is_whole(tiny, tmp_path, capsys):

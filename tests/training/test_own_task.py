@@ -111,14 +111,3 @@ def test_stacked_runs_whose_task_changed_are_not_resumed_unless_asked_for(tmp_pa
     with pytest.raises(HeadwayError, match="has changed since"):
         resume_stacked(folders)
     assert {run.status for run in resume_stacked(folders, changed_task=True)} == {"done"}
-
-
-@pytest.mark.parametrize("name", ["x" * 300, "x\0", "\ud800"])
-def test_a_file_whose_name_none_can_have_is_not_there(tiny, tmp_path, name):
-    folder = Run.create(tmp_path / "run", tiny).folder
-    data = json.loads((folder / "config.json").read_text())
-    data["task"] |= {"kind": "odd", "defined": {"file": f"/{name}", "sha256": "0"}}
-    (folder / "config.json").write_text(json.dumps(data))
-    with pytest.raises(HeadwayError) as error:
-        Run.open(folder)
-    assert "\n" not in str(error.value)
