@@ -22,7 +22,7 @@ CAPS = {
     "src/headway/verbs": 710,
     "src/headway_experiments": 14190,
     "benchmarks": 2130,
-    "tests": 28010,
+    "tests": 27950,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -36,6 +36,9 @@ T = TypeVar("T")
 LAST = 10**15
 """The largest step: what reads a run's folder takes larger numbers for others."""
 
+NOBODY = 0, 0
+"""Who may write to a run that is closed."""
+
 
 class Recorder:
     """Keeps checkpoints and evaluations of a model that a loop of one's own trains.
@@ -101,7 +104,6 @@ class Recorder:
         described.keep()
         self._writer: tuple[int, int] | None = None
         self._block = ExitStack()
-        self._is_open = False
         self._clock = time.perf_counter()
 
     def save(self, step: int, loss: float | Tensor) -> dict[str, Any]:
@@ -118,11 +120,10 @@ class Recorder:
             HeadwayError: if the step is none, a loss is no finite number, the model fails or is
                 another, or the recorder is not open here; nothing is kept then.
         """
-        if not self._is_open:
-            raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         if self._writer != _here():
             raise HeadwayError(
-                f"{self.run.folder}: save is for the thread that entered the `with` block alone"
+                f"{self.run.folder}: save is for inside the recorder's `with` block, and for the"
+                " thread that entered it alone"
             )
         last = max(self.run.checkpoint_steps(), default=-1)
         made = _number(step, operator.index)
@@ -179,13 +180,13 @@ class Recorder:
                 f"{self.run.folder}: this recorder was entered before; it records one run"
             )
         self._block.enter_context(self.run.writing())
-        self._writer, self._is_open = _here(), True
+        self._writer = _here()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
         if self._writer != _here():  # a copy of the process, which leaves the block, too
             return
-        self._is_open = False
+        self._writer = NOBODY
         with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
                 why = None if self.run.metrics() else "nothing was saved"
