@@ -20,7 +20,7 @@ from headway.sweeps.engines import STARTS
 from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
-from headway.training import stacked as stacked_loop
+from headway.training.loop import Trainer
 from in_process import InThisProcess
 
 KILLS = 10
@@ -110,13 +110,13 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     ],
 )
 def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, message):
-    fit = stacked_loop.fit
+    fit = Trainer.fit
 
     def raising(*now):
         if now[1] == 10:
             raise error
 
-    monkeypatch.setattr(stacked_loop, "fit", lambda run, watch: fit(run, raising))
+    monkeypatch.setattr(Trainer, "fit", lambda trainer, watch: fit(trainer, raising))
     board = sweep(plan(1), tmp_path / "s", InThisProcess())
     assert board.runs["r0"].message == message
     outcome = Run.open(tmp_path / "s" / "r0").outcome() or {}
