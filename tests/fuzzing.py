@@ -19,7 +19,7 @@ from fuzz.crashes import crash_points
 from fuzz.damage import altered_files, damaged_files
 from fuzz.markup import browsed, markup
 from fuzz.power import power_cuts
-from fuzz.runs import taken_apart, without_git
+from fuzz.runs import taken_apart
 from fuzz.strangers import strangers
 from fuzz.tried import Tried
 from headway.training import Run
@@ -49,10 +49,7 @@ def main() -> None:
     parser.add_argument("--areas", nargs="+", choices=AREAS, default=AREAS)
     asked, tried = parser.parse_args(), Tried()
     memory = Path("/dev/shm")
-    with (
-        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place,
-        without_git(),
-    ):
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
         folder = Path(place)
         os.environ["XDG_DATA_HOME"] = str(folder / "data")  # no list of the user's own
         run = taken_apart(folder)

@@ -7,15 +7,9 @@ from fuzz.commands import command_lines
 from fuzz.crashes import crash_points
 from fuzz.damage import altered_files, damaged_files
 from fuzz.power import power_cuts
-from fuzz.runs import taken_apart, without_git
+from fuzz.runs import taken_apart
 from fuzz.tried import Tried
 from headway.errors import HeadwayError
-
-
-@pytest.fixture(autouse=True)
-def _quick():
-    with without_git():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from fuzz.runs import CONFIG, with_every_file, without_git
+from fuzz.runs import CONFIG, with_every_file
 from headway.circuits import Discovery, MinimalCircuits, Paths, Timeline, discover, emergence
 from headway.circuits.certificate import Certificate
 from headway.circuits.dependence import Dependence
@@ -53,8 +53,7 @@ def test_files_of_equal_runs_are_equal_but_for_times(tmp_path, monkeypatch):
     for name in "ab":
         clock = itertools.count()
         monkeypatch.setattr("time.perf_counter", lambda clock=clock: float(next(clock)))
-        with without_git():
-            run = everything(tmp_path / name / "run")
+        run = everything(tmp_path / name / "run")
         write_report(run)
         save_figures(run)
         found.append(contents(run.folder))

@@ -20,7 +20,7 @@ from headway.errors import require
 from headway.fields import AtLeastOne
 from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
-from headway.training import Ask, Curriculum, Mixture, TrainingConfig, refuse, seed_of
+from headway.training import Ask, Curriculum, Mixture, TrainingConfig, seed_of
 from headway_experiments.asked import Asked, asks_several, last_of
 
 
@@ -63,7 +63,7 @@ class FinalHop(Curriculum):
 
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that sequences do not ask for one of several hops."""
-        require_final(self.kind, task)
+        require_final(self, task)
 
     def view(self, task: Task) -> Task:
         """The last hop."""
@@ -79,7 +79,7 @@ class FinalMixture(Mixture):
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that the task has several depths, and that sequences do not ask for one hop."""
         super().require(task, model, training)
-        require_final(self.kind, task)
+        require_final(self, task)
 
     def view(self, task: Task) -> Task:
         """The last hop."""
@@ -101,10 +101,9 @@ class Growing(Curriculum):
 
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that the task has several depths, and the last comes before the end."""
-        if task.n_depths == 1:
-            refuse(self.kind, "sequences of this task have one depth only (task.n_depths = 1)")
+        self.require_depths(task)
         if self.final:
-            require_final(self.kind, task)
+            require_final(self, task)
         require_time(self.every, task.n_depths, training.steps)
 
     def view(self, task: Task) -> Task:
@@ -137,7 +136,7 @@ class Scheduled(Curriculum):
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that sequences ask for several hops, and the last comes before the end."""
         if not asks_several(task):
-            refuse(self.kind, "a sequence of this task does not ask for several hops")
+            self.refuse("a sequence of this task does not ask for several hops")
         if self.order != "random":
             require_time(self.every, task.n_hops, training.steps)
 
@@ -167,7 +166,7 @@ class PerLayer(Curriculum):
     def require(self, task: Task, model: TransformerConfig, training: TrainingConfig) -> None:
         """Checks that sequences ask for several hops of one chain, with a layer for each."""
         if not asks_several(task) or task.hop_order != list(pairwise(task.hops)):
-            refuse(self.kind, "a sequence of this task does not ask for several hops of one chain")
+            self.refuse("a sequence of this task does not ask for several hops of one chain")
         require(
             task.n_hops <= model.n_layers,
             "model.n_layers",
@@ -202,14 +201,14 @@ def read_by_layers(
     return [model.read(stream) for layer, stream in streams if layer in layers]
 
 
-def require_final(kind: str, task: Task) -> None:
+def require_final(curriculum: Curriculum, task: Task) -> None:
     """Checks that a curriculum can ask for the last hop alone.
 
     Raises:
         HeadwayError: if every sequence asks for one of several hops.
     """
     if task.n_hops > 1 and not asks_several(task):
-        refuse(kind, "a sequence of this task asks for one hop anyway")
+        curriculum.refuse("a sequence of this task asks for one hop anyway")
 
 
 def require_time(every: int, stages: int, steps: int) -> None:

@@ -29,7 +29,7 @@ PASSED_OVER = {
     "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
     "dependence.json": {"formed"},
     "emergence.json": {"ablation", "birth"},
-    "environment.json": {"git", "torch", "platform", "device", "cores", "started"},
+    "environment.json": {"torch", "platform", "device", "cores", "started"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""
 FREE = {

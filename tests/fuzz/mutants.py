@@ -77,12 +77,6 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "sync_folder(path.parent)\n        finally",
             "pass\n        finally",
         ),
-        Mutant(
-            "a state is saved before checkpoints are flushed",
-            FOLDER,
-            'self._sync("checkpoints")\n        write',
-            "write",
-        ),
         Mutant("a new run's folder is not flushed", RUN, "sync_folder(folder.parent)", "pass"),
     ),
     "calls --calls 250": (
@@ -153,12 +147,6 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("drafts beside a run are left", RUN, "glob.escape(folder.name)", "''"),
         Mutant("a new file's folder is not flushed", FILES, "if is_new:", "if False:"),
-        Mutant(
-            "an outcome is written before checkpoints are flushed",
-            FOLDER,
-            'self._sync("checkpoints")\n        ended',
-            "ended",
-        ),
     ),
     "tests/training/test_run.py": (
         Mutant("no lock is taken", FILES, "lock.acquire()", "pass"),

@@ -1,16 +1,13 @@
 """The short runs that are damaged."""
 
-import contextlib
 import hashlib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from headway.models import TransformerConfig
 from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, TrainingConfig, environment, train
+from headway.training import Run, RunConfig, TrainingConfig, train
 from headway.training.files import checksum
 
 CONFIG = RunConfig(
@@ -53,13 +50,6 @@ def require_same(found: dict[str, Any], end: dict[str, Any]) -> None:
 
 def _without_times(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in TIMES}
-
-
-@contextlib.contextmanager
-def without_git() -> Iterator[None]:
-    """Within it, runs do not ask git for the state of the code, which takes most of their time."""
-    with patch.object(environment, "git_state", lambda folder: None):
-        yield
 
 
 def taken_apart(folder: Path) -> Run:

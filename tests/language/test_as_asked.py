@@ -90,12 +90,6 @@ def test_where_answers_change_the_prompts_last_token_they_begin_with_it(tmp_path
         assert low <= expectation(exact, question) <= high
 
 
-def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line(tmp_path):
-    folder = save(tmp_path, bert(), vocab_size=40)
-    with pytest.raises(HeadwayError, match=r"^token = \d+ is not allowed: it must be below 40"):
-        LocalModel(folder, "completion")
-
-
 def test_answers_that_are_the_same_tokens_are_one_line(tmp_path):
     vocab = {t: i for i, t in enumerate(["[UNK]", "[CLS]", "[SEP]", *string.ascii_letters, " .:"])}
     model = LocalModel(save(tmp_path, fast(vocab, decoder=decoders.Fuse())), "completion")

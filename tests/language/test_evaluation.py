@@ -89,14 +89,6 @@ def test_what_is_no_depth_is_said(d):
         depths_of(d, 5)
 
 
-def test_epochs_are_questions_of_their_own(tmp_path):
-    known = asked("equations", (1,), n=2)
-    mock = Mock(lambda prompt, before: known[prompt].correct if before else "none")
-    log = run("equations", mock, tmp_path, epochs=2, d=1, n=2, draws=1)
-    found = metrics(log)
-    assert (found["questions"], found["accuracy"], found["unanswered"]) == (4, 0.5, 0.5)
-
-
 def test_a_cached_evaluation_makes_no_new_calls(tmp_path):
     """Every draw is kept by itself: the second is not answered with the first."""
     known = asked("kingdoms", (1,), n=5)
@@ -120,16 +112,9 @@ def test_a_cached_evaluation_makes_no_new_calls(tmp_path):
         ({"d": 7}, "depth = 7 is not allowed: it must be from 1 to 6 for equations"),
         ({"d": ["1", "x"]}, "d = 'x' is not allowed: it must be a whole number; several"),
         ({"chains": 27}, "chains = 27 is not allowed: it must be from 1 to 26 for equations"),
-        ({"chains": "four"}, "chains = 'four' is not allowed: it must be a whole number"),
         ({"n": 0}, "n = 0 is not allowed"),
-        ({"n": 2.5}, "n = 2.5 is not allowed"),
         ({"seed": "a"}, "seed = 'a' is not allowed"),
         ({"draws": 0}, "draws = 0 is not allowed: it must be a whole number of at least 1"),
-        ({"draws": True}, "draws = True is not allowed"),
-        (
-            {"n": 10**30},
-            "is not allowed: it must be a whole number of at least 1 and of at most 1000000",
-        ),
     ],
 )
 def test_bad_input_is_one_clear_line(parameters, said, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import ATTENTION, ORDINARY, RECURRENT, VOCAB, save
+from families import ORDINARY, RECURRENT, VOCAB, save
 from tiny_model import in_full
 from transformers import (
     AutoConfig,
@@ -28,18 +28,6 @@ def test_answers_are_those_of_whole_passes(tmp_path, name):
         assert answers.ended == pytest.approx(expected[1], abs=1e-4)
     drawn = model.sample(question, 20, torch.Generator().manual_seed(0))
     assert all(text.endswith("…") or text in question.acceptable for text in drawn if text)
-
-
-def test_a_cache_that_tells_otherwise_than_the_text_is_not_gone_on_from(tmp_path, monkeypatch):
-    def repeat(layer, count):
-        layer.keys = layer.keys.repeat_interleave(count, dim=0)
-        layer.values = layer.values.repeat_interleave(count, dim=0).flip(2)
-
-    monkeypatch.setattr("transformers.cache_utils.DynamicLayer.batch_repeat_interleave", repeat)
-    model = LocalModel(save(tmp_path, "llama", ATTENTION), "completion")
-    assert not model.goes_on
-    (question,) = questions("equations", 1, count=1)
-    assert model.answers(question).said == pytest.approx(in_full(model, question)[0], abs=1e-4)
 
 
 @pytest.mark.parametrize(

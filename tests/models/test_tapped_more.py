@@ -95,16 +95,6 @@ def test_what_attends_in_another_way_is_refused(name, config, why):
         tapped(model, torch.randint(3, 31, (3, 10)))
 
 
-@pytest.mark.slow
-def test_convolutions_of_a_hybrid_are_named():
-    torch.manual_seed(0)
-    config = hf.Lfm2Config(**GROUPED, full_attn_idxs=[1], block_multiple_of=8)
-    model = hf.Lfm2ForCausalLM(config).eval()
-    with pytest.warns(UserWarning, match="mixes positions by torch.nn.functional.conv1d"):
-        wrapped = tapped(model, torch.randint(3, 31, (3, 10)))
-    assert wrapped.n_layers == 1
-
-
 # The options of a Decoder, and how many keys are no position.
 OPTIONS = {
     "plain": ({}, 0),

@@ -105,15 +105,6 @@ def test_dropout(where):
     assert tapped(module[where].eval(), X).n_layers == 1
 
 
-def test_batch_second():
-    layer = nn.TransformerEncoderLayer(WIDTH, 4, 32)
-    module = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
-    assert refusal(module) == (
-        "shape of a pattern = [6, 4, 2, 2] is not allowed: it must be [batch, head, query, key] "
-        "with a batch of 2"
-    )
-
-
 @pytest.mark.parametrize(
     ("after", "kind"),
     [
@@ -154,16 +145,3 @@ def test_a_model_that_changes_its_layers():
     del module.blocks[1]
     with pytest.raises(HeadwayError, match=r"by layer = \[\(2, 0\)\] is not .*\(2, 0\)\], as at"):
         wrapped(X, unchanged)
-
-
-def test_an_error_of_a_tap_leaves_nothing_behind():
-    wrapped = tapped(Nano("sdpa"), X)
-    before = wrapped(X, unchanged)
-
-    def fail(layer, pattern):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        wrapped(X, fail)
-    assert torch.equal(wrapped(X, unchanged), before)
-    assert not torch.overrides.has_torch_function((X,))

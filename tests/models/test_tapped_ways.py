@@ -41,33 +41,13 @@ def viewed(x):
     return torch.bmm(query, keys.mT).view(len(x), 4, LENGTH, LENGTH + 1).softmax(3)
 
 
-def talking(x):
-    """Scores that are exchanged between heads."""
-    query = split(x)
-    return torch.einsum("bhqk,hg->bgqk", query @ query.mT, BIAS[0, :4, :4]).softmax(-1)
-
-
-def relative(x):
-    """Scores with a term for places."""
-    query = split(x)
-    places = torch.einsum("bhqd,hkd->bhqk", query, BIAS[:, :, :4])
-    return torch.special.softmax(query @ query.mT + places, dim=-1)
-
-
 def sink(x):
     """A key beside the positions."""
     query = split(x)
     return torch.cat([query @ query.mT, torch.ones(len(x), 4, LENGTH, 1)], -1).softmax(-1)
 
 
-def turned(x):
-    """Queries and keys that are products already, of as many features as there are positions."""
-    query = F.pad(split(x), (0, LENGTH - 4))
-    turn = BIAS[:1].expand(len(x), 4, -1, -1)
-    return ((query @ turn) @ (query @ turn).mT).softmax(-1)
-
-
-WAYS = [additive, grouped, flat, viewed, talking, relative, sink, turned]
+WAYS = [additive, grouped, flat, viewed, sink]
 
 
 @pytest.mark.parametrize("weigh", WAYS)
@@ -88,19 +68,6 @@ def test_other_ways_to_write_attention(weigh):
     torch.testing.assert_close(
         wrapped(X, lambda _, pattern: pattern.index_fill(1, torch.tensor(2), 0)), expected
     )
-
-
-def test_values_that_are_products():
-    """They have the shape of scores, and come first."""
-
-    class Module(nn.Module):
-        def forward(self, x):
-            values = split(x) @ BIAS[:1, :4].expand(len(x), 4, -1, -1)
-            return torch.einsum("bhkd,bhqk->bhqd", values, flat(x))
-
-    wrapped = tapped(Module(), X)
-    assert wrapped.n_layers == 1
-    torch.testing.assert_close(wrapped(X, lambda _, pattern: pattern), wrapped(X))
 
 
 class Decoys(nn.Module):

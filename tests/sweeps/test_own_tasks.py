@@ -50,9 +50,8 @@ def test_a_task_whose_file_is_gone_fails_once(swept, own_runs, own_file, tmp_pat
     assert swept(own_runs, tmp_path / "s")[0] == []
 
 
-@pytest.mark.parametrize("spoilt", ["1 / 0\n", "import headway\n", "{text}\n# and a remark\n"])
-def test_a_task_whose_file_has_changed_fails_once(swept, own_runs, own_file, tmp_path, spoilt):
-    own_file.write_text(spoilt.replace("{text}", own_file.read_text()))
+def test_a_task_whose_file_has_changed_fails_once(swept, own_runs, own_file, tmp_path):
+    own_file.write_text(own_file.read_text() + "# and a remark\n")
     begun, board = swept(own_runs, tmp_path / "s")
     assert begun == [*own_runs.runs] == board.named("failed")
     for run in board.runs.values():

@@ -36,12 +36,6 @@ def test_a_grid_is_every_combination_named_by_what_varies():
     assert grid("fast", {"seed": range(2)}).runs == {"seed=0": fast(), "seed=1": fast(seed=1)}
 
 
-def test_a_recipes_own_argument_is_passed_to_it():
-    plan = load_plan("fast", ["depth=2..3", "seed=0"])
-    assert plan.runs == {"depth=2": fast(2), "depth=3": fast(3)}
-    assert [config.model.n_layers for config in plan.runs.values()] == [3, 3]
-
-
 def test_a_field_of_one_section_may_be_named_alone():
     plan = load_plan("fast", ["n_layers=1..2", "task.n_chains=3"])
     assert list(plan.runs) == ["n_layers=1", "n_layers=2"]
@@ -152,35 +146,18 @@ def test_a_plan_that_came_with_its_tasks_file_executes_nothing(tmp_path, kinds):
         load_plan(moved)
 
 
-def test_a_plan_file_may_import_its_neighbours(tmp_path):
-    (tmp_path / "neighbour_of_plan.py").write_text("SEED = 9")
-    path = tmp_path / "some.py"
-    path.write_text(
-        "import neighbour_of_plan\n" + FILE.format(returned="[fast(seed=neighbour_of_plan.SEED)]")
-    )
-    assert list(load_plan(path).runs) == ["seed=9"]
-
-
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
         ("x = 1", "defines no task: it must have"),
-        ("plan = 3", "defines no task: it must have"),
         ("def plan(:", "some.py, line 1: SyntaxError"),
         ("def plan():\n    return 1 / 0", "some.py, line 2: ZeroDivisionError: division by zero"),
-        ("raise SystemExit('no')", "some.py, line 1: SystemExit: no"),
-        ("import no_such_module_here", "some.py, line 1: ModuleNotFoundError"),
-        ("def plan(x):\n    return []", "TypeError"),
         (FILE.format(returned="None"), "plan() returned NoneType: it must be a list of RunConfig"),
         (FILE.format(returned="[]"), "plan() returned no configs"),
-        (FILE.format(returned="{}"), "plan() returned no configs"),
         (FILE.format(returned="[fast(), 3]"), "plan() returned "),
         (FILE.format(returned="[('a', 3)]"), "plan() returned ('a', 3) in it"),
         (FILE.format(returned="[fast(), fast()]"), "two configs are called seed=0"),
-        (FILE.format(returned="[('a', fast()), ('a', fast(2))]"), "two configs are called a"),
         (FILE.format(returned="{'a/b': fast()}"), "a run's name = 'a/b' is not allowed"),
-        (FILE.format(returned="{'': fast()}"), "a run's name = '' is not allowed"),
-        (FILE.format(returned="{3: fast()}"), "a run's name = 3 is not allowed"),
         (FILE.format(returned="{'plan.json': fast()}"), "a run's name = 'plan.json'"),
         (FILE.format(returned="[fast(depth=0)]"), "depth = 0 is not allowed"),
     ],
@@ -201,23 +178,16 @@ def test_a_plan_file_that_is_none_is_refused_in_one_line(tmp_path, content, comp
         ("fats", [], "plan = 'fats' is not allowed: it must be one of fast, "),
         ("no/such.py", [], "no/such.py: No such file or directory"),
         ("fast", ["seed"], "'seed' is not FIELD=VALUE"),
-        ("fast", ["seed="], "'seed=' is not FIELD=VALUE"),
-        ("fast", ["=1"], "'=1' is not FIELD=VALUE"),
-        ("fast", ["n_heads=1", "model.n_heads=1"], "model.n_heads is named twice"),
         ("fast", ["seed=1", "seed=2"], "seed is named twice"),
         ("fast", ["seed=1,1"], "two configs are called seed=1"),
         ("fast", ["n_layer=1"], "n_layer is not a field: did you mean n_layers or model.n_layers?"),
-        ("fast", ["model.bogus=1"], "model.bogus is not a field: those of model are model.n_la"),
         ("fast", ["bogus=1"], "bogus is not a field: there are task.*, model.*, training.*, "),
-        ("fast", ["task.kind=retrieval"], "task.kind is not a field"),
         ("fast", ["every=1,2"], "cell every=1: training.curriculum.every is a field of growing"),
-        ("conditional", ["task.depth=1"], "task.depth is not a field"),
         (
             "fast",
             ["model.n_heads=1..4"],
             "in the grid's cell n_heads=3: model.n_heads = 3 is not allowed: it must be a divisor",
         ),
-        ("fast", ["depth=0,1"], "in the grid's cell depth=0: depth = 0 is not allowed"),
         ("fast", ["seed=0..9999", "model.n_layers=1..11"], "110000 is not allowed: it must be at"),
     ],
 )

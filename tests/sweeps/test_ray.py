@@ -134,15 +134,3 @@ def test_options_that_do_not_fit_are_refused(monkeypatch, plan, tmp_path, capsys
     with pytest.raises(HeadwayError, match=r"pip install 'headway\[ray\]'"):
         sweep(plan(1), tmp_path / "s", RayEngine())
     assert not list(tmp_path.iterdir())
-
-
-def test_a_task_in_a_users_file_is_found_or_told_once(cluster, own_runs, own_file, tmp_path):
-    board = sweep(own_runs, tmp_path / "s", RayEngine(cluster.address))
-    assert board.count("done") == 2
-    assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 2
-    own_file.unlink()
-    board = sweep(own_runs, tmp_path / "t", RayEngine(cluster.address))
-    assert board.named("failed") == [*own_runs.runs]
-    for name, run in board.runs.items():
-        assert f"'{own_file}': there is no such file" in run.message
-        assert (tmp_path / "t" / name / "outcome.json").is_file()

@@ -8,10 +8,9 @@ import pytest
 from watched import Seen, names, noted, put, stamps, until, workers_of
 
 from headway.errors import HeadwayError
-from headway.sweeps import Plan, engines, grid, sweep, table
+from headway.sweeps import Plan, grid, sweep, table
 from headway.sweeps.sweep import stacked
 from headway.training import Mixture, Run, train
-from in_process import InThisProcess
 
 
 def assert_as_alone(folder, plan, tmp_path, tolerance=2e-5) -> None:
@@ -105,39 +104,6 @@ def test_a_run_that_diverges_or_is_damaged_fails_alone(
     sweep(folder, None, engine, retry_failed=True, stack=4)
     assert given[1:] == [["r1", "r2"]]
     assert [row["status"] for row in table(folder)] == ["done", "failed", "done", "done"]
-
-
-def test_what_is_too_large_at_once_goes_on_one_by_one(plan, tmp_path, monkeypatch):
-    sizes, resume = [], engines.resume_stacked
-
-    def small(folders):
-        sizes.append(len(folders))
-        if len(folders) > 2:
-            raise MemoryError
-        return resume(folders)
-
-    monkeypatch.setattr(engines, "resume_stacked", small)
-    assert sweep(plan(3), tmp_path / "s", InThisProcess(), stack=3).count("done") == 3
-    assert sizes == [3, 1, 1, 1]
-
-
-def test_a_run_that_another_process_holds_is_left_to_it_and_the_others_go_on(
-    plan, given, tmp_path, engine
-):
-    runs, folder, events = plan(3), tmp_path / "s", Seen()
-    put(folder, runs)
-    lock = Run.create(folder / "r1", runs.runs["r1"]).writing()
-    lock.__enter__()
-
-    def watch(board, name):
-        events(board, name)
-        if board.named("done") == ["r0", "r2"] and name is None:
-            lock.__exit__(None, None, None)
-
-    board = sweep(folder, engine=engine, watch=watch, stack=3)
-    assert events.became("elsewhere") == ["r1"]
-    assert given == [["r0", "r2"], ["r1"]]
-    assert board.count("done") == 3
 
 
 def test_a_worker_that_is_killed_mid_stack_is_replaced_and_its_runs_resumed(

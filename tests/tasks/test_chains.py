@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations
 
 import pytest
 import torch
@@ -223,14 +222,6 @@ def test_roles_are_those_of_definition_1(task, seed):
 
 @given(task=retrieval, seed=seeds)
 @quick
-def test_every_position_has_exactly_one_role(task, seed):
-    batch = sample(task, seed=seed)
-    everywhere = torch.arange(task.length).expand(len(batch.roles), -1)
-    assert torch.equal(batch.roles.flatten(1).sort(dim=1).values, everywhere)
-
-
-@given(task=retrieval, seed=seeds)
-@quick
 def test_blocks_stand_in_the_order_asked_for(task, seed):
     batch = sample(task, seed=seed)
     block = batch.roles // (2 * task.n_chains)
@@ -256,10 +247,6 @@ def test_shuffles_are_uniform_and_independent(order):
     for one, other in ((0, 1), (0, 2), (1, 2)):
         counts = torch.bincount(6 * codes[one] + codes[other], minlength=36).float()
         assert chi_square_p(counts) > 1e-4
-
-
-def test_the_chi_square_notices_an_uneven_shuffle():
-    assert chi_square_p(torch.tensor([1000.0] * 5 + [1200.0])) < 1e-4
 
 
 @pytest.mark.parametrize("n_chains", [1, 2, 4])
@@ -355,35 +342,6 @@ def test_the_table_holds_every_cell_once_and_no_two_queries_ask_for_one(task, se
 
 @given(task=conditional(), seed=seeds)
 @quick
-def test_roles_stand_where_their_names_say(task, seed):
-    batch = sample(task, seed=seed)
-    for tokens, roles in zip(tokens_of(batch, task.d_token), batch.roles.tolist(), strict=True):
-        for chain in range(task.n_chains):
-            at = {name: role[chain] for name, role in zip(task.roles, roles, strict=True)}
-            assert tokens[at["a"]] == tokens[at["ax.a"]] == tokens[at["ay.a"]]
-            assert tokens[at["ax.x"]] == tokens[at["xy.x"]]
-            assert tokens[at["ay.y"]] == tokens[at["xy.y"]]
-            assert at["ax.x"] == at["ax.a"] + 1
-            assert at["ay.y"] == at["ay.a"] + 1
-            assert at["xy.z"] == at["xy.y"] + 1 == at["xy.x"] + 2
-            in_order = [at[name] for name in ("xy.x", "ay.a", "ax.a")]
-            assert sorted(in_order, reverse=task.order == "shallow-first") == in_order
-            assert at["a"] >= task.length - task.n_chains
-
-
-@given(task=conditional(), seed=seeds)
-@quick
-def test_no_position_has_two_roles_and_only_rows_not_asked_for_have_none(task, seed):
-    batch = sample(task, seed=seed)
-    for roles in batch.roles.flatten(1).tolist():
-        without = sorted(set(range(task.length)) - set(roles))
-        assert len(set(roles)) == len(roles)
-        assert len(without) == 3 * (task.n_values**2 - task.n_chains)
-        assert all(end == start + 2 for start, end in zip(without[::3], without[2::3], strict=True))
-
-
-@given(task=conditional(), seed=seeds)
-@quick
 def test_rows_of_the_same_value_are_all_the_rows_that_hold_it(task, seed):
     batch = sample(task, seed=seed)
     relations = task.relations(batch)
@@ -402,63 +360,3 @@ def test_rows_of_the_same_value_are_all_the_rows_that_hold_it(task, seed):
                 keys = relation.keys[sequence, chain].tolist()
                 assert len(keys) == m
                 assert set(keys) == same
-
-
-def test_shuffles_are_independent_of_one_another():
-    task = Conditional(n_values=2, n_chains=3, d_token=2)
-    batch = sample(task, count=20_000)
-    powers = torch.tensor([9, 3, 1])
-    names = ("a", "ax.a", "ay.a", "xy.z")
-    codes = [(role_of(task, batch, name).argsort(dim=-1) * powers).sum(-1) for name in names]
-    for one, other in combinations(codes, 2):
-        counts = (27 * one + other).unique(return_counts=True)[1].float()
-        assert len(counts) == 36
-        assert chi_square_p(counts) > 1e-4
-
-
-def test_cells_are_equally_likely_to_be_asked_for():
-    task = Conditional(n_values=2, n_chains=3, d_token=2)
-    _, cells, _, _ = task.draw(20_000, torch.Generator().manual_seed(0))
-    counts = (cells.long() * torch.tensor([16, 4, 1])).sum(-1).unique(return_counts=True)[1].float()
-    assert len(counts) == 24
-    assert chi_square_p(counts) > 1e-4
-
-
-@pytest.mark.parametrize(("n_values", "n_chains"), [(2, 1), (2, 4), (3, 4)])
-def test_reference_losses_come_out_and_z_needs_both_values(n_values, n_chains):
-    task = Conditional(n_values=n_values, n_chains=n_chains)
-    batch = sample(task, count=4000)
-    m, k = n_values, task.d_token
-    table = batch.inputs[:, : 3 * m * m, :k]
-    relations = task.relations(batch)
-
-    def mean_z_of(relation, steps_to_z):
-        keys = relation.keys + steps_to_z
-        return tokens_at(batch, keys.flatten(1), k).unflatten(1, keys.shape[1:]).mean(2)
-
-    z_from_x = mean_z_of(relations["a←xy.x (rows of the same x)"], 2)
-    z_from_y = mean_z_of(relations["a←xy.y (rows of the same y)"], 1)
-    slots = role_of(task, batch, "a") - (task.length - n_chains)
-    targets = batch.targets.gather(1, slots[..., None, None].expand_as(batch.targets))
-    x, y, z = targets.unbind(2)
-    column_means = (table[:, column::3].mean(1, keepdim=True) for column in range(3))
-    mean_x, mean_y, mean_z = column_means
-
-    def assert_loss(errors, expected):
-        losses = (errors**2).flatten(1).mean(1)
-        standard_error = losses.std() / math.sqrt(len(losses))
-        assert abs(losses.mean() - expected) <= 4.5 * standard_error + 1e-6
-
-    expected = task.references()
-    assert expected["zero"] == 1.0
-    assert expected["z from x alone"] == 1 - 1 / m
-    assert_loss(targets, expected["zero"])
-    assert_loss(z - z_from_x, expected["z from x alone"])
-    assert_loss(z - z_from_y, 1 - 1 / m)
-    assert_loss(x - mean_x, 1 - 1 / m)
-    assert_loss(z - mean_z, 1 - 1 / m**2)
-    by_hop = torch.stack([x - mean_x, y - mean_y, z - mean_z], dim=2)
-    assert_loss(by_hop, expected["mean of the candidates"])
-    by_hop = task.reference_losses()
-    assert by_hop["mean of the candidates"]["z"] == 1 - 1 / m**2
-    assert by_hop["z from x alone"] == {"z": 1 - 1 / m}

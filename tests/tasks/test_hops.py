@@ -1,7 +1,5 @@
 """The k-hop problem against a sampler that reads its definition place by place."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -113,13 +111,6 @@ def test_a_depth_asks_for_the_first_few_hops():
         asked = set((batch.inputs[:, 0] - task.n_symbols).tolist())
         assert asked == set(range(depth))
     assert task.n_depths == 3
-
-
-def test_it_is_one_of_the_tasks():
-    task = Hops()
-    assert (task.kind, task.label) == ("hops", "k=1,2,4,8")
-    assert task.references() == {"any answer": pytest.approx(math.log(5))}
-    assert (task.vocabulary, task.d_target, task.n_hops) == (4 + 4 + 1, 4 + 4 + 1, 4)
 
 
 @pytest.mark.parametrize(

@@ -191,13 +191,6 @@ def test_the_file_of_an_installed_package_is_not_named(tmp_path, name, kinds, mo
         task_from_json(task_to_json(cls()))
 
 
-def test_a_task_of_a_package_needs_no_file(name, kinds):
-    body = {"draw": Retrieval.draw, "assemble": Retrieval.assemble}
-    cls = dataclass(frozen=True)(type(name, (Task,), body))
-    elsewhere = {"file": "/elsewhere/site-packages/tasks.py", "sha256": "0" * 16}
-    assert type(task_from_json({"kind": cls.kind, "defined": elsewhere})) is cls
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -237,14 +230,6 @@ def test_the_parts_that_a_task_need_not_say_follow_from_a_sequence(tmp_path, nam
     assert task.flow() is None
     assert task.reference_losses() == task.references() == {}
     assert task.reading == ""
-
-
-def test_what_a_page_says_of_a_task_is_the_start_of_its_docstring(tmp_path, name):
-    said = (
-        "    '''Three vectors;\n    asks for the last.\n\n    More.\n    '''\n\n    size: int = 2\n"
-    )
-    task = task_in(str(written(tmp_path / "mine.py", name, fields=said)))()
-    assert task.reading == "Three vectors; asks for the last."
 
 
 def test_what_lies_in_the_current_folder_is_no_installed_package(tmp_path, monkeypatch):

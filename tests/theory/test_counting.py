@@ -1,7 +1,7 @@
 """How many circuits the flow allows: counted, against listing them all."""
 
 from functools import cache
-from itertools import combinations, permutations
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -86,38 +86,6 @@ def as_paths(flow, bits, circuit):
     ]
 
 
-def solves_plainly(flow, paths):
-    """The two assumptions along some paths, in pure Python."""
-    held = dict(zip(flow.roles, flow.starts, strict=True))
-    for layer in range(1 + max((path[0] for path in paths), default=-1)):
-        after = dict(held)
-        for at, query, key in paths:
-            if at == layer:
-                if not held[query] & held[key]:
-                    return False
-                after[query] |= held[key]
-        held = after
-    return flow.goal in held[flow.query]
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_the_count_is_that_of_every_subset_of_all_paths(depth):
-    """With no idea behind it: 2 to the power of 5 and of 18 subsets, the smallest first."""
-    flow = retrieval_flow(depth)
-    paths = allowed(flow, closed_form(depth))
-    assert len(paths) == {1: 5, 2: 18}[depth]
-    plain = [(path.layer, *flow.ends(path)) for path in paths]
-    minimal = []
-    for size in range(len(paths) + 1):
-        for chosen in combinations(range(len(paths)), size):
-            spare = any(one <= set(chosen) for one in minimal)
-            if not spare and solves_plainly(flow, [plain[i] for i in chosen]):
-                minimal.append(set(chosen))
-    assert {len(one) for one in minimal} == {2 * depth}
-    assert len(minimal) == count_circuits(depth).circuits
-    assert all(is_minimal_circuit(flow, [paths[i] for i in one]) for one in minimal)
-
-
 @pytest.mark.parametrize(
     ("depth", "order", "layers"),
     [
@@ -136,13 +104,6 @@ def test_the_count_is_that_of_a_list(depth, order, layers):
     assert {circuit.bit_count() for circuit in circuits} <= {2 * depth}
     for circuit in circuits[::17]:
         assert is_minimal_circuit(flow, as_paths(flow, bits, circuit))
-
-
-@given(depth=st.integers(1, 12), order=orders)
-@settings(max_examples=20, deadline=None)
-def test_a_layer_less_and_there_is_none(depth, order):
-    assert count_circuits(depth, order).circuits > 0
-    assert count_circuits(depth, order, layers=closed_form(depth) - 1).circuits == 0
 
 
 @given(depth=st.integers(1, 8), order=orders, data=st.data())

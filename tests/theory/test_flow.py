@@ -8,7 +8,6 @@ from headway.paths import Path
 from headway.tasks import Conditional, Retrieval
 from headway.theory import (
     closed_form,
-    conditional_flow,
     facts_flow,
     hop_flow,
     retrieval_flow,
@@ -35,15 +34,6 @@ def test_one_step_by_hand():
             "s0": {"x_0", "p_0", "p_1", "x_1"},
         },
     ]
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_conditional_by_hand(order):
-    flow = conditional_flow(order)
-    assert flow.minimum_layers(causal=True) == 3
-    assert flow.minimum_layers(causal=False) == 2
-    final = flow.holdings(3, causal=True)[-1]
-    assert {"x", "y", "z"} <= final["a"]
 
 
 def layers_until_answered(task, causal, seed):

@@ -8,11 +8,9 @@ from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns
 from headway.paths import Path
 from headway.tasks import Retrieval
-from headway.training import Run, RunConfig, TrainingConfig, fast, loop, resume, train
+from headway.training import Run, RunConfig, TrainingConfig, fast, train
 from headway.training.clamp import Clamp
 from headway.training.data import held_out
-from headway.training.loop import Watch
-from headway.training.losses import evaluate
 
 TASK = Retrieval(depth=2, n_chains=3)
 
@@ -120,26 +118,6 @@ def test_before_and_after_a_clamp_training_is_as_it_was(tmp_path):
     assert not same(early, always, 12)
 
 
-def test_a_clamped_run_resumes_to_the_same_bits(tmp_path):
-    whole = train(config(clamped=("L1.H0 s0←s2",)), tmp_path / "whole")
-
-    class StopError(Exception):
-        pass
-
-    def stop(run: Run, step: int, *_: object) -> None:
-        if step == 8:
-            raise StopError
-
-    watch: Watch = stop
-    with pytest.raises(StopError):
-        train(config(clamped=("L1.H0 s0←s2",)), tmp_path / "cut", watch)
-    assert same(whole, resume(tmp_path / "cut"), 12)
-
-
-def test_arrows_may_be_typed_as_two_characters():
-    assert config(clamped=("L1.H0 s0<-s2",)) == config(clamped=("L1.H0 s0←s2",))
-
-
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
@@ -155,19 +133,3 @@ def test_arrows_may_be_typed_as_two_characters():
 def test_what_cannot_be_clamped_is_refused(fields, complaint):
     with pytest.raises(HeadwayError, match=complaint):
         config(**fields)
-
-
-def test_stages_are_judged_with_the_clamp(tmp_path, monkeypatch):
-    judged = []
-
-    def watched(*given, tap=None, **more):
-        judged.append(tap(given[2]) is not None)
-        return evaluate(*given, tap=tap, **more)
-
-    monkeypatch.setattr(loop, "evaluate", watched)
-    steps = {"steps": 6, "cooldown_steps": 0, "eval_every": 3, "batch_size": 4, "eval_examples": 8}
-    changes = {f"training.{name}": value for name, value in steps.items()}
-    changes |= {"training.clamped": ("L0.H0 s2←s1",), "model.d_model": 16, "model.d_mlp": 16}
-    train(changed(fast(3), changes), tmp_path / "run")
-    assert judged
-    assert all(judged)

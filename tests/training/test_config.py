@@ -21,11 +21,6 @@ from headway.training import (
 from headway.training.config import flat
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:0", "cuda:12", "mps"])
-def test_devices(device):
-    assert RunConfig(Retrieval(), device=device).device == device
-
-
 @pytest.mark.parametrize("device", ["", "tpu", "cuda:", "cuda:x", "cuda:-1", "mps:0", "cpu\n"])
 def test_what_is_no_device(device):
     with pytest.raises(HeadwayError, match="it must be cpu, cuda, cuda:N or mps"):
@@ -38,14 +33,7 @@ def test_what_is_no_device(device):
         ({"steps": 5, "cooldown_steps": 6}, r"training.cooldown_steps = 6 .* training.steps = 5"),
         ({"weight_decay": math.inf}, "training.weight_decay = inf is not allowed"),
         ({"weight_decay": math.nan}, "training.weight_decay = nan is not allowed"),
-        ({"cooldown_below": math.inf}, "training.cooldown_below = inf is not allowed"),
-        ({"stop_below": math.nan}, "training.stop_below = nan is not allowed"),
-        ({"stop_below": -0.1}, "training.stop_below = -0.1 is not allowed"),
-        ({"learning_rate": math.inf}, "training.learning_rate = inf is not allowed"),
         ({"betas": (0.9, 1.0)}, r"training.betas = \(0.9, 1.0\) is not allowed"),
-        ({"betas": (math.nan, 0.9)}, "training.betas"),
-        ({"momentum": 1.0}, "training.momentum = 1.0 is not allowed"),
-        ({"betas": (0.9, 1.5), "momentum": 1.5}, "training.betas"),
         ({"batch_size": 8, "train_examples": 7}, "training.train_examples = 7 is not allowed"),
         ({"steps": True}, "training.steps = True is not allowed"),
     ],
@@ -54,14 +42,6 @@ def test_training_that_cannot_be(fields, complaint):
     with pytest.raises(HeadwayError, match=complaint) as error:
         TrainingConfig(**fields)
     assert "\n" not in str(error.value)
-
-
-def test_cooling_down_all_the_time_is_allowed():
-    assert TrainingConfig(steps=5, cooldown_steps=5).cooldown_steps == 5
-
-
-def test_a_config_survives_json(tiny):
-    assert from_dict(json.loads(json.dumps(to_dict(tiny)))) == tiny
 
 
 @pytest.mark.parametrize("curriculum", [Implicit(), Mixture(), Deepening(0.4)])
@@ -77,11 +57,6 @@ def test_a_curriculum_survives_json_and_is_flat(curriculum):
     own = {name: fields[f"training.curriculum.{name}"] for name in vars(curriculum)}
     assert type(curriculum)(**own) == curriculum
     assert set(fields) - {"task.kind"} <= set(annotations(config))
-
-
-def test_a_task_is_a_task():
-    with pytest.raises(HeadwayError, match=r"^task = 3 is not allowed: it must be a Task"):
-        RunConfig(task=3)  # pyright: ignore[reportArgumentType]
 
 
 def paths(data: dict, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -124,13 +99,6 @@ def test_a_container_where_none_belongs_is_one_line(tiny, path, value):
     ) as error:
         from_dict(data)
     assert "\n" not in str(error.value)
-
-
-def test_betas_that_are_a_number(tiny):
-    data = to_dict(tiny)
-    data["training"] = {**data["training"], "betas": 3}
-    with pytest.raises(HeadwayError, match=r"training.betas = 3 is not allowed: it must be 2 num"):
-        from_dict(data)
 
 
 @pytest.mark.parametrize("section", ["", "task", "model", "training"])

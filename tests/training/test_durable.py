@@ -1,6 +1,5 @@
 """What is reported as kept survives a power cut, and what was lost is not passed over."""
 
-import json
 import os
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from interrupts import InterruptError, stop_at
 from headway import cli
 from headway.errors import HeadwayError
 from headway.training import Run, resume, train
-from headway.training.files import draft_of, read_tensors, write_tensors, write_whole
+from headway.training.files import draft_of, read_tensors, write_tensors
 
 
 @pytest.fixture
@@ -25,11 +24,6 @@ def synced(monkeypatch):
 
     monkeypatch.setattr(os, "fsync", fsync)
     return paths
-
-
-def test_a_file_and_its_folder_are_flushed(tmp_path, synced):
-    write_whole(tmp_path / "file", b"content")
-    assert [Path(path).name.split(".draft")[0] for path in synced] == [".file", tmp_path.name]
 
 
 def test_an_evaluation_is_flushed_before_what_depends_on_it(tiny, tmp_path, synced):
@@ -48,14 +42,6 @@ def test_a_first_evaluation_is_flushed_with_its_folder(tiny, tmp_path, synced):
     run.append_metrics({"step": 2})
     run.append_metrics({"step": 4})
     assert [Path(path).name for path in synced] == ["metrics.jsonl", "run", "metrics.jsonl"]
-
-
-def test_checkpoints_are_flushed_before_an_outcome_without_a_state(tiny, tmp_path, synced):
-    run = Run.create(tmp_path / "run", tiny)
-    run.save_checkpoint(0, run.new_model().state_dict())
-    run.end()
-    names = [Path(path).name.split(".draft")[0] for path in synced]
-    assert names.index("checkpoints") < names.index(".outcome.json")
 
 
 def stopped(config, folder: Path, step: int) -> Run:
@@ -101,19 +87,6 @@ def test_what_was_torn_after_the_saved_state_is_mended(tiny, tmp_path):
     with open(run.folder / "metrics.jsonl", "ab") as file:
         file.write(b"\0\0\0\0\n\0\0")
     assert resume(run.folder).metrics()[-1]["val_loss"] == whole.metrics()[-1]["val_loss"]
-
-
-def test_evaluations_until_a_step_end_with_the_first_that_is_not_before_it(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    partial = dict.fromkeys(run.task.hops, 1.0)
-    told = {"train_loss": 1.0, "val_loss": 1.0, "partial": partial, "seconds": 1.0}
-    for step in (2, 4, 8, 4):
-        run.append_metrics({"step": step, **told})
-    for torn in (b"", b"{"):
-        with open(run.folder / "metrics.jsonl", "ab") as file:
-            file.write(torn + b"\n")
-        for until, steps in ((3, [2]), (4, [2, 4]), (5, [2, 4]), (0, [])):
-            assert [line["step"] for line in run.metrics_until(until)] == steps
 
 
 @pytest.mark.parametrize("steps", [[2, 2], [4, 2]])
@@ -165,58 +138,6 @@ def test_files_of_equal_runs_are_equal(tiny, tmp_path):
     for number in range(20):
         write_tensors(tmp_path / f"{number}", read_tensors(first.folder / names[0])[0], {"a": 1})
     assert len({(tmp_path / f"{number}").read_bytes() for number in range(20)}) == 1
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'{"status": "done", "step": NaN}',
-        b'{"status": "done", "seconds": 1e999}',
-        b'{"status": "done", "message": "\\ud800"}',
-        b'{"status": "done", "step": ' + b"9" * 5000 + b"}",
-        b"[" * 100_000,
-        json.dumps({"status": "done", "step": "3"}).encode(),
-    ],
-)
-def test_what_is_no_strict_json_is_one_line(tiny, tmp_path, content):
-    run = Run.create(tmp_path / "run", tiny)
-    (run.folder / "outcome.json").write_bytes(content)
-    with pytest.raises(HeadwayError, match=r"outcome\.json") as error:
-        run.outcome()
-    assert len(str(error.value)) < 400
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("session", [{"command": 0.5}, {"command": ["train", 1]}, "x"])
-def test_a_session_that_is_none_is_told(tiny, tmp_path, session):
-    run = Run.create(tmp_path / "run", tiny)
-    run.write("environment.json", [session])
-    with pytest.raises(HeadwayError, match=r"environment\.json: 0"):
-        run.sessions()
-
-
-@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "outcome.json"])
-@pytest.mark.parametrize("what", ["pipe", "device", "itself", "folder"])
-def test_only_regular_files_are_read(tiny, tmp_path, name, what):
-    run = Run.create(tmp_path / "run", tiny)
-    path = run.folder / name
-    path.unlink(missing_ok=True)
-    if what == "pipe":
-        os.mkfifo(path)
-    elif what == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/zero" if what == "device" else path)
-    complaint = "Too many levels of symbolic links" if what == "itself" else "is not a file"
-    with pytest.raises(HeadwayError, match=f"{name}.* {complaint}"):
-        Run.open(run.folder).metrics()
-
-
-def test_a_pipe_is_no_checkpoint(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    os.mkfifo(run.checkpoint_path(0))
-    with pytest.raises(HeadwayError, match="is not a file"):
-        run.model()
 
 
 def test_whether_a_run_is_whole(tiny, tmp_path, capsys):

@@ -45,13 +45,3 @@ def test_a_run_that_lost_its_config_is_told_and_other_folders_are_not(tiny, tmp_
     (tmp_path / "lost").mkdir()
     (tmp_path / "lost" / left).write_text("")
     assert run_folders(tmp_path) == [whole, tmp_path / "lost"]
-
-
-def test_a_run_and_a_sweep_may_be_called_as_what_stands_beside_sweeps(tiny, tmp_path):
-    for sweep in ("results", "some"):
-        Run.create(tmp_path / sweep / "seed=0", tiny)
-        (tmp_path / sweep / "plan.json").write_text("{}")
-    asked = Run.create(tmp_path / "asked", tiny).folder
-    (tmp_path / "figures").mkdir()
-    inside = [tmp_path / "results" / "seed=0", tmp_path / "some" / "seed=0"]
-    assert run_folders(tmp_path) == [asked, *inside]

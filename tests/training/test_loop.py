@@ -5,13 +5,9 @@ import torch
 
 from headway.models import Transformer
 from headway.training import (
-    RECIPES,
-    Run,
     TrainingConfig,
     evaluate,
-    from_dict,
     held_out,
-    to_dict,
     train,
 )
 from headway.training.state import is_checkpoint, rate_scale
@@ -68,12 +64,3 @@ def test_watching_sees_every_step(tiny, tmp_path):
     seen = []
     train(tiny, tmp_path / "run", lambda _run, step, end, m: seen.append((step, end, m is None)))
     assert seen == [(step, 12, step % 2 == 1) for step in range(1, 13)]
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_is_a_config_that_survives_json_and_builds(name, tmp_path):
-    config = RECIPES[name]()
-    assert from_dict(to_dict(config)) == config
-    run = Run(tmp_path, config)
-    batch = held_out(run.task, 2, 0, "cpu")
-    assert run.new_model()(batch.inputs).shape == (2, run.task.n_read, run.task.d_target)

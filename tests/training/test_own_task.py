@@ -16,7 +16,6 @@ from headway.training import (
     RunConfig,
     TrainingConfig,
     from_dict,
-    own,
     resume,
     resume_stacked,
     to_dict,
@@ -112,37 +111,3 @@ def test_stacked_runs_whose_task_changed_are_not_resumed_unless_asked_for(tmp_pa
     with pytest.raises(HeadwayError, match="has changed since"):
         resume_stacked(folders)
     assert {run.status for run in resume_stacked(folders, changed_task=True)} == {"done"}
-
-
-def test_a_run_whose_task_is_gone_is_one_line(tmp_path):
-    file = written(tmp_path, "GoneTask")
-    run = Run.create(tmp_path / "runs" / "one", config_of(file))
-    forget_files()
-    file.unlink()
-    with pytest.raises(HeadwayError, match=r"gonetask\.py': there is no such file$") as error:
-        Run.open(run.folder)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["x" * 300, "x\0", "\ud800"])
-def test_a_file_whose_name_none_can_have_is_not_there(tiny, tmp_path, name):
-    folder = Run.create(tmp_path / "run", tiny).folder
-    data = json.loads((folder / "config.json").read_text())
-    data["task"] |= {"kind": "odd", "defined": {"file": f"/{name}", "sha256": "0"}}
-    (folder / "config.json").write_text(json.dumps(data))
-    with pytest.raises(HeadwayError) as error:
-        Run.open(folder)
-    assert "\n" not in str(error.value)
-
-
-def test_a_task_that_is_known_already_needs_no_file(tmp_path):
-    file = written(tmp_path, "KnownTask")
-    run = Run.create(tmp_path / "run", config_of(file))
-    file.unlink()
-    assert Run.open(run.folder) == run
-
-
-def test_the_recipe_for_any_task_takes_it(tmp_path):
-    config = own(task_in(str(written(tmp_path, "AnyTask")))(), seed=3)
-    assert (config.model.n_layers, config.seed) == (3, 3)
-    assert from_dict(to_dict(config)) == config

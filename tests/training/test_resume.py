@@ -119,14 +119,6 @@ def test_a_run_that_is_done_is_left_alone(tiny, tmp_path):
     }
 
 
-def test_the_saved_state_holds_the_optimisers(tiny, tmp_path):
-    run = train(tiny, tmp_path / "run")
-    tensors, about = read_tensors(run.folder / "state.safetensors")
-    assert about["step"] == tiny.training.steps
-    assert any(name.endswith("momentum") for name in tensors)
-    assert any(name.endswith("exp_avg_sq") for name in tensors)
-
-
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
     tiny, with_training, tmp_path
 ):
@@ -198,34 +190,6 @@ def test_what_was_found_in_weights_that_are_trained_on_is_forgotten(tiny, with_t
     assert resume(folder).read("circuit.json") is None
 
 
-def test_attempts_start_from_other_weights_and_other_data(tiny, with_training, tmp_path):
-    config = with_training(tiny, steps=30, cooldown_steps=8, patience=6)
-    run = train(config, tmp_path / "run")
-    first, third = run.new_model().state_dict(), run.new_model(attempt=2).state_dict()
-    assert same(weights(run, 0), third)
-    assert not same(first, third)
-
-
-def test_a_run_stops_early_in_the_same_place_after_a_kill(tiny, with_training, tmp_path):
-    config = with_training(tiny, steps=60, cooldown_steps=0)
-    losses = {m["step"]: m["val_loss"] for m in train(config, tmp_path / "to-the-end").metrics()}
-    level = losses[20] * 1.0001
-    end = min(step for step, loss in losses.items() if loss < level)
-    config = with_training(config, stop_below=level)
-    whole = train(config, tmp_path / "whole")
-    assert whole.metrics()[-1]["step"] == end <= 20
-
-    def stop(_run, now, _end, _metrics):
-        if now == end - 1:
-            raise InterruptError
-
-    with pytest.raises(InterruptError):
-        train(config, tmp_path / "broken", stop)
-    broken = resume(tmp_path / "broken")
-    assert broken.metrics()[-1]["step"] == end
-    assert same(weights(broken), weights(whole))
-
-
 def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp_path):
     def unfinished(name: str) -> Run:
         def stop(_run, now, _end, _metrics):
@@ -254,18 +218,3 @@ def test_a_state_of_another_model_or_without_its_optimisers_is_refused(tiny, tmp
     with pytest.raises(HeadwayError, match=r"state\.safetensors is missing"):
         resume(lost.folder)
     assert lost.checkpoint_steps() == [0, 4]
-
-
-def test_an_environment_is_noted_where_an_attempt_began_anew(tiny, with_training, tmp_path):
-    config = with_training(tiny, patience=4, steps=12, save_every=12)
-    folder = tmp_path / "run"
-
-    def stop(run, step, end, metrics):
-        if step == 1 and run.load_state() is not None:  # of the second attempt
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(config, folder, stop)
-    before = Run.open(folder).sessions()
-    resume(folder)
-    assert len(Run.open(folder).sessions()) == len(before) + 1

@@ -5,9 +5,6 @@ import fcntl
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,26 +12,18 @@ import torch
 
 from headway.errors import HeadwayError
 from headway.models import attention_patterns
-from headway.training import Run, find_runs, from_dict, to_dict, train
+from headway.training import Run, find_runs, train
 from headway.training import files as files_module
 from headway.training.files import write_tensors
 
 EVALUATION = {"train_loss": 1.0, "val_loss": 1.0, "partial": {"x_1": 1.0}, "seconds": 1.0}
 
 
-def test_config_survives_the_folder(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    assert Run.open(run.folder).config == tiny
-    assert from_dict(to_dict(tiny)) == tiny
-
-
 def test_a_run_says_where_its_numbers_come_from(tiny, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
     environment = run.read("environment.json")[0]
     assert environment["torch"] == torch.__version__
-    assert {"headway", "git", "python", "processor", "threads", "command", "started"} <= set(
-        environment
-    )
+    assert {"headway", "python", "processor", "threads", "command", "started"} <= set(environment)
     assert json.loads((run.folder / "config.json").read_text())["seed"] == tiny.seed
 
 
@@ -58,26 +47,15 @@ def test_checkpoints_follow_the_schedule(tiny, with_training, tmp_path):
     assert ends.checkpoint_steps() == [0, 12]
 
 
-def test_an_existing_folder_is_not_overwritten(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    with pytest.raises(HeadwayError, match="exists already"):
-        Run.create(run.folder, tiny)
-
-
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
         (lambda f: (f / "config.json").unlink(), "no config.json"),
         (lambda f: (f / "config.json").write_text('{"format": 1, "ta'), "not valid JSON"),
         (lambda f: _edit(f, format=99), "format = 99 is not 1, the one that this headway reads"),
-        (lambda f: _edit(f, format=None), "format = None is not 1"),
-        (lambda f: _edit(f, format=True), "format = True is not 1"),
-        (lambda f: _edit(f, format=0), "format = 0 is not 1"),
-        (lambda f: (f / "config.json").write_bytes(b'"\xff"'), "not UTF-8 at byte 1"),
         (lambda f: _edit(f, bogus=1), "run/config.json: bogus is not a field"),
         (lambda f: _edit(f, seed="x"), "seed = 'x' is not allowed: it must be a whole number"),
         (lambda f: _edit(f, task={"kind": "chess"}), "task.kind = 'chess' is not allowed"),
-        (lambda f: _edit(f, model=[]), r"model = \[\] is not allowed"),
     ],
 )
 def test_a_spoilt_folder_is_refused_in_one_line(tiny, tmp_path, spoil, complaint):
@@ -93,11 +71,6 @@ def test_a_spoilt_folder_is_refused_in_one_line(tiny, tmp_path, spoil, complaint
 def _edit(folder: Path, **fields) -> None:
     data = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**data, **fields}))
-
-
-def test_a_missing_folder_is_refused(tmp_path):
-    with pytest.raises(HeadwayError, match="there is no run folder here"):
-        Run.open(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("keep", [0, 7, 100, -5])
@@ -194,10 +167,18 @@ def test_a_spoilt_outcome_is_named(tiny, tmp_path, content):
         _ = run.status
 
 
-def test_looking_at_a_run_does_not_change_it(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    assert run.status == "stopped"
-    assert not (run.folder / ".lock").exists()
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"partial": {"hop 7": 1.0}}, "ends with partial"),
+        ({"val_loss": None}, "val_loss is missing, although the run is done"),
+    ],
+)
+def test_an_outcome_that_nothing_supports_is_refused(tiny, tmp_path, fields, complaint):
+    run = train(tiny, tmp_path / "run")
+    run.write("outcome.json", {**run.read("outcome.json"), **fields})
+    with pytest.raises(HeadwayError, match=complaint):
+        run.metrics()
 
 
 def test_who_looks_at_a_run_is_no_writer(tiny, tmp_path):
@@ -209,29 +190,10 @@ def test_who_looks_at_a_run_is_no_writer(tiny, tmp_path):
         assert run.status == "stopped"
 
 
-def test_other_files_are_no_checkpoints(tiny, tmp_path):
-    run = train(tiny, tmp_path / "run")
-    kept = run.checkpoint_steps()
-    for name in ("step_x.safetensors", "step_0000003.safetensors.bak", ".step_5.safetensors"):
-        (run.folder / "checkpoints" / name).write_text("")
-    assert run.checkpoint_steps() == kept
-    run.drop_checkpoint(kept[-1])
-    assert run.checkpoint_steps() == kept[:-1]
-
-
-def test_rewinding_forgets_circuits_of_later_checkpoints(tiny, tmp_path):
-    run = train(tiny, tmp_path / "run")
-    for step in (4, 8):
-        run.write(f"circuit_{step:07d}.json", {})
-    run.rewind(4, {})
-    assert run.read("circuit_0000004.json") == {}
-    assert run.read("circuit_0000008.json") is None
-
-
 def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     run = train(tiny, tmp_path / "run")
-    run.write("circuit.json", {})
-    run.write("emergence.json", {})
+    for name in ("circuit", "emergence", "circuit_0000004", "circuit_0000008"):
+        run.write(f"{name}.json", {})
     drafts = [".state.safetensors.draft-1", "checkpoints/.step_0000004.safetensors.draft-1"]
     for name in drafts:
         (run.folder / name).write_text("")
@@ -244,72 +206,8 @@ def test_rewinding_forgets_what_came_later(tiny, tmp_path):
     run.rewind(6, {"threads": 2})
     assert run.checkpoint_steps() == [0, 4]
     assert [line["step"] for line in run.metrics()] == [2, 4, 6]
-    assert run.read("emergence.json") is None
+    assert run.read("emergence.json") is run.read("circuit_0000008.json") is None
+    assert run.read("circuit_0000004.json") == {}
     sessions = run.read("environment.json")
     assert sessions is not None
     assert [session.get("from_step") for session in sessions] == [None, 12, 6]
-
-
-LOOK = """
-import os, sys
-from pathlib import Path
-import torch
-from headway.errors import HeadwayError
-from headway.models import attention_patterns
-from headway.training import Run, find_runs
-from headway.training.recipes import fast
-
-folder = Path(sys.argv[1])
-readable = Run.open(folder / "b-open")
-if os.geteuid() == 0:
-    os.setuid(65534)
-
-def tell(action):
-    try:
-        print("done", action())
-    except HeadwayError as error:
-        print(error)
-
-tell(lambda: Run.open(folder / "a-shut"))
-tell(lambda: Run.create(folder / "a-shut" / "new", fast()))
-tell(lambda: Run.create(folder / "new", fast()))
-tell(lambda: find_runs(folder / "a-shut"))
-tell(lambda: [type(run).__name__ for run in find_runs(folder)])
-tell(lambda: readable.checkpoint_steps())
-tell(lambda: readable.status)
-tell(lambda: readable.rewind(0, {}))
-tell(lambda: readable.writing().__enter__())
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs users and permissions")
-def test_folders_without_permission_are_one_line_each(tiny, tmp_path):
-    shut = Run.create(tmp_path / "a-shut", tiny).folder
-    opened = Run.create(tmp_path / "b-open", tiny)
-    opened.fail("it broke")
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == os.geteuid() and Path(tempfile.gettempdir()) in path.parents:
-            path.chmod(path.stat().st_mode | 0o055)
-    tmp_path.chmod(0o555)
-    opened.folder.chmod(0o555)
-    (opened.folder / "checkpoints").chmod(0)
-    shut.chmod(0)
-    try:
-        shown = subprocess.run(
-            [sys.executable, "-c", LOOK, str(tmp_path)], capture_output=True, text=True
-        )
-    finally:
-        for path in (tmp_path, shut, opened.folder, opened.folder / "checkpoints"):
-            path.chmod(0o755)
-    assert shown.returncode == 0, shown.stderr
-    lines = shown.stdout.replace(f"{tmp_path}{os.sep}", "").splitlines()
-    assert [line.removesuffix(": Permission denied") for line in lines[:5]] == [
-        "cannot read a-shut/config.json",
-        "cannot read a-shut/new",
-        "cannot make new",
-        "cannot read a-shut",
-        "done ['HeadwayError', 'Run']",
-    ]
-    assert lines[5:7] == ["cannot read b-open/checkpoints: Permission denied", "done failed"]
-    assert lines[7] == "cannot read b-open/checkpoints: Permission denied"
-    assert lines[8] == "cannot write to b-open: Permission denied"

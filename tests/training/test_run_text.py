@@ -25,11 +25,6 @@ def test_a_run_that_is_done_says_its_losses(tiny, tmp_path):
     assert told.startswith(f"done: validation MSE {outcome['val_loss']:.4f} ({hops}) after 12 ste")
 
 
-def test_a_run_that_has_not_begun_says_so(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    assert lines(run) == ["stopped: no evaluation yet"]
-
-
 def test_a_run_that_has_stopped_or_failed_says_how_far_it_was(tiny, tmp_path):
     run = Run.create(tmp_path / "run", tiny)
     evaluation = {
@@ -50,12 +45,6 @@ def test_a_run_that_has_stopped_or_failed_says_how_far_it_was(tiny, tmp_path):
         f"      validation MSE 0.7500 ({hops})",
         "      after 7 steps, 1 min 01 s",
     ]
-
-
-def test_a_run_that_failed_at_once_says_why(tiny, tmp_path):
-    run = Run.create(tmp_path / "run", tiny)
-    run.fail("it broke")
-    assert lines(run) == ["failed: it broke"]
 
 
 def test_attempts_that_were_given_up_are_told(tiny, tmp_path):

@@ -20,7 +20,6 @@ from headway.training.environment import describe_environment
 from headway.training.files import (
     append_line,
     clear_io_errors,
-    drop_torn_line,
     holding,
     is_there,
     read_json,
@@ -101,7 +100,7 @@ class Ledger:
 
     @contextmanager
     def writing(self, device: str) -> Iterator[None]:
-        """Holds the folder for one process; makes it, or removes a half-written last line.
+        """Holds the folder for one process, and makes it if need be.
 
         Args:
             device: that computes; noted.
@@ -121,8 +120,6 @@ class Ledger:
                     environment["transformers"] = metadata.version("transformers")
                 about = {**self.asked, "environment": environment}
                 write_json(self.folder / f"{self.name}.json", about)
-            for path in self.folder.glob("*.jsonl"):
-                drop_torn_line(path)
             yield
 
 

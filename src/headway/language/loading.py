@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import torch
 
 from headway.errors import HeadwayError, require
 from headway.reading import is_file, is_folder
-from headway.training.files import clear_io_errors, first_line
+from headway.training.files import clear_errors, clear_io_errors
 from headway.training.run import require_device
 
 MAGIC = b"GGUF"
@@ -88,18 +87,6 @@ def compute_on(device: str, threads: int | None) -> None:
     if threads is not None:
         require(1 <= threads <= 1024, "threads", threads, "a whole number from 1 to 1024")
         torch.set_num_threads(threads)
-
-
-@contextmanager
-def clear_model_errors(what: str) -> Iterator[None]:
-    """Makes one clear line of what models, tokenizers and their files raise, which is not
-    documented."""
-    try:
-        yield
-    except HeadwayError:
-        raise
-    except Exception as error:
-        raise HeadwayError(f"{what}: {type(error).__name__}: {first_line(error)}") from error
 
 
 def located(model: str, say: Callable[[str], None] = lambda _: None) -> Path:
@@ -195,7 +182,7 @@ def loaded(path: Path, say: Callable[[str], None]) -> tuple[Any, Any]:
     where["trust_remote_code"] = False  # a folder may hold Python files
     weights: dict[str, Any] = {"dtype": torch.float32, "attn_implementation": "eager"}
     with (
-        clear_model_errors(f"{path} cannot be loaded"),
+        clear_errors(f"{path} cannot be loaded:"),
         contextlib.redirect_stderr(io.StringIO()),  # progress bars that cannot be turned off
     ):
         if path.is_dir():

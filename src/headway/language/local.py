@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from headway.errors import HeadwayError, require, shown
-from headway.language.loading import clear_model_errors, loaded, located
+from headway.language.loading import loaded, located
 from headway.language.question import Question
+from headway.training.files import clear_errors
 
 Form = Literal["chat", "completion"]
 
@@ -81,7 +82,7 @@ class LocalModel:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with torch.no_grad(), clear_model_errors(f"{self.kind} cannot be asked"):
+        with torch.no_grad(), clear_errors(f"{self.kind} cannot be asked:"):
             yield
 
     @property
@@ -163,7 +164,7 @@ class LocalModel:
         turns = [{"role": "user", "content": asked}]
         if answered is not None:
             turns.append({"role": "assistant", "content": answered})
-        with clear_model_errors(f"the chat template of {self.name} cannot be used"):
+        with clear_errors(f"the chat template of {self.name} cannot be used:"):
             return self.tokenizer.apply_chat_template(
                 turns, add_generation_prompt=answered is None, tokenize=False
             )
@@ -180,7 +181,7 @@ class LocalModel:
         return ids
 
     def _cut(self, text: str, add_special_tokens: bool = False) -> list[int]:
-        with clear_model_errors(f"the tokenizer of {self.name} cannot read {shown(text, 40)}"):
+        with clear_errors(f"the tokenizer of {self.name} cannot read {shown(text, 40)}:"):
             return self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
 
     def prompt(self, question: Question) -> Tensor:

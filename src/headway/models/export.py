@@ -1,4 +1,4 @@
-"""Export to TransformerLens 4, and back.
+"""Export to TransformerLens 4.
 
 A model becomes a `TransformerBridge` made of TransformerLens' own components, with the names its
 users know: `run_with_cache`, `run_with_hooks`, `blocks.3.attn.hook_pattern`, `W_Q`, `cfg`. What is
@@ -16,7 +16,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headway.errors import HeadwayError, require
-from headway.models.config import TransformerConfig
 from headway.models.transformer import Transformer
 
 LensModel = Any
@@ -104,31 +103,6 @@ def _lens_config(model: Transformer) -> Any:
     )
 
 
-def from_transformer_lens(bridge: LensModel) -> Transformer:
-    """The model that a `TransformerBridge` made by `to_transformer_lens` now is.
-
-    Raises:
-        HeadwayError: if the bridge was made by something else.
-    """
-    root = getattr(bridge, "original_model", None)
-    if not isinstance(root, Body):
-        raise HeadwayError(
-            f"{type(bridge).__name__} is not a model of to_transformer_lens: only such a model"
-            " can be taken back"
-        )
-    weights = bridge.state_dict()
-    model = Transformer(
-        root.shape,
-        d_input=root.d_input,
-        d_target=len(weights["unembed.bias"]),
-        n_positions=bridge.cfg.n_ctx,
-        n_read=root.n_read,
-        vocabulary=root.vocabulary,
-    ).to(weights["embed.weight"])
-    model.load_state_dict(from_lens_weights(weights))
-    return model.train(bridge.training)
-
-
 class Body(nn.Module):
     """What TransformerLens wraps: its own blocks, between an embedding and a read-out.
 
@@ -137,7 +111,7 @@ class Body(nn.Module):
 
     def __init__(self, model: Transformer, blocks: list[nn.Module]):
         super().__init__()
-        self.shape: TransformerConfig = model.config
+        self.shape = model.config
         self.d_input, self.n_read = model.d_input, model.n_read
         self.vocabulary = vocabulary_of(model)
         if self.vocabulary is None:
@@ -220,22 +194,6 @@ def to_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
         else:
             for ours, theirs in RENAMED.items():
                 name = name.replace(ours, theirs)
-            renamed[name] = weight
-    return renamed
-
-
-def from_lens_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The state dict of `Transformer` that `to_lens_weights` renamed."""
-    renamed: dict[str, Tensor] = {}
-    for name, weight in weights.items():
-        if name == "embed.weight" and "embed.bias" in weights:  # of vectors
-            renamed[name] = weight.T
-        elif ".attn.q." in name:
-            parts = [weights[name.replace(".q.", f".{part}.")] for part in "qkv"]
-            renamed[name.replace(".q.", ".qkv.")] = torch.cat(parts)
-        elif ".attn.k." not in name and ".attn.v." not in name:
-            for ours, theirs in RENAMED.items():
-                name = name.replace(theirs, ours)
             renamed[name] = weight
     return renamed
 

@@ -12,7 +12,6 @@ from headway.training.curriculum import Curriculum as Curriculum
 from headway.training.curriculum import Deepening as Deepening
 from headway.training.curriculum import Implicit as Implicit
 from headway.training.curriculum import Mixture as Mixture
-from headway.training.curriculum import refuse as refuse
 from headway.training.data import Stream as Stream
 from headway.training.data import generator_for as generator_for
 from headway.training.data import held_out as held_out

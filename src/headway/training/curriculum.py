@@ -9,12 +9,13 @@ that derives from `Task`; an installed package offers it under its kind, by an e
 group `headway.curricula`. Evaluations are always of sequences of the full depth.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import EntryPoint
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -25,8 +26,8 @@ from headway.models import Tap, Transformer, TransformerConfig
 from headway.tasks import Batch, Targets, Task
 from headway.theory import closed_form
 from headway.training.losses import Reader, loss_on
-from headway.training.offered import Offered
 from headway.training.seeds import seed_of
+from headway.userfile import described, installed
 
 if TYPE_CHECKING:
     from headway.training.config import TrainingConfig
@@ -35,6 +36,44 @@ CURRICULUM = "training.curriculum"
 
 LEAP = 2
 """If the next depth has more than so many hops more, sequences get deeper before more is asked."""
+
+T = TypeVar("T")
+
+
+class Offered(Mapping[str, T]):
+    """Things by name: those that are known, and those that packages offer by entry points.
+
+    One of a package is imported when it is asked for.
+
+    Args:
+        group: of the entry points.
+        field: that names one in a config, for errors.
+        known: those that are known from the start; more may be put in.
+    """
+
+    def __init__(self, group: str, field: str, known: dict[str, T] | None = None):
+        self.group, self.field, self.known = group, field, known or {}
+
+    def __getitem__(self, name: str) -> T:
+        if name in self.known:
+            return self.known[name]
+        if point := installed(self.group).get(name):
+            return self.known.setdefault(name, self._imported(name, point))
+        raise KeyError(name)
+
+    def _imported(self, name: str, point: EntryPoint) -> T:
+        try:
+            return point.load()
+        except Exception as error:  # whatever a package may raise
+            where = f"{self.field} = {name!r}: the entry point {point.value}"
+            raise HeadwayError(f"{where} fails: {described(error)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.known, **installed(self.group)})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
 
 CURRICULA: "Offered[type[Curriculum]]" = Offered("headway.curricula", CURRICULUM)
 """Every curriculum by its kind."""
@@ -82,8 +121,17 @@ class Curriculum:
         """Checks what the curriculum needs of the whole task, of the model and of training.
 
         Raises:
-            HeadwayError: if they do not have it.
+            HeadwayError: if they do not have it (see `refuse`).
         """
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raises the `HeadwayError` that says why the curriculum is not allowed."""
+        raise HeadwayError(f"{CURRICULUM} = {self.kind} is not allowed: {why}")
+
+    def require_depths(self, task: Task) -> None:
+        """Raises `HeadwayError` unless the task has shallower sequences."""
+        if task.n_depths == 1:
+            self.refuse("sequences of this task have one depth only (task.n_depths = 1)")
 
     def view(self, task: Task) -> Task:
         """The task as a trained model answers it, and is evaluated on it."""
@@ -148,7 +196,7 @@ class Mixture(Curriculum):
 
     def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
         """Checks that the task has several depths."""
-        require_depths(self.kind, task)
+        self.require_depths(task)
 
     def ask(self, step: int, stage: int, task: Task, seed: object) -> Ask:
         """Sequences of a depth that is drawn for every step."""
@@ -217,13 +265,11 @@ class Deepening(Curriculum):
 
     def require(self, task: Task, model: TransformerConfig, training: "TrainingConfig") -> None:
         """Checks that the task is a chain of several hops, and layers the fewest that it takes."""
-        require_depths(self.kind, task)
+        self.require_depths(task)
         flow = task.flow()
         least = flow and flow.minimum_layers(model.causal)
         if least != closed_form(task.n_depths) or task.hop_order != list(pairwise(task.hops)):
-            refuse(
-                self.kind, "it is for a chain under the causal mask, as in the retrieval problem"
-            )
+            self.refuse("it is for a chain under the causal mask, as in the retrieval problem")
         allowed = f"{least}, the fewest, with training.curriculum = deepening at depth"
         require(
             model.n_layers == least, "model.n_layers", model.n_layers, f"{allowed} {task.n_depths}"
@@ -283,22 +329,3 @@ def kind_of_curriculum(kind: Any, field: str = CURRICULUM) -> type[Curriculum]:
     known = isinstance(kind, str) and kind in CURRICULA
     require(known, field, kind, "" if known else "one of " + ", ".join(CURRICULA))
     return CURRICULA[kind]
-
-
-def refuse(kind: str, why: str) -> NoReturn:
-    """Refuses a curriculum.
-
-    Raises:
-        HeadwayError: that says why.
-    """
-    raise HeadwayError(f"{CURRICULUM} = {kind} is not allowed: {why}")
-
-
-def require_depths(kind: str, task: Task) -> None:
-    """Checks that a curriculum can have shallower sequences.
-
-    Raises:
-        HeadwayError: if not.
-    """
-    if task.n_depths == 1:
-        refuse(kind, "sequences of this task have one depth only (task.n_depths = 1)")

@@ -6,7 +6,6 @@ Precision is that of a step's matrix products; weights are always float32.
 import functools
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,7 +28,6 @@ def describe_environment(device: str, threads: int, replicas: int = 1) -> dict[s
     on_gpu = device.startswith("cuda") and torch.cuda.is_available()
     return {
         "headway": metadata.version("headway"),
-        "git": git_state(Path(__file__).parent),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.platform(),
@@ -41,27 +39,6 @@ def describe_environment(device: str, threads: int, replicas: int = 1) -> dict[s
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def git_state(folder: Path) -> str | None:
-    """The commit that the code in `folder` is at, with `+changes` if it was edited since.
-
-    None if the code does not live in a git checkout of its own.
-    """
-
-    def git(*words: str) -> str | None:
-        try:
-            return subprocess.run(
-                ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True
-            ).stdout.strip()
-        except (OSError, subprocess.CalledProcessError):
-            return None
-
-    if not git("ls-files", "--", "."):
-        return None
-    changes = git("status", "--porcelain", "--", ".")
-    commit = git("rev-parse", "HEAD")
-    return None if commit is None else commit + ("+changes" if changes else "")
 
 
 @functools.cache

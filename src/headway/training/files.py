@@ -22,6 +22,7 @@ from torch import Tensor
 
 from headway.errors import HeadwayError
 from headway.reading import opened, parsed, read_bytes
+from headway.userfile import described
 
 
 @contextmanager
@@ -48,6 +49,21 @@ def clear_content_errors(what: object) -> Iterator[None]:
     ) as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise HeadwayError(f"{what} is corrupted or of another version ({reason})") from None
+
+
+@contextmanager
+def clear_errors(doing: str) -> Iterator[None]:
+    """Makes one clear line of whatever a task, module or file of somebody's raises.
+
+    Args:
+        doing: the line's beginning, such as `model: Net raises`.
+    """
+    try:
+        yield
+    except HeadwayError:
+        raise
+    except Exception as error:
+        raise HeadwayError(f"{doing} {described(error)}") from error
 
 
 def first_line(error: Exception) -> str:
@@ -91,17 +107,11 @@ def remove_drafts(folder: Path, name: str = "*") -> None:
                 path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Writes a file under another name, flushes it to disk and renames it into place.
 
     A reader sees the old content or the new one, whatever interrupts the writer. When this has
     returned, a power cut does not lose it.
-
-    Args:
-        path: of the file.
-        content: of it.
-        lasting: whether to flush its folder, too; else a power cut may bring the old content back,
-            until `sync_folder` is called.
 
     Raises:
         HeadwayError: if the disk does not take it; the old file is then untouched.
@@ -114,8 +124,7 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(draft, path)
-            if lasting:
-                sync_folder(path.parent)
+            sync_folder(path.parent)
         finally:
             draft.unlink(missing_ok=True)
 
@@ -126,14 +135,18 @@ def write_text(path: Path, text: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Adds a line to a file and flushes it to disk.
+    """Adds a line to a file, in place of one that was cut off in writing, and flushes it to disk.
 
     Raises:
         HeadwayError: if the disk does not take it; the file may then end in a part of the line.
     """
     with clear_io_errors(path, "write"):
         is_new = not path.exists()
-        with open(path, "ab") as file:
+        with open(path, "ab+") as file:
+            file.seek(max(0, file.tell() - 1))
+            if file.read() not in (b"", b"\n"):
+                file.seek(0)
+                file.truncate(file.read().rfind(b"\n") + 1)
             file.write(f"{line}\n".encode("utf-8", "replace"))
             file.flush()
             os.fsync(file.fileno())
@@ -144,13 +157,6 @@ def append_line(path: Path, line: str) -> None:
 def whole_lines(path: Path) -> list[bytes]:
     """The lines of a file but for one that was cut off in writing; empty if there is no file."""
     return read_bytes(path).split(b"\n")[:-1] if is_there(path) else []
-
-
-def drop_torn_line(path: Path) -> None:
-    """Removes the last line of a file, if there is one and it was cut off in writing."""
-    if is_there(path):
-        with clear_io_errors(path, "write"), path.open("rb+") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def sync_folder(folder: Path) -> None:
@@ -220,11 +226,9 @@ def read_json(path: Path) -> Any:
     return parsed(read_bytes(path), path)
 
 
-def write_tensors(
-    path: Path, tensors: dict[str, Tensor], about: dict[str, Any], lasting: bool = True
-) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
     """Writes tensors and a little JSON about them as one safetensors file (see `write_whole`)."""
-    write_whole(path, packed(tensors, about), lasting)
+    write_whole(path, packed(tensors, about))
 
 
 def packed(tensors: dict[str, Tensor], about: dict[str, Any]) -> bytes:

@@ -48,7 +48,7 @@ FOUND_OUT = (
 """The files that are about the weights of the last step."""
 
 LAST = ("step", "val_loss", "partial", "seconds")
-"""What an outcome has from the last evaluation."""
+"""What an outcome has from the last evaluation; known of every run that is done."""
 
 CHECKPOINT = re.compile(r"step_([0-9]+)\.safetensors")
 
@@ -83,7 +83,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `outcome.json` must say; a figure that was never known is None, or left out."""
+    """What `outcome.json` must say; a figure that was never known is None."""
 
     status: Literal["done", "failed"]
     message: str | None = None
@@ -135,12 +135,8 @@ class RunFolder:
         return self.folder / "checkpoints" / f"step_{step:07d}.safetensors"
 
     def save_checkpoint(self, step: int, weights: dict[str, Tensor]) -> None:
-        """Keeps weights, named as in the model, as those after a step.
-
-        A power cut may lose them until a state is saved or the run ends, but no state outlives
-        checkpoints that were kept before it.
-        """
-        write_tensors(self.checkpoint_path(step), weights, {"step": step}, lasting=False)
+        """Keeps weights, named as in the model, as those after a step."""
+        write_tensors(self.checkpoint_path(step), weights, {"step": step})
 
     def drop_checkpoint(self, step: int) -> None:
         """Forgets the weights after a step."""
@@ -154,7 +150,7 @@ class RunFolder:
                 one with which the run ended.
         """
         outcome = self.outcome()  # written after the last line, and so read before it
-        evaluations = self._evaluations()
+        evaluations = self.evaluations()
         if outcome is not None:
             is_done = outcome["status"] == "done"  # else it ended between evaluations
             last = _last(evaluations, ("val_loss", "partial", *(["step"] if is_done else [])))
@@ -166,10 +162,6 @@ class RunFolder:
                     )
         return evaluations
 
-    def metrics_until(self, step: int) -> list[dict[str, Any]]:
-        """The evaluations up to a step; what was written after it is not looked at."""
-        return self._evaluations(step) if step > 0 else []
-
     def append_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds the line of one evaluation; when this returns, a power cut does not lose it."""
         append_line(self._metrics_path, json.dumps(metrics, allow_nan=False))
@@ -178,9 +170,9 @@ class RunFolder:
     def _metrics_path(self) -> Path:
         return self.folder / "metrics.jsonl"
 
-    def _evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl` up to a step, each checked."""
-        found, last = list[dict[str, Any]](), -1
+    def evaluations(self, until: float = math.inf) -> list[dict[str, Any]]:
+        """The lines of `metrics.jsonl`, each checked, up to a step and no further."""
+        found, last = list[dict[str, Any]](), 0 if until == 0 else -1
         for number, line in enumerate(whole_lines(self._metrics_path), start=1):
             if last == until:
                 break
@@ -211,7 +203,7 @@ class RunFolder:
 
         A circuit and its dates go too, as they will not be those of the run's last weights.
         """
-        kept = whole_lines(self._metrics_path)[: len(self.metrics_until(step))]
+        kept = whole_lines(self._metrics_path)[: len(self.evaluations(step))]
         for name in FOUND_OUT:
             self.remove(name)
         for after in [s for s in self.checkpoint_steps() if s > step]:
@@ -221,8 +213,9 @@ class RunFolder:
         if environment:
             sessions = [*self.sessions(), {**environment, "from_step": step}]
             self.write("environment.json", sessions)
-        self._sync("checkpoints")
-        self._sync(".")
+        for folder in (self.folder / "checkpoints", self.folder):
+            with clear_io_errors(folder, "write to"):
+                sync_folder(folder)
         write_whole(self._metrics_path, b"".join(line + b"\n" for line in kept))
 
     def read(self, name: str) -> Any | None:
@@ -260,13 +253,10 @@ class RunFolder:
 
     def save_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Replaces the state from which to resume."""
-        self._sync("checkpoints")
         write_tensors(self.folder / "state.safetensors", tensors, about)
 
     def outcome(self) -> dict[str, Any] | None:
         """How the run ended, with every field of `Outcome`; None if it has not.
-
-        A figure that `outcome.json` leaves out is that of the last evaluation.
 
         Raises:
             HeadwayError: if the file does not say what it must.
@@ -275,10 +265,9 @@ class RunFolder:
         if not is_there(path):
             return None
         outcome = to_json(found_in(Outcome, read_json(path), str(path)))
-        left_out = [name for name in LAST if outcome[name] is None]
-        outcome |= _last(self._evaluations(), left_out) if left_out else {}
-        if outcome["status"] == "done" and outcome["val_loss"] is None:
-            raise HeadwayError(f"{path}: the run is done, but there is no evaluation of it")
+        lacks = [name for name in LAST if outcome[name] is None]
+        if outcome["status"] == "done" and lacks:
+            raise HeadwayError(f"{path}: {lacks[0]} is missing, although the run is done")
         return outcome
 
     def end(self, message: str | None = None, **fields: Any) -> None:
@@ -289,7 +278,6 @@ class RunFolder:
             fields: of the outcome, beside or in place of those of the last evaluation.
         """
         last, status = _last(self.metrics()), "done" if message is None else "failed"
-        self._sync("checkpoints")
         ended = {"status": status, "message": message, **last, "given_up": [], **fields}
         self.write("outcome.json", ended)
 
@@ -326,12 +314,6 @@ class RunFolder:
             for name in (".", "checkpoints", "figures"):
                 remove_drafts(self.folder / name)
             yield
-
-    def _sync(self, name: str) -> None:
-        """Flushes to disk which files are in one of the run's folders."""
-        folder = self.folder / name
-        with clear_io_errors(folder, "write to"):
-            sync_folder(folder)
 
 
 def _last(evaluations: Sequence[dict[str, Any]], names: Sequence[str] = LAST) -> dict[str, Any]:

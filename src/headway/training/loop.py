@@ -2,8 +2,10 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,9 +55,8 @@ def train(config: RunConfig, folder: str | Path | None = None, watch: Watch | No
     """
     require(isinstance(config, RunConfig), "config", config, "a RunConfig, such as fast(depth=3)")
     require_device(config.device)
-    place = Path(folder) if folder is not None else free_folder(config)
     require_size(config)
-    run = Run.create(place, config)
+    run = Run.create(Path(folder) if folder is not None else free_folder(config), config)
     fit(run, watch)
     return run
 
@@ -64,12 +65,9 @@ def free_folder(config: RunConfig) -> Path:
     """A folder in `runs/` that is not taken, named after the task, its size and the seed."""
     label = re.sub(r"[^A-Za-z0-9.,_-]", "", config.task.label)
     words = [config.task.kind, label, f"L{config.model.n_layers}", f"s{config.seed}"]
-    name = "-".join(word for word in words if word)
-    folder, attempt = Path("runs") / name, 1
-    while folder.exists():
-        attempt += 1
-        folder = Path("runs") / f"{name}-{attempt}"
-    return folder
+    name = "-".join(filter(None, words))
+    tried = (Path("runs") / f"{name}{more}" for more in chain([""], (f"-{n}" for n in count(2))))
+    return next(folder for folder in tried if not folder.exists())
 
 
 def resume(folder: str | Path, watch: Watch | None = None, changed_task: bool = False) -> Run:
@@ -102,13 +100,29 @@ def fit(run: Run, watch: Watch | None = None) -> None:
     Raises:
         HeadwayError: as `train` and `resume` do.
     """
-    with run.writing(), run.computing():
-        if (run.outcome() or {}).get("status") == "done":  # by another process, meanwhile
-            return
+    with going_on([run]) as trainers:
+        for trainer in trainers:
+            trainer.fit(watch)
+
+
+@contextmanager
+def going_on(runs: Sequence[Run]) -> "Iterator[list[Trainer]]":
+    """Holds runs, which compute with the same, for this process alone, and restores each.
+
+    Those that are done are left out: another process may have ended them meanwhile.
+    """
+    with ExitStack() as held:
+        for run in runs:
+            held.enter_context(run.writing())
+        runs = [run for run in runs if (run.outcome() or {}).get("status") != "done"]
+        for run in runs[:1]:
+            held.enter_context(run.computing())
         try:
-            Trainer.restored(run).fit(watch)
+            yield [Trainer.restored(run) for run in runs]
         except KeyboardInterrupt as stop:
-            stop.add_note(f"continue with: {command('train', '--resume', run.folder)}")
+            each = "" if len(runs) == 1 else f"each of the {len(runs)} runs, as this one, "
+            resuming = command("train", "--resume", runs[0].folder)
+            stop.add_note(f"continue {each}with: {resuming}")
             raise
 
 
@@ -342,11 +356,10 @@ def require_evaluations(run: Run, state: State) -> None:
     """
     due = {*range(0, state.step + 1, run.config.training.eval_every)} - {0}
     due |= {state.step} if state.step == state.end else set()
-    missing = sorted(due - {line["step"] for line in run.metrics_until(state.step)})
+    missing = sorted(due - {line["step"] for line in run.evaluations(state.step)})
     if missing:
-        told = ", ".join(map(str, missing[:3])) + (", …" if len(missing) > 3 else "")
         raise HeadwayError(
             f"{run.folder}/metrics.jsonl lacks {len(missing)} of {len(due)} evaluations, of step"
-            f" {told}: they were lost after state.safetensors was saved; cannot resume, as the run"
-            " would end with a gap"
+            f" {', '.join(map(str, missing[:3]))}: they were lost after state.safetensors was"
+            " saved; cannot resume, as the run would end with a gap"
         )

@@ -116,17 +116,6 @@ class Module:
         return None if now == self.sha256 else f"{self.file} has changed since"
 
 
-@contextmanager
-def told(what: str) -> Iterator[None]:
-    """Makes one clear line of whatever a task, module or builder of somebody's raises."""
-    try:
-        yield
-    except HeadwayError:
-        raise
-    except Exception as error:
-        raise HeadwayError(f"{what} raises {userfile.described(error)}") from error
-
-
 def _why_not(build: Any, like: nn.Module) -> str | None:
     """Why a function cannot build a module again, in another process; None if it can."""
     allowed = "a function or class of a file of yours, that can be called without arguments"

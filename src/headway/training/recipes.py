@@ -9,8 +9,7 @@ from headway.tasks import Conditional, Hops, Retrieval, Task
 from headway.tasks.checking import require_sound
 from headway.theory import closed_form
 from headway.training.config import RunConfig, TrainingConfig
-from headway.training.curriculum import Deepening, Implicit, Mixture
-from headway.training.offered import Offered
+from headway.training.curriculum import Deepening, Implicit, Mixture, Offered
 
 QUICK = TrainingConfig(
     train_examples=None,

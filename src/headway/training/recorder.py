@@ -20,14 +20,13 @@ from headway.models import tapped
 from headway.tasks import Task
 from headway.training.config import Elsewhere, RunConfig
 from headway.training.data import held_out
-from headway.training.files import drop_torn_line, packed
+from headway.training.files import clear_errors, packed
 from headway.training.losses import evaluate, require_answers
 from headway.training.modules import (
     Module,
     drawing_nothing,
     is_causal,
     plain,
-    told,
     unchanged,
     weights_of,
 )
@@ -36,6 +35,9 @@ from headway.training.run import Run
 T = TypeVar("T")
 LAST = 10**15
 """The largest step: what reads a run's folder takes larger numbers for others."""
+
+NOBODY = 0, 0
+"""Who may write to a run that is closed."""
 
 
 class Recorder:
@@ -82,19 +84,16 @@ class Recorder:
         require(isinstance(folder, str | Path), "folder", folder, "a path")
         require(isinstance(model, nn.Module), "model", model, "a torch.nn.Module")
         require(isinstance(task, Task), "task", task, "a task, such as headway.tasks.Hops()")
-        for name, value, hint in (
-            ("seed", seed, fields.hints_of(RunConfig)["seed"]),
-            ("sequences", sequences, fields.AtLeastOne),
-        ):
-            require(fields.allows(hint, value), name, value, fields.described(hint))
+        hint = fields.AtLeastOne
+        require(fields.allows(hint, sequences), "sequences", sequences, fields.described(hint))
         self.model, self.task, self._plain = model, task, plain(model)
-        self._name = f"model: {type(self._plain).__name__}"
+        self._raises = f"model: {type(self._plain).__name__} raises"
         weight = next(iter(model.parameters()), None)
         device = "cpu" if weight is None else str(weight.device).replace("mps:0", "mps")
         self._kept = {name: weight.shape for name, weight in self._weights().items()}
-        with drawing_nothing(self._plain), told(f"task = {task.kind!r}"):
+        with drawing_nothing(self._plain), clear_errors(f"task = {task.kind!r} raises"):
             self._held_out = held_out(task, sequences, seed, device)
-        with unchanged(self._plain), told(self._name):
+        with unchanged(self._plain), clear_errors(self._raises):
             require_answers(tapped(self._plain), task, self._held_out)
             self._tapped = tapped(self._plain, self._held_out.inputs[:2])
             causal = is_causal(self._tapped, self._held_out.inputs[:2])
@@ -105,7 +104,6 @@ class Recorder:
         described.keep()
         self._writer: tuple[int, int] | None = None
         self._block = ExitStack()
-        self._is_open = False
         self._clock = time.perf_counter()
 
     def save(self, step: int, loss: float | Tensor) -> dict[str, Any]:
@@ -122,11 +120,10 @@ class Recorder:
             HeadwayError: if the step is none, a loss is no finite number, the model fails or is
                 another, or the recorder is not open here; nothing is kept then.
         """
-        if not self._is_open:
-            raise HeadwayError(f"{self.run.folder}: save is for inside the recorder's `with` block")
         if self._writer != _here():
             raise HeadwayError(
-                f"{self.run.folder}: save is for the thread that entered the `with` block alone"
+                f"{self.run.folder}: save is for inside the recorder's `with` block, and for the"
+                " thread that entered it alone"
             )
         last = max(self.run.checkpoint_steps(), default=-1)
         made = _number(step, operator.index)
@@ -140,7 +137,7 @@ class Recorder:
         if now != self._kept:
             others = sorted(dict(now.items() ^ self._kept.items()))
             require(False, "model: weights of other names or shapes", others, "as it was at first")
-        with unchanged(self._plain), told(self._name):
+        with unchanged(self._plain), clear_errors(self._raises):
             partial = evaluate(self._tapped, self.task, self._held_out).tolist()
         metrics = {
             "step": made,
@@ -154,7 +151,6 @@ class Recorder:
             self.run.save_checkpoint(metrics["step"], weights)
             self.run.append_metrics(metrics)
         except BaseException:  # a full disk or an interrupt; both are kept, or neither
-            drop_torn_line(self.run.folder / "metrics.jsonl")
             if metrics["step"] not in [line["step"] for line in self.run.metrics()]:
                 self.run.drop_checkpoint(metrics["step"])
             raise
@@ -169,7 +165,7 @@ class Recorder:
         for name, weight in [*self._plain.named_parameters(), *self._plain.named_buffers()]:
             lacks = is_lazy(weight) or weight.is_meta
             require(not lacks, f"model: {name}", type(weight).__name__, "a tensor with values")
-        with unchanged(self._plain), told(self._name):
+        with unchanged(self._plain), clear_errors(self._raises):
             found = weights_of(self._plain)
             for name, weight in found.items():
                 is_plain = isinstance(weight, Tensor) and weight.layout == torch.strided
@@ -184,13 +180,13 @@ class Recorder:
                 f"{self.run.folder}: this recorder was entered before; it records one run"
             )
         self._block.enter_context(self.run.writing())
-        self._writer, self._is_open = _here(), True
+        self._writer = _here()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, *_: object) -> None:
         if self._writer != _here():  # a copy of the process, which leaves the block, too
             return
-        self._is_open = False
+        self._writer = NOBODY
         with self._block:
             if not isinstance(error, KeyboardInterrupt):  # such a run counts as stopped
                 why = None if self.run.metrics() else "nothing was saved"

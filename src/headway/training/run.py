@@ -21,6 +21,7 @@ from headway.text import command, duration, wrapped
 from headway.training.config import FORMAT, Elsewhere, RunConfig, from_dict, to_dict
 from headway.training.environment import describe_environment
 from headway.training.files import (
+    clear_errors,
     clear_io_errors,
     draft_of,
     first_line,
@@ -32,7 +33,7 @@ from headway.training.files import (
     write_json,
 )
 from headway.training.folder import RunFolder
-from headway.training.modules import Module, drawing_nothing, load_weights, plain, told
+from headway.training.modules import Module, drawing_nothing, load_weights, plain
 from headway.training.seeds import seed_of
 from headway.training.size import FLOAT, n_weights, require_bytes, require_size
 
@@ -237,7 +238,7 @@ class Run(RunFolder):
         shape = self.config.model
         if not isinstance(shape, Module):
             return self.transformer(step)
-        with drawing_nothing(), told(f"{self.folder}: its model"):
+        with drawing_nothing(), clear_errors(f"{self.folder}: its model raises"):
             built = (self.build or shape.build)()
             require(isinstance(built, nn.Module), "build", built, "a function that builds a module")
             module = self._loaded(plain(built), step, load_weights).to(self.device)

@@ -8,7 +8,7 @@ from headway.errors import HeadwayError
 from headway.models import TransformerConfig
 from headway.tasks import Task
 from headway.tasks.checking import require_sound
-from headway.training.config import Elsewhere, RunConfig
+from headway.training.config import RunConfig
 
 FLOAT = 4
 """Bytes of a number in single precision."""
@@ -30,18 +30,14 @@ def require_size(config: RunConfig, replicas: int = 1) -> None:
     model, training, task = config.model, config.training, config.task
     if not isinstance(model, TransformerConfig):
         return
-    weights = 4 * n_weights(model, task)
-    needed = {"the model (model.*, task.*)": weights}
-    if not isinstance(training, Elsewhere):
-        inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
-        layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
-        step = training.batch_size * layer * model.n_layers
-        needed["a step (model.*, task.*, training.batch_size)"] = weights + step
-        examples = training.eval_examples + (training.train_examples or 0)
-        what = "its sequences (task.*, training.train_examples, training.eval_examples)"
-        needed[what] = examples * (task.length + task.n_read * task.d_target)
-    for what, numbers in needed.items():
-        require_bytes(FLOAT * numbers * replicas, what, config.device)
+    weights = n_weights(model, task)
+    inner = 4 * model.n_heads * model.head_width + 2 * model.mlp_width
+    layer = task.length * (4 * model.d_model + inner + model.n_heads * task.length)
+    step = 4 * weights + training.batch_size * layer * model.n_layers
+    examples = training.eval_examples + (training.train_examples or 0)
+    held = examples * (task.length + task.n_read * task.d_target)
+    fields = "model.*, task.*, training.batch_size, training.train_examples, training.eval_examples"
+    require_bytes(FLOAT * replicas * (step + held), f"training ({fields})", config.device)
 
 
 def require_bytes(needed: int, what: str, device: str) -> None:

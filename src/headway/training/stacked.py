@@ -1,7 +1,7 @@
 """Replicas: many runs of one shape that are trained at once, each as it would be alone."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,10 @@ from torch.func import functional_call
 
 from headway.errors import require
 from headway.tasks import Batch
-from headway.text import command
 from headway.training.config import RunConfig, flat
 from headway.training.curriculum import CURRICULUM
 from headway.training.environment import casting, rounding
-from headway.training.loop import Trainer, Watch, fit
+from headway.training.loop import Trainer, Watch, going_on
 from headway.training.optimisers import step_together
 from headway.training.run import Run, require_device, require_free
 from headway.training.size import require_size
@@ -135,25 +134,13 @@ def resume_stacked(
 
 def fit_stacked(runs: Sequence[Run], watch: Watch | None) -> None:
     """Trains runs to their ends, from where they are, but for those that are done."""
-    if len(runs) == 1:
-        with suppress(DivergedError):  # the run's outcome tells
-            fit(runs[0], watch)
-        return
-    with ExitStack() as held:
-        for run in runs:
-            held.enter_context(run.writing())
-        # Another process may have ended some before this one could hold them.
-        runs = [run for run in runs if (run.outcome() or {}).get("status") != "done"]
-        if not runs:
-            return
-        held.enter_context(runs[0].computing())
-        try:
-            make_steps([Trainer.restored(run) for run in runs], watch)
-        except KeyboardInterrupt as stop:
-            many = f"each of the {len(runs)} runs, as this one, "
-            resume = command("train", "--resume", runs[0].folder)
-            stop.add_note(f"continue {many}with: {resume}")
-            raise
+    with going_on(runs) as trainers:
+        if len(runs) > 1:
+            make_steps(trainers, watch)
+        else:
+            for trainer in trainers:
+                with suppress(DivergedError):  # the run's outcome tells
+                    trainer.fit(watch)
 
 
 class Stack:
