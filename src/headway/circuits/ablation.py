@@ -11,10 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.forwards import Forwards
+from headway.circuits.forwards import Forwards, Resumed
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, tap_of
-from headway.circuits.streams import Streams
 from headway.errors import require
 from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Task
@@ -41,8 +40,8 @@ T = TypeVar("T")
 class Bench:
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
-    Losses are those of the task's targets. Whole forward passes give them for any model with a tap
-    (`forwards`); those of a `Transformer` share what candidates have in common (`streams`).
+    Losses are those of the task's targets. Candidates are computed side by side, and share what they
+    have in common if the model is a `Transformer` (`forwards`).
 
     Attributes:
         model: the model under study.
@@ -63,7 +62,7 @@ class Bench:
         task: Task,
         batch: Batch,
         rows: str = "zero",
-        shared: bool | None = None,
+        shared: bool = True,
         ends: Sequence[int] | None = None,
     ):
         """Takes a model to the bench.
@@ -73,8 +72,8 @@ class Bench:
             task: what it was trained on.
             batch: the sequences.
             rows: what stands in rows without a path (`patterns.ABLATIONS`).
-            shared: whether candidates share what they have in common, which takes a `Transformer`;
-                by default if the model is one. The losses are the same either way.
+            shared: whether a `Transformer` computes once what candidates have in common. The losses
+                are the same either way.
             ends: where parts of the sequences end, beside the last; by default there is one early
                 look.
 
@@ -90,9 +89,10 @@ class Bench:
         for name in [name for name, one in edges.items() if one.use == "measured"]:
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
-        known = isinstance(model, Transformer) and not task.is_read_blind
-        shares = known if shared is None else shared
-        self._computing = (Streams if shares else Forwards)(model, batch, self.patterns)
+        if shared and isinstance(model, Transformer):
+            self._computing = Resumed(model, batch, self.patterns)
+        else:
+            self._computing = Forwards(model, batch, self.patterns)
         self._sums: dict[frozenset[tuple[Head, Mechanism]], list[float]] = defaultdict(list)
         self.candidates, self.given_up = 0, False
         if ends is None:
@@ -233,12 +233,7 @@ class Bench:
                 f"a head of this model, which has {layers} layers of {heads}",
             )
             for name in getattr(mechanism, "relations", ()):
-                is_new = name not in self.patterns.relations
                 self.patterns.relation(name)
-                if is_new and isinstance(self._computing, Streams):
-                    done = self._computing.computed
-                    self._computing = Forwards(self.model, self.batch, self.patterns)
-                    self._computing.computed = done
         return chosen
 
 

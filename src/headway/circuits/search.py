@@ -84,7 +84,48 @@ def search(
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
             break
+    else:
+        candidates = candidate_paths(
+            bench.heads, attention, paths, min(candidate_attention), likeness, read
+        )
+        for start in (min(tried)[2], tried[-1][2]):
+            circuit = mended(bench, start, candidates, threshold)
+            tried.append((bench.loss(circuit), len(tried), circuit))
+            if tried[-1][0] < threshold:
+                break
     return simplify(bench, min(tried)[2], threshold, pairs)
+
+
+def mended(
+    bench: Judge, circuit: Circuit, candidates: Mapping[Head, Sequence[str]], threshold: float
+) -> Circuit:
+    """A circuit with one head after the other changed as helps most, until it serves.
+
+    A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
+    that one that was made idle can come back.
+    """
+    loss = bench.loss(circuit)
+    while loss >= threshold:
+        changed = [
+            circuit.replacing(head, mechanism)
+            for head, names in candidates.items()
+            for mechanism in changes(circuit.mechanisms[head], names)
+        ]
+        losses = bench.losses(changed, loss)
+        if not changed or min(losses) == math.inf:
+            break
+        loss, circuit = min(losses), changed[losses.index(min(losses))]
+    return circuit
+
+
+def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
+    """What else a head may do, with one change."""
+    has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+    more = [Paths(has | {name}) for name in names if name not in has]
+    alone = [Paths(frozenset({name})) for name in names]
+    less = [Paths(has - {name}) for name in has if len(has) > 1]
+    found = dict.fromkeys([*more, *alone, *less, *PLAIN])
+    return [one for one in found if one != mechanism]
 
 
 def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:
