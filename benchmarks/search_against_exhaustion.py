@@ -11,14 +11,12 @@ them stands the loss of the circuit that is known to be right.
 
 import argparse
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from strangers import loaded
 
 from headway import discover, every_circuit
 from headway.circuits import Bench, Circuit, candidates_among
@@ -28,24 +26,17 @@ from headway.relations import Composed, Edges
 from headway.tasks import Task
 from headway.training import Run, held_out
 from headway_experiments.arena.families import families, known_of
+from strangers import loaded
 
 MIRROR = "mirror position if the same token, else own position"
 SORTED = "smallest larger token, else smallest any token"
-UNLIKE = ("token unlike its mirror", "earliest token unlike its mirror")
+UNLIKE = (MIRROR, "token unlike its mirror", "earliest token unlike its mirror")
 DECOYS = ("own position", "previous token")
 
 TOLD: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "sorted_list": ((SORTED,), {"L0.H0": SORTED, "L0.H1": SORTED}),
-    "palindromes": (
-        (MIRROR, *UNLIKE),
-        {"L0.H0": MIRROR, "L0.H1": MIRROR, "L1.H0": UNLIKE[1]},
-    ),
-    "palindromes_two": ((MIRROR, *UNLIKE), {"L0.H1": MIRROR, "L1.H0": UNLIKE[0]}),
-    "sort": (("smallest larger token", "smallest any token"), {"L0.H0": "smallest larger token"}),
-    "unique_copy": (
-        ("after same token",),
-        {"L0.H0": "previous token", "L1.H0": "after same token"},
-    ),
+    "palindromes": (UNLIKE, {"L0.H0": MIRROR, "L0.H1": MIRROR, "L1.H0": UNLIKE[2]}),
+    "palindromes_two": (UNLIKE, {"L0.H1": MIRROR, "L1.H0": UNLIKE[1]}),
 }
 """Relations beside `DECOYS`, and what heads are known to follow."""
 
@@ -85,9 +76,7 @@ def models(given: argparse.Namespace) -> Iterator[tuple[str, Any, Task, int]]:
 
 def compared(name: str, model: Any, task: Task, seed: int, most: int) -> dict[str, Any] | None:
     """The search and exhaustion on a model; None if it has too many candidate paths."""
-    started = time.process_time()
     found = discover(model, task, seed=seed, trials=False, workers=1, ablation="zero")
-    seconds = time.process_time() - started
     bench = Bench(model, task, held_out(task, 128, seed, "cpu", "circuit"), found.ablation)
     names = [name for name, edges in bench.patterns.relations.items() if edges.use == "path"]
     count = len(candidates_among(bench, found.attention, names))
@@ -98,12 +87,10 @@ def compared(name: str, model: Any, task: Task, seed: int, most: int) -> dict[st
     about = {"model": name, "candidates": count, "any_serves": bool(every.circuits)}
     about |= {"serves": loss < found.threshold, "paths": size, "smallest": every.smallest}
     if name in TOLD:
-        follows = {
-            head: [TOLD[name][1][head]] if head in TOLD[name][1] else "mean"
-            for head in found.circuit.to_json()
-        }
-        about["right"] = bench.loss(Circuit.from_json(follows))
-    return about | {"loss": loss, "threshold": found.threshold, "seconds": round(seconds, 1)}
+        follows = {head: [relation] for head, relation in TOLD[name][1].items()}
+        heads = dict.fromkeys(found.circuit.to_json(), "mean") | follows
+        about["right"] = bench.loss(Circuit.from_json(heads))
+    return about | {"loss": loss, "threshold": found.threshold}
 
 
 def main() -> None:

@@ -3,8 +3,9 @@
 The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look at a head's
 attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
 has one. Here the guesses come from the attention along relations. Heads share what may be lost
-between the model's own loss and the threshold, so that the first cannot spend it all (`propose`);
-then all that is not needed is removed (`simplify`).
+between the model's own loss and the threshold, so that the first cannot spend it all (`propose`).
+If that does not serve, heads are changed one by one, and those that were made idle may come back
+(`mended`). Then all that is not needed is removed (`simplify`).
 
 There is a trap in replacing all heads at once. A head that joins the tokens of a pair helps the
 heads above it to find where to attend. Once their attention is replaced as well, they need no help,
@@ -85,15 +86,15 @@ def search(
         if tried[-1][0] < threshold:
             break
     else:
-        candidates = candidate_paths(
-            bench.heads, attention, paths, min(candidate_attention), likeness, read
-        )
+        least = min(candidate_attention)
+        candidates = candidate_paths(bench.heads, attention, paths, least, likeness, read)
         for start in (min(tried)[2], tried[-1][2]):
             circuit = mended(bench, start, candidates, threshold)
             tried.append((bench.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
                 break
-    return simplify(bench, min(tried)[2], threshold, pairs)
+    loss, _, circuit = min(tried)
+    return simplify(bench, circuit, max(threshold, math.nextafter(loss, math.inf)), pairs)
 
 
 def mended(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from headway.circuits.ablation import Bench, First, heads_of
 from headway.circuits.candidates import (
@@ -200,7 +201,7 @@ class Sample:
 
         If the draft fails on all of them, the search is made on all of them. If that fails too,
         heads may keep some of what stands at a position beside what they bring there: paths from
-        roles to themselves.
+        roles to themselves. The last resort is to judge all sets of paths.
         """
         limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
@@ -221,13 +222,16 @@ class Sample:
         return circuit if loss < threshold else self.exhausted(circuit, threshold)
 
     def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
-        """The smallest circuit among all sets of candidate paths, if there are few, or the one given
-        if none is below the threshold."""
+        """The smallest circuit among all sets of candidate paths, if there are few.
+
+        If none is below the threshold, it is the one given.
+        """
         candidates = candidates_of(self.bench, self.attention, circuit)
         if len(candidates) > FEW_CANDIDATES:
             return circuit
         idle = idle_mechanisms(circuit)
-        sets = Exhaustive(self.all.losses, candidates, idle, threshold)
+        losses = partial(self.bench.losses, sequences=self.all.sequences)
+        sets = Exhaustive(losses, candidates, idle, threshold)
         sets.allow(circuit)
         found = sets.search(first=True).circuits
         whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
