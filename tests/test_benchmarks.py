@@ -18,7 +18,7 @@ FEW = "--sequences 8"
 RUNS = {
     "ablations": ("RUN --sequences 16 --out OUT", "resample  faithful"),
     "circuit_search": (f"RUN {FEW} --rounds 1 --threads 1 --file OUT", "ratio"),
-    "search_on_protocol": (f"RUN {FEW}", "the same circuit in 1 of 1"),
+    "search_against_exhaustion": ("--runs RUN", '"any_serves": true, "serves": true'),
     "hypotheses": (
         f"RUN --compiled 1 {FEW} --random-circuits 29 --out OUT",
         "compiled: of 1 pass: equivalence 1  independence",
@@ -27,7 +27,6 @@ RUNS = {
         f"RUN --circuit L0.H0_s2←s1 L1.H0_s0←s2 --add L0.H0_s0←s2 {FEW} --out OUT",
         "L0.H0 s0←s2      own      replaced",
     ),
-    "subnormal": ("RUN --steps 2 --rounds 2 --out OUT", '"same_losses": true'),
     "prompts": ("--count 2 --rounds 1", "all, in equal parts"),
     "serve": ("--runs 2 --evaluations 3 --rounds 1 --page RUN", "page after an evaluation"),
 }

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection
 from itertools import groupby
 from random import Random
 
-from headway.circuits import Bench, Path
+from headway.circuits import Bench, Path, Reach
 from headway.errors import HeadwayError
-from headway_experiments.hypotheses.reach import Reach
 
 TRIES = 100
 """How often a random circuit is drawn again if it holds the circuit."""

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headway.circuits import Bench
+from headway.circuits.ablation import Bench
 from headway.models import Transformer
 from headway.tasks import Edges
 
