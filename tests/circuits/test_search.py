@@ -115,8 +115,7 @@ def test_heads_that_were_made_idle_come_back(n_heads):
     found = discover(model, task, trials=False, sequences=16)
     assert found.faithful
     assert [path.at for path in found.circuit.paths] == [(0, head) for head in range(n_heads - 1)]
-    every = every_circuit(model, task, found, sequences=16)
-    assert every.smallest == n_heads - 1
+    assert every_circuit(model, task, found, sequences=16).smallest == n_heads - 1
 
 
 def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():

@@ -181,7 +181,8 @@ def propose(
             if bench.losses([more], share(len(more)))[0] < math.inf:
                 chosen = more
     for head in (h for h in bench.heads if h not in chosen):
-        options = [Paths(frozenset(candidates[head][:n])) for n in counts(candidates[head])]
+        names = candidates[head]
+        options = [Paths(frozenset(names[: n + 1])) for n in range(len(names))]
         if not options:
             chosen[head] = Uniform()
             continue
@@ -193,11 +194,6 @@ def propose(
         else:
             chosen[head] = next(p for p, x in zip(options, within, strict=True) if x < math.inf)
     return Circuit(chosen)
-
-
-def counts(things: Sequence[str]) -> range:
-    """How many of the things may be taken, at least one."""
-    return range(1, len(things) + 1)
 
 
 def longest(most: int, holds: Callable[[int], bool]) -> int:
