@@ -124,7 +124,7 @@ def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
     has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
     more = [Paths(has | {name}) for name in names if name not in has]
     alone = [Paths(frozenset({name})) for name in names]
-    less = [Paths(has - {name}) for name in has if len(has) > 1]
+    less = [Paths(has - {name}) for name in sorted(has) if len(has) > 1]
     found = dict.fromkeys([*more, *alone, *less, *PLAIN])
     return [one for one in found if one != mechanism]
 
