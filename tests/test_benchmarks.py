@@ -20,6 +20,7 @@ RUNS = {
         f"RUN {FEW} --rounds 1 --by own tap mean --out OUT",
         "times the processor time  the same paths in 1  Jaccard 1.00",
     ),
+    "search_against_exhaustion": ("--runs RUN", '"any_serves": true, "serves": true'),
     "free_rows": (
         f"RUN --circuit L0.H0_s2←s1 L1.H0_s0←s2 --add L0.H0_s0←s2 {FEW} --out OUT",
         "L0.H0 s0←s2      own      replaced",

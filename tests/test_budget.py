@@ -14,7 +14,7 @@ CAPS = {
     "src/headway/relations": 440,
     "src/headway/models": 2110,
     "src/headway/training": 3850,
-    "src/headway/circuits": 6640,
+    "src/headway/circuits": 6390,
     "src/headway/sweeps": 1330,
     "src/headway/language": 1980,
     "src/headway/report": 9790,

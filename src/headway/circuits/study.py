@@ -3,12 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from headway.circuits.ablation import Bench, First, heads_of
-from headway.circuits.candidates import Attention, ends_read, relation_attention, searched
+from headway.circuits.candidates import (
+    Attention,
+    candidates_of,
+    ends_read,
+    relation_attention,
+    searched,
+)
 from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import evidence_for
 from headway.circuits.evidence_records import Evidence, Trial
+from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Paths, name_of
 from headway.circuits.reading import read
 from headway.circuits.search import search, simplify
@@ -34,6 +42,9 @@ DRAFT = 16
 
 DRAFT_MARGIN = 0.9
 """A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
+
+FEW_CANDIDATES = 16
+"""Among so many candidate paths all sets are judged if the search finds no circuit."""
 
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
@@ -190,7 +201,7 @@ class Sample:
 
         If the draft fails on all of them, the search is made on all of them. If that fails too,
         heads may keep some of what stands at a position beside what they bring there: paths from
-        roles to themselves.
+        roles to themselves. The last resort is to judge all sets of paths.
         """
         limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
@@ -207,7 +218,24 @@ class Sample:
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
                 break
-        return min(tried)[2]
+        loss, _, circuit = min(tried)
+        return circuit if loss < threshold else self.exhausted(circuit, threshold)
+
+    def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
+        """The smallest circuit among all sets of candidate paths, if there are few.
+
+        If none is below the threshold, it is the one given.
+        """
+        candidates = candidates_of(self.bench, self.attention, circuit)
+        if len(candidates) > FEW_CANDIDATES:
+            return circuit
+        idle = idle_mechanisms(circuit)
+        losses = partial(self.bench.losses, sequences=self.all.sequences)
+        sets = Exhaustive(losses, candidates, idle, threshold)
+        sets.allow(circuit)
+        found = sets.search(first=True).circuits
+        whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
+        return min(whole, key=self.all.loss, default=circuit)
 
 
 class BlindSample(Sample):
