@@ -34,7 +34,7 @@ def row(name: str, found: Discovery, zero: Discovery) -> dict[str, Any]:
         "heads": len(found.circuit.useful_heads),
         "jaccard": jaccard(found.circuit.paths, zero.circuit.paths),
         "agreement": likeness.circuit.agreement,
-        "handover": likeness.least_handover,
+        "handover": likeness.least_layerwise,
         "mlps_needed": mlps.needed,
         "without_other_mlps": mlps.without_rest,
         "circuit": found.circuit.to_json(),

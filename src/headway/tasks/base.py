@@ -68,6 +68,10 @@ class Task(ABC):
     kind: ClassVar[str]
     """The task's name, as in `config.json`; unless it is given, that of the class in snake_case."""
 
+    threshold: ClassVar[float | None] = None
+    """The loss below which a circuit solves the task, where a number can be named; else it is
+    judged by the gap between the model's own loss and that with every head ablated."""
+
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
         if "kind" not in cls.__dict__:

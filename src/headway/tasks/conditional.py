@@ -43,6 +43,8 @@ class Conditional(Task):
         order: table first and queries' facts last, or the other way round.
     """
 
+    threshold = 0.05
+
     n_values: AtLeastTwo = 2
     n_chains: AtLeastOne = 4  # pyright: ignore[reportIncompatibleMethodOverride]
     d_token: Even = 4

@@ -21,6 +21,8 @@ from headway.tasks.targets import IGNORE_INDEX, Tokens
 class SeveralHops(Task, registered=False):
     """Asks where k hops lead among symbols, for the rising numbers k in `asked`."""
 
+    threshold = 0.05
+
     asked: tuple[Depth, ...] = (1,)
     n_symbols: int = 2
 

@@ -45,6 +45,8 @@ class Retrieval(Task):
             pair to the next.
     """
 
+    threshold = 0.05
+
     depth: Depth = 3
     n_chains: AtLeastOne = 4  # pyright: ignore[reportIncompatibleMethodOverride]
     d_token: Even = 4

@@ -9,13 +9,12 @@ from jinja2.lexer import Token
 from markupsafe import Markup
 
 from headway.circuits import THRESHOLD
-from headway.circuits.certificate_text import percent
 from headway.circuits.emergence import BIRTH, MATTERS
 from headway.circuits.mechanism import name_of
 from headway.report.findings import Findings
 from headway.report.labels import signed
 from headway.report.page import html
-from headway.text import counted, rounded
+from headway.text import counted, percent, rounded
 
 
 class OneSpace(Extension):

@@ -1,0 +1,143 @@
+"""Circuits of models of one's own: is the induction circuit found, and is it faithful?
+
+python benchmarks/own_models.py FOLDER --seeds 100..109. Three libraries' models are trained by a
+plain loop on in-context bigrams, in the package's task and in one that is written here, kept in
+FOLDER, and searched with default settings.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+from x_transformers import Decoder, TransformerWrapper
+
+import headway
+from headway import discover
+from headway.relations import Edges, previous_token
+from headway_experiments.tasks.bigrams import Bigrams
+
+LENGTH, WIDTH, STEPS, PAIRS, KEYS = 32, 64, 600, 16, 8
+
+
+@dataclass(frozen=True)
+class Lookup(headway.Task):
+    """Keys and their values in turn; a key that was there before asks for its value again."""
+
+    @property
+    def vocabulary(self):
+        return 2 * KEYS
+
+    def draw(self, count, generator):
+        keys = torch.randint(KEYS, (count, PAIRS), generator=generator)
+        return keys, torch.randint(KEYS, (count, KEYS), generator=generator)
+
+    def assemble(self, draws):
+        keys, values = draws
+        own = KEYS + values.gather(1, keys)
+        before = (keys[:, :, None] == keys[:, None]).tril(-1).any(2)
+        targets = torch.full((len(keys), 2 * PAIRS), headway.IGNORE_INDEX)
+        targets[:, ::2] = own.where(before, headway.IGNORE_INDEX)
+        return headway.Batch(torch.stack([keys, own], 2).flatten(1), targets[..., None])
+
+    def relations(self, batch):
+        tokens = batch.inputs
+        same = (tokens[:, :, None] == tokens[:, None]).tril(-1) & (tokens < KEYS)[:, :, None]
+        return {
+            "previous token": previous_token(tokens),
+            "same key": Edges.where(same),
+            "value of same key": Edges.where(same.roll(1, 2)),
+        }
+
+
+class Encoder(nn.Module):
+    """`nn.TransformerEncoder` with learnt positions and the causal mask."""
+
+    def __init__(self, vocabulary, length):
+        super().__init__()
+        self.token, self.place = nn.Embedding(vocabulary, WIDTH), nn.Embedding(length, WIDTH)
+        layer = nn.TransformerEncoderLayer(WIDTH, 2, 4 * WIDTH, 0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.out = nn.Linear(WIDTH, vocabulary)
+
+    def forward(self, tokens):
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        mask = nn.Transformer.generate_square_subsequent_mask(tokens.shape[1])
+        return self.out(self.encoder(self.token(tokens) + self.place(places), mask, is_causal=True))
+
+
+def neox(vocabulary, length):
+    """GPT-NeoX: rotary positions, heads and MLP side by side."""
+    shape = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes = {"intermediate_size": 4 * WIDTH, "max_position_embeddings": length}
+    return GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=vocabulary, **shape, **sizes))
+
+
+def wrapper(vocabulary, length):
+    """A decoder of x-transformers."""
+    layers = Decoder(dim=WIDTH, depth=2, heads=2, attn_dim_head=WIDTH // 2)
+    return TransformerWrapper(num_tokens=vocabulary, max_seq_len=length, attn_layers=layers)
+
+
+MODELS = {"GPT-NeoX": neox, "nn.TransformerEncoder": Encoder, "x-transformers": wrapper}
+TASKS = (Bigrams(length=LENGTH, n_tokens=32, asked_at="in-context"), Lookup())
+
+
+def trained(file, build, task, seed):
+    """A model from a file; trained first if there is none."""
+    torch.manual_seed(seed)
+    model = build(task.vocabulary, task.length)
+    if file.exists():
+        model.load_state_dict(torch.load(file, weights_only=True))
+        return model.eval()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, STEPS)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(STEPS):
+        batch = task.sample(32, generator)
+        said = model(batch.inputs)
+        loss = task.targets.loss(getattr(said, "logits", said), batch.targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rate.step()
+    torch.save(model.state_dict(), file)
+    return model.eval()
+
+
+def is_induction(circuit):
+    """Whether layer 0 reads the previous token, and layer 1 what followed the same one before."""
+    paths = {(path.layer, path.relation) for path in circuit.paths}
+    above = ("induction (all)", "induction (latest)", "value of same key")
+    return (0, "previous token") in paths and any((1, name) in paths for name in above)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 109), help="first and last")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    print(
+        "| model | loss: model, circuit | answers | gap: mean, median | faithful | right | paths |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, build in MODELS.items():
+        for seed in range(given.seeds[0], given.seeds[1] + 1):
+            task = TASKS[seed % 2]
+            file = given.folder / f"{name}-{task.kind}-{seed}.pt"
+            found = discover(trained(file, build, task, seed), task, trials=False, workers=1)
+            like = found.evidence.likeness.circuit
+            print(
+                f"| {file.stem} | {found.intact_loss:.3f}, {found.replaced_loss:.3f}"
+                f" | {like.agreement:.3f} | {like.faithfulness:.3f}, {like.median_faithfulness:.3f}"
+                f" | {found.faithful} | {is_induction(found.circuit)}"
+                f" | {'; '.join(map(str, found.circuit.paths))} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
