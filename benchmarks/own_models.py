@@ -19,36 +19,41 @@ from headway import discover
 from headway.relations import Edges, previous_token
 from headway_experiments.tasks.bigrams import Bigrams
 
-LENGTH, WIDTH, STEPS, PAIRS, KEYS = 32, 64, 600, 16, 8
+LENGTH, WIDTH, STEPS, SYMBOLS, LEADERS = 32, 64, 600, 16, 4
 
 
 @dataclass(frozen=True)
-class Lookup(headway.Task):
-    """Keys and their values in turn; a key that was there before asks for its value again."""
+class Followers(headway.Task):
+    """Random symbols; each of the first few is always followed by one drawn for its sequence."""
 
     @property
     def vocabulary(self):
-        return 2 * KEYS
+        return SYMBOLS
 
     def draw(self, count, generator):
-        keys = torch.randint(KEYS, (count, PAIRS), generator=generator)
-        return keys, torch.randint(KEYS, (count, KEYS), generator=generator)
+        free = torch.randint(SYMBOLS, (count, LENGTH + 1), generator=generator)
+        return free, torch.randint(LEADERS, SYMBOLS, (count, LEADERS), generator=generator)
 
     def assemble(self, draws):
-        keys, values = draws
-        own = KEYS + values.gather(1, keys)
-        before = (keys[:, :, None] == keys[:, None]).tril(-1).any(2)
-        targets = torch.full((len(keys), 2 * PAIRS), headway.IGNORE_INDEX)
-        targets[:, ::2] = own.where(before, headway.IGNORE_INDEX)
-        return headway.Batch(torch.stack([keys, own], 2).flatten(1), targets[..., None])
+        tokens, followers = draws[0].clone(), draws[1]
+        for at in range(LENGTH):
+            leads = tokens[:, at] < LEADERS
+            own = followers.gather(1, tokens[:, at : at + 1].clamp(max=LEADERS - 1))[:, 0]
+            tokens[:, at + 1] = own.where(leads, tokens[:, at + 1])
+        asked = self._met(tokens[:, :-1]).any(2)
+        targets = tokens[:, 1:].where(asked, headway.IGNORE_INDEX)
+        return headway.Batch(tokens[:, :-1], targets[..., None])
+
+    def _met(self, tokens):
+        same = (tokens[:, :, None] == tokens[:, None]).tril(-1)
+        return same & (tokens < LEADERS)[:, :, None]
 
     def relations(self, batch):
-        tokens = batch.inputs
-        same = (tokens[:, :, None] == tokens[:, None]).tril(-1) & (tokens < KEYS)[:, :, None]
+        same = self._met(batch.inputs)
         return {
-            "previous token": previous_token(tokens),
-            "same key": Edges.where(same),
-            "value of same key": Edges.where(same.roll(1, 2)),
+            "previous token": previous_token(batch.inputs),
+            "same leader": Edges.where(same),
+            "follower": Edges.where(same.roll(1, 2)),
         }
 
 
@@ -82,7 +87,7 @@ def wrapper(vocabulary, length):
 
 
 MODELS = {"GPT-NeoX": neox, "nn.TransformerEncoder": Encoder, "x-transformers": wrapper}
-TASKS = (Bigrams(length=LENGTH, n_tokens=32, asked_at="in-context"), Lookup())
+TASKS = (Bigrams(length=LENGTH, n_tokens=32, asked_at="in-context"), Followers())
 
 
 def trained(file, build, task, seed):
@@ -110,7 +115,7 @@ def trained(file, build, task, seed):
 def is_induction(circuit):
     """Whether layer 0 reads the previous token, and layer 1 what followed the same one before."""
     paths = {(path.layer, path.relation) for path in circuit.paths}
-    above = ("induction (all)", "induction (latest)", "value of same key")
+    above = ("induction (all)", "induction (latest)", "follower")
     return (0, "previous token") in paths and any((1, name) in paths for name in above)
 
 

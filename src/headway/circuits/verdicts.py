@@ -84,7 +84,8 @@ def _faithful(found: "Discovery") -> Verdict:
             else f"R² is {_number(like.r2)} (at least {AGREES['r2']})"
         )
     if found.faithful:
-        return Verdict("faithful", True, because)
+        close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
+        return Verdict("faithful", True, because, _more(found) if close else None)
     others = found.evidence.variants
     best = min(others, key=lambda name: others[name])
     if others[best] < found.threshold:
@@ -190,8 +191,7 @@ def _stable(found: "Discovery") -> Verdict:
     because += "this very circuit" if holds else f"circuits like it to {_jaccards(same)} (Jaccard)"
     if moved := [trial.jaccard for trial in trials if trial.threshold != at]:
         because += f"; at other thresholds to {_jaccards(moved)}"
-    more = f"headway circuit RUN --sequences {4 * found.evidence.sequences}"
-    return Verdict("stable", holds, because, None if holds else more)
+    return Verdict("stable", holds, because, None if holds else _more(found))
 
 
 def _feasible(found: "Discovery") -> Verdict:
@@ -228,6 +228,11 @@ def _given(found: "Discovery", path: Path, instead: str | None = None) -> str:
     names = sorted({*mechanism.relations, instead or ""} - {path.relation, ""})
     other = f"found.circuit.replacing({tuple(path.at)}, Paths(frozenset({names})))"
     return f"discover(model, task, circuit={other})"
+
+
+def _more(found: "Discovery") -> str:
+    """A line that studies the model on more sequences."""
+    return f"headway circuit RUN --sequences {4 * found.evidence.sequences}"
 
 
 def _map(head: Head) -> str:
