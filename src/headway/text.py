@@ -1,6 +1,5 @@
 """Plain text for people: columns, curves, times, lines that fit the terminal."""
 
-import math
 import shlex
 import shutil
 import textwrap
@@ -38,11 +37,6 @@ def command(*words: object) -> str:
 def rounded(value: float) -> str:
     """A measured number to three digits, zeros at the end included: 0.180, 3.20, 12.0."""
     return f"{value:#.3g}".rstrip(".")
-
-
-def percent(part: float) -> str:
-    """A share in percent: rounded down, so that only what is whole says 100 %."""
-    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"
 
 
 def counted(number: int, thing: str) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.fresh import Fresh
-from headway.circuits.likeness import Spread, ablated, agreeing
+from headway.circuits.likeness import ablated, agreeing, spread, whole
 from headway.circuits.mechanism import Circuit
 from headway.circuits.study import require_fits
 from headway.circuits.subject import Judgement, Subject, judged, judgement_in
@@ -154,10 +154,7 @@ def require_choice(bench: Bench) -> None:
             f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
             " choose from, and everything agrees: agreement says nothing here"
         )
-    spread = Spread(bench)
-    for part in bench.parts:
-        spread.add(bench.outputs([{}], part)[0], part)
-    if spread.total is None:
+    if spread(bench, whole(bench, {})) is None:
         raise HeadwayError(
             "model: its outputs are the same for all sequences, so any circuit that is constant"
             " agrees with it: there is nothing to certify"

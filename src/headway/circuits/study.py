@@ -18,7 +18,7 @@ from headway.models import Tappable
 from headway.tasks import Task
 from headway.training.data import held_out
 
-HARDLY = 0.2
+HARDLY = 0.4
 """The part of the way from the model's own loss to the threshold that a path which is hardly missed
 may cost, with all others that went; at most `THRESHOLD`."""
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headway.circuits.evidence import Evidence
+from headway.circuits.likeness import percent
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, verdicts
 from headway.paths import Path
-from headway.text import aligned, percent, rounded, sparkline, width, wrapped
+from headway.text import aligned, rounded, sparkline, width, wrapped
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.circuits.following import EXPLAINED
+from headway.circuits.likeness import percent
 from headway.circuits.mechanism import Head, Paths, name_of
 from headway.circuits.yardstick import AGREES, CLOSES
 from headway.paths import Path
-from headway.text import counted, enumerated, percent, rounded
+from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
@@ -65,8 +66,9 @@ def _faithful(found: "Discovery") -> Verdict:
     low, high = map(rounded, found.evidence.interval)
     own_low, own_high = map(rounded, found.evidence.intact_interval)
     because = (
-        f"{rows} the loss is {rounded(found.replaced_loss)} (95 %: {low} to {high}), the model's"
-        f" own {rounded(found.intact_loss)} ({own_low} to {own_high}); "
+        f"{rows} the loss is {rounded(found.replaced_loss)}, the model's own"
+        f" {rounded(found.intact_loss)} (on {found.evidence.drawn} more sequences, 95 %: {low} to"
+        f" {high}, and {own_low} to {own_high}); "
     )
     if yardstick.loss is not None:
         side = "below" if found.replaced_loss < found.threshold else "not below"

@@ -69,8 +69,7 @@ class Task(ABC):
     """The task's name, as in `config.json`; unless it is given, that of the class in snake_case."""
 
     threshold: ClassVar[float | None] = None
-    """The loss below which a circuit solves the task, where a number can be named; else it is
-    judged by the gap between the model's own loss and that with every head ablated."""
+    """The loss below which a circuit solves the task, if a number can be named (`Yardstick`)."""
 
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -239,11 +238,6 @@ class Task(ABC):
     def n_read(self) -> int:
         """Queries in a sequence: they are its last positions."""
         return self._example.targets.shape[1]
-
-    @property
-    def n_chains(self) -> int:
-        """Chains in a sequence."""
-        return self._example.roles.shape[2]
 
     @property
     def d_input(self) -> int:

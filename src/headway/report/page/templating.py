@@ -10,11 +10,12 @@ from markupsafe import Markup
 
 from headway.circuits import THRESHOLD
 from headway.circuits.emergence import BIRTH, MATTERS
+from headway.circuits.likeness import percent
 from headway.circuits.mechanism import name_of
 from headway.report.findings import Findings
 from headway.report.labels import signed
 from headway.report.page import html
-from headway.text import counted, percent, rounded
+from headway.text import counted, rounded
 
 
 class OneSpace(Extension):
