@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from headway import Batch, HeadwayError, Task, discover
+from headway import Batch, HeadwayError, Task, discover, emergence
 from headway.circuits import Circuit, Mean, Paths
+from headway.circuits.looks import looks, split_of
 from headway.circuits.reading import Reader, read
 from headway.models import tapped
 
@@ -155,3 +156,98 @@ def test_what_is_published_of_others_models_is_read(strangers, name):
     for head, relation in PUBLISHED[name].items():
         firsts = [chosen[head]] if head else list(chosen.values())
         assert relation in [one.split(", else ")[0] for one in firsts], chosen
+
+
+class Runs(Tokens):
+    """Tokens of which most are like the one before."""
+
+    def assemble(self, draws):
+        where = torch.arange(9) - (torch.arange(9) % 4)
+        return super().assemble((draws[0][:, where],))
+
+
+def before(inputs):
+    return 40.0 * torch.eye(9).roll(1, 0).expand(len(inputs), 9, 9)
+
+
+RUNS = Runs()
+
+
+def seen(model, relation, task=RUNS):
+    circuit = Circuit({(0, 0): Paths(frozenset({relation}))})
+    batch = task.sample(64, torch.Generator().manual_seed(0))
+    (look,) = looks(model, task, batch, circuit, [(0, 0)])
+    return look
+
+
+def test_what_a_head_does_beyond_its_mechanism_is_said():
+    right = seen(Line(before), "previous token")
+    assert right.explained == pytest.approx(8 / 9, abs=1e-3)  # the first has none before it
+    assert list(right.rest.values()) == [pytest.approx(1 / 9, abs=1e-3)]
+    wrong = seen(Line(before), "first position")
+    assert wrong.explained < 0.5
+    assert not wrong.is_explained
+    assert next(iter(wrong.rest)) == "previous token"
+    assert wrong.explained + sum(wrong.rest.values()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_rivals_are_told_apart_where_they_differ():
+    named = {r.rival: r for r in seen(Line(before), "previous token").rivals}
+    like = (
+        named["latest same token"] if "latest same token" in named else next(iter(named.values()))
+    )
+    assert 0.5 <= like.same < 1
+    assert like.follows == pytest.approx(1.0, abs=1e-3)
+    assert not like.wins
+    lost = seen(Line(before), like.rival).rivals[0]
+    assert lost.wins
+    assert lost.instead > 0.9
+
+
+def test_tokens_by_which_heads_share_the_work_are_found():
+    def small_alone(inputs):
+        scores = before(inputs).clone()
+        return scores * (inputs < 3)[:, None] + 40.0 * torch.eye(9) * (inputs >= 3)[:, None]
+
+    tokens = seen(Line(small_alone), "previous token").tokens
+    assert min(tokens[t] for t in (0, 1, 2)) > 0.9
+    assert split_of(tokens)[0] == "0–2"
+    assert split_of(dict.fromkeys(range(8), 0.9)) is None
+
+
+def test_a_head_that_no_relation_explains_is_named():
+    idle = Circuit({(0, 0): Mean()})
+    given = dict(circuit=idle, sequences=32, workers=1)
+    own = discover(Line(by_value), Tokens(), **given, threshold=9.0)
+    assert own.faithful
+    assert own.looks == []
+    unread = discover(Line(by_value), Tokens(), **given, threshold=own.intact_loss + 0.01)
+    assert not unread.faithful
+    assert [look.explained for look in unread.looks] == [0]
+    assert next(iter(unread.looks[0].rest)) == "smallest any token"
+
+
+def test_a_circuit_is_a_program():
+    two = ["after same token, else first position"]
+    circuit = Circuit.from_json({"L0.H0": ["previous token"], "L0.H1": "mean", "L1.H0": two})
+    assert circuit.program.splitlines() == [
+        "x0 = embed(sequence)",
+        'L0.H0 = aggregate(select("previous token"), x0)',
+        "x1 = mlp(x0, L0.H0)",
+        'L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)',
+        "answer = unembed(mlp(x1, L1.H0))",
+    ]
+
+
+def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
+    models = {step: Line(lambda x, step=step: step / 40 * before(x)) for step in (0, 1, 2, 40)}
+    circuit = Circuit({(0, 0): Paths(frozenset({"previous token"}))})
+    timeline = emergence(models, circuit, RUNS)
+    (history,) = timeline.paths
+    level = history.attention[-1] / 2
+    (half,) = timeline.half.values()
+    assert half is not None
+    assert (
+        sum(value > level for step, value in zip(timeline.steps, history.attention) if step < half)
+        == 0
+    )

@@ -6,13 +6,15 @@ and `certificate` bounds its agreement with the model.
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention
 from headway.circuits.evidence import Evidence
 from headway.circuits.given import device_of, require_task, with_tap
+from headway.circuits.looks import MOST_HEADS, Look, looks
+from headway.circuits.looks import SEQUENCES as LOOKED_AT
 from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.study import Settings, study
@@ -23,6 +25,7 @@ from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
 from headway.tasks import Task
 from headway.text import command
+from headway.training.data import held_out
 from headway.training.files import clear_content_errors
 from headway.training.run import Run
 
@@ -44,6 +47,8 @@ class Discovery:
             those of other ablations).
         forwards: what that cost, in forward passes of the model over `sequences` sequences.
         seconds: wall time that search and evidence took.
+        looks: how much of every useful head's attention its mechanism explains, and what else it
+            may follow.
     """
 
     FILE: ClassVar[str] = "circuit.json"
@@ -58,6 +63,7 @@ class Discovery:
     candidates: int
     forwards: float
     seconds: float
+    looks: list[Look] = field(default_factory=list)
 
     @property
     def intact_loss(self) -> float:
@@ -101,6 +107,11 @@ class Discovery:
         infeasible = self.evidence.infeasible
         return None if infeasible is None else not infeasible
 
+    @property
+    def program(self) -> str:
+        """The circuit as a program in the manner of RASP (see `Circuit.program`)."""
+        return self.circuit.program
+
     def __str__(self):
         return of_discovery(self)
 
@@ -127,7 +138,7 @@ class Discovery:
         found = found_in(cls, {**data, "circuit": data.get("heads")}, cls.FILE)
         evidence = found.evidence
         shapes = {tuple(map(len, rows)) for rows in found.attention.values()}
-        for holds, field, allowed in (
+        for holds, name, allowed in (
             (bool(found.circuit.mechanisms), "heads", "at least one"),
             (bool(evidence.intact), "evidence.intact", "at least one loss"),
             (
@@ -144,7 +155,7 @@ class Discovery:
             (len(shapes) < 2, "attention", "of as many heads along every relation"),
         ):
             if not holds:
-                raise HeadwayError(f"circuit.json: {field} is not allowed: it must be {allowed}")
+                raise HeadwayError(f"circuit.json: {name} is not allowed: it must be {allowed}")
         return found
 
 
@@ -238,7 +249,11 @@ def _timed(
         raise HeadwayError("sequences of one position have no circuit: there is nowhere to look")
     started = time.perf_counter()
     model = with_tap(model, task)
-    found = study(model, task, settings, seed, device_of(model), circuit)
+    device = device_of(model)
+    found = study(model, task, settings, seed, device, circuit)
+    sequences, heads = held_out(task, LOOKED_AT, seed, device, "looks"), found.circuit.useful_heads
+    if not found.evidence.replaced_loss < found.threshold:
+        heads = sorted(found.circuit.mechanisms)[:MOST_HEADS]
     return Discovery(
         circuit=found.circuit,
         yardstick=found.yardstick,
@@ -246,6 +261,7 @@ def _timed(
         ablation=found.ablation,
         evidence=found.evidence,
         attention=found.attention,
+        looks=looks(model, task, sequences, found.circuit, heads),
         standing=standing_of(task),
         candidates=found.candidates,
         forwards=found.forwards,

@@ -23,6 +23,7 @@ from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
 from headway.models import Tappable, attention_patterns
+from headway.paths import Path
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training.data import held_out
@@ -81,13 +82,26 @@ class Timeline:
     in_chain_order: bool | None
     sequences: int
 
+    @property
+    def half(self) -> dict[Path, float | None]:
+        """The step at which each path first has half of its final attention.
+
+        That dates paths of heads that never give most of their attention to one place, too; the
+        paper's fixed 0.5 is `PathHistory.born`.
+        """
+        return {
+            one.path: crossing(self.steps, one.attention, one.attention[-1] / 2)
+            for one in self.paths
+        }
+
     def __str__(self):
         return of_timeline(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `emergence.json`."""
         how = "knock-out: attention along the path set to zero, all else as it is"
-        return {"birth": BIRTH, "ablation": how, **to_json(self)}
+        half = {str(path): step for path, step in self.half.items()}
+        return {"birth": BIRTH, "ablation": how, "half": half, **to_json(self)}
 
     @classmethod
     def from_json(cls, data: Any) -> "Timeline":

@@ -11,7 +11,6 @@ from itertools import combinations, islice
 
 from headway.circuits.ablation import Bench
 from headway.circuits.candidates import Attention
-from headway.circuits.following import Rival, followed
 from headway.circuits.fresh import Fresh
 from headway.circuits.likeness import Likenesses, likenesses
 from headway.circuits.mechanism import Circuit, Paths, Uniform, WrittenHead, WrittenPath
@@ -114,9 +113,6 @@ class Evidence:
         alone: for every head the loss of the model with this head alone replaced by its mechanism.
             Its excess over the model's own loss tells what the head does beyond its mechanism.
         likeness: how like the model the circuit is.
-        explained: for every useful head, the share of its attention that its paths explain, in the
-            rows where they lead.
-        rivals: relations that heads follow rather than paths of the circuit.
         mlps: which MLPs the circuit needs; None if the model has none that headway can replace.
     """
 
@@ -136,8 +132,6 @@ class Evidence:
     sequences: int
     alone: dict[WrittenHead, float]
     likeness: Likenesses
-    explained: dict[WrittenHead, float]
-    rivals: list[Rival]
     mlps: MLPs | None = None
 
     @property
@@ -186,7 +180,6 @@ def evidence_for(
     rows = bench.patterns.rows
     fresh = Fresh(bench.model, bench.task, circuit, rows, seed, "interval")
     own, its = fresh.intervals(DRAWN)
-    explained, rivals = followed(bench, circuit)
     return threshold, Evidence(
         intact=dict(zip(names, intact, strict=True)),
         replaced=dict(zip(names, replaced, strict=True)),
@@ -204,8 +197,6 @@ def evidence_for(
         sequences=bench.sequences,
         alone=dict(zip(heads, alone, strict=True)),
         likeness=likenesses(bench, circuit, yardstick.without(bench)),
-        explained=explained,
-        rivals=rivals,
         mlps=mlps_of(bench, circuit, threshold),
     )
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from headway.errors import HeadwayError, require
 from headway.fields import Written
 from headway.paths import Path, require_name
+from headway.relations.composed import ELSE
 
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
@@ -54,6 +55,16 @@ class Paths:
 
     def __len__(self):
         return len(self.relations)
+
+    @property
+    def select(self) -> str:
+        """The call of `select` in a program that stands for it."""
+        calls = list[str]()
+        for relation in sorted(self.relations):
+            first, *others = relation.split(ELSE)
+            rest = "".join(f', otherwise="{other}"' for other in others)
+            calls.append(f'select("{first}"{rest})')
+        return " or ".join(calls)
 
     def without(self, relation: str) -> "Paths":
         """The same mechanism with one path cut."""
@@ -134,6 +145,35 @@ class Circuit:
         if not isinstance(mechanism, Paths) or path.relation not in mechanism.relations:
             raise HeadwayError(f"the circuit has no path {path}")
         return self.replacing(path.at, mechanism.without(path.relation))
+
+    @property
+    def program(self) -> str:
+        """The circuit as a program in the manner of RASP (Weiss et al. 2021).
+
+            x0 = embed(sequence)
+            L0.H0 = aggregate(select("previous token"), x0)
+            x1 = mlp(x0, L0.H0)
+            L1.H0 = aggregate(select("after same token", otherwise="first position"), x1)
+            answer = unembed(mlp(x1, L1.H0))
+
+        `headway.relations.Composed` evaluates what `select` names. `mlp` and `unembed` stand for
+        what is not read, and for models without MLPs `mlp` is the sum.
+        """
+        lines, now = ["x0 = embed(sequence)"], "x0"
+        last = max(self.useful_layers, default=0)
+        for layer in self.useful_layers:
+            heads = list[str]()
+            for head, one in sorted(self.mechanisms.items(), key=lambda item: item[0]):
+                if head[0] == layer and isinstance(one, Paths) and one.relations:
+                    heads.append(name_of(head))
+                    lines.append(f"{name_of(head)} = aggregate({one.select}, {now})")
+            after = f"mlp({', '.join([now, *heads])})"
+            if layer != last:
+                now = f"x{layer + 1}"
+                lines.append(f"{now} = {after}")
+            else:
+                now = after
+        return "\n".join([*lines, f"answer = unembed({now})"])
 
     def to_json(self) -> dict[str, str | list[str]]:
         """The circuit as JSON data: `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""

@@ -49,6 +49,12 @@ PRICE = 0.1
 ALIKE = 0.03
 """Of relations that serve and differ by less in likeness, the simplest is named."""
 
+UNLIKE = 0.1
+"""A relation that has less of a head's attention is not what it looks at, whatever it does."""
+
+BY_PLACE_ALONE = 0.01
+"""A head attends by place alone if its mean moves less than this share of what zeros move."""
+
 ROUNDS = 2
 
 IDLE, ZERO = "idle", "zero"
@@ -100,8 +106,12 @@ class Answers:
             return torch.zeros_like(mean)
         if what == IDLE:
             return mean
-        found = mean
-        for part in reversed(what.split(ELSE)):
+        return self.laid(what, mean)
+
+    def laid(self, name: str, fill: Tensor) -> Float[Tensor, "sequence query key"]:
+        """The pattern of a relation, and something else where it gives a query no key."""
+        found = fill
+        for part in reversed(name.split(ELSE)):
             rows = self.rows(part)
             found = torch.where(rows.any(2, keepdim=True), rows, found)
         return found
@@ -143,7 +153,7 @@ class Reader:
         seen = what_is_seen(model, batch.inputs)[0].any(0)[:, : batch.inputs.shape[1]]
         ends = {x: self.all.moved(dict.fromkeys(self.heads, x)) for x in (IDLE, ZERO)}
         self.slack = SHARE * max(ends.values())
-        self.weights = self._weights()
+        self.weights = row_weights(model, task, batch, self.all.means)
         matters = (self.weights.sum((1, 2)) > 0)[..., None]
         relations = self.all.relations
         self.names = [
@@ -220,10 +230,11 @@ class Reader:
         kept = {*best(tried(likely, self.few), KEPT), *likely[:KEPT]}
         both = tried(sorted(kept), self.all)
         idle = [effect(self.all, _with({**chosen, head: IDLE}, way)) for way in (IDLE, ZERO)]
-        limit = min([*simple.values(), *both.values(), idle[0]]) + self.slack
+        found = {n: x for n, x in {**simple, **both}.items() if self.explained(head, n) >= UNLIKE}
+        limit = min([*found.values(), idle[0]]) + self.slack
         if max(idle) <= limit:
             return IDLE
-        serve = [name for name, moved in {**simple, **both}.items() if moved <= limit]
+        serve = [name for name, moved in found.items() if moved <= limit]
         if not serve:
             return IDLE
         worth = {n: self.likeness(head, n) - PRICE * (ELSE in n) for n in serve}
@@ -231,38 +242,58 @@ class Reader:
         return min(alike, key=_order(names))
 
     def likeness(self, head: Head, name: str) -> float:
-        """The share of a head's attention that lies where a relation would have it."""
-        common = self.own[:, *head].minimum(self.all.pattern(name, head)).sum(2)
-        weights = self.weights[:, *head]
-        return ((common * weights).sum() / weights.sum().clamp(min=1e-30)).item()
+        """The share of a head's attention that lies where its replacement would have it."""
+        return self._common(head, self.all.pattern(name, head))
+
+    def explained(self, head: Head, name: str) -> float:
+        """The same without queries that a relation gives no key."""
+        return self._common(head, self.all.laid(name, torch.zeros_like(self.own[:, 0, 0])))
+
+    def _common(self, head: Head, pattern: Tensor) -> float:
+        common = self.own[:, *head].minimum(pattern).sum(2)
+        return (common * self.weights[:, *head]).sum().item()
 
     def _adds(self, first: str, other: str) -> bool:
         relations = self.few.relations
         left = ~relations.part(first).any(2)
         return first != other and bool((left & relations.part(other).any(2)).any())
 
-    @torch.enable_grad()
-    def _weights(self) -> Float[Tensor, "sequence layer head query"]:
-        """How much every row matters: what the mean in its place would move, to first order."""
-        answers, patterns = self.all, dict[int, Tensor]()
 
-        def tap(layer: int, pattern: Tensor) -> Tensor:
-            pattern = pattern.clone() if pattern.requires_grad else pattern.detach()
-            if pattern.requires_grad:
-                pattern.retain_grad()
-            patterns[layer] = pattern.requires_grad_()
-            return pattern
+@torch.enable_grad()
+def row_weights(
+    model: Tappable, task: Task, batch: Batch, means: Float[Tensor, "layer head query key"]
+) -> Float[Tensor, "sequence layer head query"]:
+    """How much every row of attention matters; the rows of a head are 1 together.
 
-        batch = answers.batch
-        outputs = answers.model(batch.inputs, tap)[:, -batch.targets.shape[1] :]
-        numbers = answers.task.targets.numbers(outputs, batch.targets)
-        asked = answers.task.targets.asked(batch.targets)
-        numbers[asked].square().sum().backward()
-        rows = list[Tensor]()
-        for layer, pattern in sorted(patterns.items()):
-            assert pattern.grad is not None
-            rows.append(((answers.means[layer] - pattern) * pattern.grad).sum(-1).abs())
-        return torch.stack(rows, 1).detach()
+    That is what the mean in the place of the row would move, to first order, or zeros, for heads of
+    which the mean would move next to nothing, as they attend by place alone.
+
+    Args:
+        model: of any kind that has a tap.
+        task: that it was trained on.
+        batch: sequences.
+        means: of the heads' patterns.
+    """
+    patterns = dict[int, Tensor]()
+
+    def tap(layer: int, pattern: Tensor) -> Tensor:
+        pattern = pattern.clone() if pattern.requires_grad else pattern.detach()
+        if pattern.requires_grad:
+            pattern.retain_grad()
+        patterns[layer] = pattern.requires_grad_()
+        return pattern
+
+    outputs = model(batch.inputs, tap)[:, -batch.targets.shape[1] :]
+    numbers = task.targets.numbers(outputs, batch.targets)
+    numbers[task.targets.asked(batch.targets)].square().sum().backward()
+    found = list[Tensor]()
+    for layer, pattern in sorted(patterns.items()):
+        grad = torch.zeros_like(pattern) if pattern.grad is None else pattern.grad
+        ways = [((end - pattern) * grad).sum(-1).abs() for end in (means[layer], 0.0)]
+        by_mean, by_zero = (rows.sum((0, 2), keepdim=True) for rows in ways)
+        rows = torch.where(by_mean < BY_PLACE_ALONE * by_zero, ways[1], ways[0])
+        found.append(rows / rows.sum((0, 2), keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny))
+    return torch.stack(found, 1).detach()
 
 
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.evidence import Evidence
 from headway.circuits.likeness import percent
+from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.mlps import MLPs
 from headway.circuits.verdicts import Verdict, verdicts
@@ -70,6 +71,7 @@ def of_discovery(found: "Discovery") -> str:
         ]
     for kind, heads in found.circuit.idle_heads.items():
         lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
+    lines += ["", *of_looks(found.looks, found.circuit, found.faithful)]
     lines += ["", *verdict_lines(verdicts(found)), ""]
     lines += [*likeness_table(found.evidence), ""]
     lines += necessity_table(found)
@@ -165,19 +167,22 @@ def of_timeline(timeline: "Timeline") -> str:
     """When every path was born and every hop was learnt."""
     top = max([1.0, *(x for history in timeline.paths for x in history.loss_without[1:])])
     names = max([len("path"), *(len(str(history.path)) for history in timeline.paths)])
-    sparks = min(SPARKS, (width() - names - 20) // 2)
-    rows = [["path", "attention", "born", "knocked out", "needed"]]
+    sparks = min(SPARKS, (width() - names - 27) // 2)
+    half = timeline.half
+    rows = [["path", "attention", "half", "born", "knocked out", "needed"]]
     rows += [
         [
             str(history.path),
             sparkline(history.attention, sparks),
+            at_step(half[history.path]),
             at_step(history.born),
             sparkline(history.loss_without, sparks, top),
             at_step(history.needed),
         ]
         for history in timeline.paths
     ]
-    lines = aligned(rows, "llrlr", gap=2)
+    lines = aligned(rows, "llrrlr", gap=2)
+    lines += wrapped("half: the step at which the path has half of its final attention")
     lines += wrapped("born: the step at which the attention along the path first passes 0.5")
     lines += wrapped("knocked out: the loss with this attention set to zero, all else as it is")
     lines += wrapped(

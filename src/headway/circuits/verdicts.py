@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.circuits.following import EXPLAINED
 from headway.circuits.likeness import percent
 from headway.circuits.mechanism import Head, Paths, name_of
 from headway.circuits.yardstick import AGREES, CLOSES
@@ -21,6 +20,15 @@ if TYPE_CHECKING:
 
 LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""
+
+EXPLAINED = 0.3
+"""The least share of a useful head's attention, on rows that matter, that its paths must have."""
+
+APART = 0.05
+"""A rival must lead elsewhere in at least this share of the rows that matter, and have there more
+than `TIMES` the attention of the path."""
+
+TIMES = 2
 
 NO_PATH = "the circuit has no path"
 NOT_FAITHFUL = "the whole circuit is not faithful, so cutting a part of it shows nothing"
@@ -103,27 +111,36 @@ def _own(found: "Discovery") -> Verdict:
     name, evidence = "the model's own", found.evidence
     if not found.circuit.paths:
         return Verdict(name, None, NO_PATH)
-    for rival in evidence.rivals:
-        because = (
-            f"{name_of(rival.path.at)} follows {rival.relation} rather than {rival.path.relation}:"
-            f" {percent(rival.rival_attention)} to {percent(rival.attention)} of its attention in"
-            f" the {percent(rival.rows)} of rows where the two differ"
+    useful = [look for look in found.looks if look.head in found.circuit.useful_heads]
+    for look, rival in ((look, rival) for look in useful for rival in look.rivals):
+        wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
+        if wins and 1 - rival.same >= APART:
+            because = (
+                f"{name_of(look.head)} follows {rival.rival} rather than {rival.relation}:"
+                f" {percent(rival.instead)} to {percent(rival.follows)} of its attention in the"
+                f" {percent(1 - rival.same)} of rows where the two differ"
+            )
+            path = Path.of(*look.head, rival.relation)
+            return Verdict(name, False, because, _given(found, path, rival.rival))
+    least = min(useful, key=lambda look: look.explained, default=None)
+    explained = ""
+    if least is not None:
+        explained = (
+            f"; its paths have {percent(least.explained)} or more of heads' attention where it"
+            f" matters (least: {name_of(least.head)})"
         )
-        return Verdict(name, False, because, _given(found, rival.path, rival.relation))
-    least = min(evidence.explained, key=lambda head: evidence.explained[head])
-    explained = f"{percent(evidence.explained[least])} of what {name_of(least)} attends to"
-    if evidence.explained[least] < EXPLAINED:
-        because = f"its paths explain {explained} where they lead"
-        return Verdict(name, False, because, _map(least))
+        if least.explained < EXPLAINED:
+            because = f"its paths do not explain {name_of(least.head)}{explained}"
+            return Verdict(name, False, because, _map(least.head))
     layers = evidence.likeness.layerwise
     if not layers:
-        because = f"its paths explain {explained} or more; there is no layer above to go on"
+        because = f"there is no layer above to go on{explained}"
         return Verdict(name, found.faithful or None, because)
     at = min(range(len(layers)), key=lambda layer: layers[layer])
     because = (
         f"{_rows(found)}, with the circuit in layers 0 to {at} alone,"
-        f" {percent(layers[at])} of the model's answers stay (at least {percent(LAYERWISE)}); its"
-        f" paths explain {explained} or more"
+        f" {percent(layers[at])} of the model's answers stay (at least {percent(LAYERWISE)})"
+        + explained
     )
     if layers[at] >= LAYERWISE:
         return Verdict(name, True, because)

@@ -142,6 +142,8 @@ class Interception(TorchFunctionMode):
         length: positions of a sequence.
         places: where they stand in the pattern of every layer; by default at its beginning.
         reads: called where patterns meet values.
+        is_fixed: True if the tap gives its own pattern whatever it is given, so that
+            `scaled_dot_product_attention` need not compute one.
 
     Attributes:
         shapes: heads, queries and keys of every layer seen so far.
@@ -155,10 +157,11 @@ class Interception(TorchFunctionMode):
         length: int,
         places: Sequence[Place] = (),
         reads: Reads | None = None,
+        is_fixed: bool = False,
     ):
         super().__init__()
         self.tap, self.batch, self.length = tap, batch, length
-        self.places, self.reads = places, reads
+        self.places, self.reads, self.is_fixed = places, reads, is_fixed
         self.shapes: list[tuple[int, int, int]] = []
         self.failed: Exception | None = None
         """An error that the tap raised."""
@@ -216,7 +219,10 @@ class Interception(TorchFunctionMode):
                 key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
                 value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
             factor = math.sqrt(1 / query.shape[-1]) if scale is None else scale
-            pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
+            if self.is_fixed:
+                pattern = query.new_zeros(*query.shape[:-1], key.shape[-2])
+            else:
+                pattern = _softmax_of((query * factor) @ key.mT, attn_mask, is_causal)
             allowed = f"[batch, head, query, key] with a batch of {self.batch}"
             require(self._has_batch(pattern), "shape of a pattern", list(pattern.shape), allowed)
             layer, pattern = len(self.shapes), self._through_tap(pattern)

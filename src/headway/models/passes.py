@@ -1,7 +1,6 @@
 """A pass of somebody's module, alone or with its attention caught."""
 
 import sys
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -13,35 +12,27 @@ from headway.models.interception import Interception
 from headway.userfile import described
 
 
-def intercepted(
-    module: nn.Module,
-    inputs: Tensor,
-    seen: Interception,
-    weights: Mapping[str, Tensor] | None = None,
-) -> Tensor:
+def intercepted(module: nn.Module, inputs: Tensor, seen: Interception) -> Tensor:
     """The output of a module whose attention is caught.
 
     Args:
         module: that is called.
         inputs: its only argument.
         seen: catches attention.
-        weights: in place of its own, by name.
 
     Raises:
         HeadwayError: if the module fails, or its attention cannot be seen.
     """
     try:
         with eagerly(), seen:
-            return output_of(module, inputs, weights)
+            return output_of(module, inputs)
     except HeadwayError:
         if seen.failed is not None:
             raise seen.failed from None
         raise
 
 
-def output_of(
-    module: nn.Module, inputs: Tensor, weights: Mapping[str, Tensor] | None = None
-) -> Tensor:
+def output_of(module: nn.Module, inputs: Tensor) -> Tensor:
     """The tensor that a module gives.
 
     Raises:
@@ -49,10 +40,7 @@ def output_of(
     """
     name = type(module).__name__
     try:
-        if weights:
-            result = torch.func.functional_call(module, dict(weights), (inputs,))
-        else:
-            result = module(inputs)
+        result = module(inputs)
     except HeadwayError:
         raise
     except Exception as error:  # whatever a module of somebody's may raise

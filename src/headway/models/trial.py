@@ -7,7 +7,9 @@ others must not see an exchange of the first; else queries or keys stand elsewhe
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +79,8 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
     _require_same(module, pair, output, patterns, precision)
     trial = _Trial(module, pair[:1], precision, seen.shapes)
     if not seen.shapes:
-        mixers = trial.others(())
+        with _drawn(trial.zero):
+            mixers = trial.others(())
         instead = f"; its positions reach one another by {', '.join(mixers)}" if mixers else ""
         raise HeadwayError(
             f"no attention was seen: {name} calls neither scaled_dot_product_attention nor a "
@@ -93,7 +96,12 @@ def tried(module: nn.Module, inputs: Tensor) -> Shape:
             )
         extra = max(n_keys - length, 0)
         require(extra == beside, f"keys beside the positions in layer {layer}", extra, f"{beside}")
-    places, mixers = trial.placed()
+    try:
+        with _drawn(trial.zero):
+            places, mixers = trial.placed()
+    except HeadwayError:
+        _require_repeats(module, pair, [output, *patterns], precision)
+        raise
     return Shape(len(seen.shapes), n_heads, beside, places, mixers)
 
 
@@ -112,9 +120,26 @@ def _require_same(
     module: nn.Module, pair: Tensor, output: Tensor, patterns: list[Tensor], precision: float
 ) -> None:
     """Makes sure that a module computes the same at every call, tapped or not."""
-    name, found = type(module).__name__, [output, *patterns]
+    name = type(module).__name__
     fits = len(output) == len(pair) and output.ndim > 1
     require(fits, f"shape of the output of {name}", list(output.shape), "[batch, position, output]")
+    try:
+        with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
+            plain = output_of(module, pair[:1])
+        if not _agree([output[:1]], [plain], precision):
+            raise HeadwayError(
+                f"the output of {name} changes when its attention is computed openly"
+            )
+    except HeadwayError:
+        _require_repeats(module, pair, [output, *patterns], precision)
+        raise
+
+
+def _require_repeats(
+    module: nn.Module, pair: Tensor, found: list[Tensor], precision: float
+) -> None:
+    """Makes sure that a module gives an output and patterns again, and for a sequence alone."""
+    name = type(module).__name__
     if not _repeats(module, pair[:1], [x[:1] for x in found], precision):
         if not _repeats(module, pair, found, precision):
             raise HeadwayError(
@@ -125,10 +150,6 @@ def _require_same(
             f"heads of {name} cannot be told from sequences: the pattern of a sequence changes "
             "with the rest of its batch"
         )
-    with BaseTorchFunctionMode():  # any mode keeps `TransformerEncoder` from its fast path
-        plain = output_of(module, pair[:1])
-    if not _agree([output[:1]], [plain], precision):
-        raise HeadwayError(f"the output of {name} changes when its attention is computed openly")
 
 
 def _repeats(module: nn.Module, inputs: Tensor, expected: list[Tensor], precision: float) -> bool:
@@ -163,11 +184,11 @@ class _Trial:
         self.is_partial = any(min(shape[1:]) < self.length for shape in shapes)
         self.is_blind = True
         """True until an output was seen that depends on the inputs."""
-        weights = dict(module.named_parameters())
+        weights = list(module.parameters())
         sets = _exchanges(self.length).to(one.device)
         none, alone = torch.zeros_like(sets[:1]), torch.eye(len(sets[0])).bool().to(one.device)
         sizes = {*one.shape, *itertools.chain(*shapes)}
-        sizes = sizes.union(*(weight.shape for weight in [*weights.values(), *module.buffers()]))
+        sizes = sizes.union(*(weight.shape for weight in [*weights, *module.buffers()]))
         self.cases = _count(len(sets) + 4, sizes)
         self.sets = slice(2, 2 + len(sets))
         self.exchanged = none.repeat(self.cases, 1)
@@ -181,12 +202,7 @@ class _Trial:
         all, and the others to all but these."""
         self.alone[-2:] = ~(~sets[0][:, None] & sets[0])
         # Weights that are zero before training would hide what they are going to let through.
-        generator = torch.Generator().manual_seed(0)
-        self.weights = {
-            name: (0.1 * torch.randn(weight.shape, generator=generator)).to(weight)
-            for name, weight in weights.items()
-            if weight.is_floating_point() and _is_zero(weight)
-        }
+        self.zero = [w for w in weights if w.is_floating_point() and w.numel() and _is_zero(w)]
 
     def placed(self) -> tuple[tuple[Place, ...], tuple[str, ...]]:
         """The places of positions in the patterns, and the operations that mix them otherwise."""
@@ -230,7 +246,7 @@ class _Trial:
         cut: list[str] = []
         while True:
             trace = _Trace(self, torch.zeros_like(self.alone), places, cut)
-            output = intercepted(self.module, self.inputs, trace, self.weights)
+            output = intercepted(self.module, self.inputs, trace)
             trace.note([], [output], "an operation that torch does not show", True)
             found = next((call for call in trace.calls if call.mixes), None)
             if found is None:
@@ -247,12 +263,13 @@ class _Trial:
 
     def _rows(self, seen: Interception) -> Tensor:
         """The output of all cases as [case, row, number]."""
-        output = intercepted(self.module, self.inputs, seen, self.weights)
+        output = intercepted(self.module, self.inputs, seen)
         return output[:, None] if output.ndim == 2 else output.flatten(2)
 
     def _is_true(self, places: tuple[Place, ...]) -> bool:
         """Tell whether outputs depend on what the patterns let them see, and on nothing else."""
-        rows = self._rows(Interception(_fixed(self.alone), self.cases, self.length, places))
+        tap = _fixed(self.alone)
+        rows = self._rows(Interception(tap, self.cases, self.length, places, is_fixed=True))
         one, other, first, *_, before, after = rows
         differs = ~self.same(one, other)
         self.is_blind &= not differs.any()
@@ -408,15 +425,32 @@ class _Trace(Interception):
         return torch.where(self.trial.exchanged.reshape(-1, *sizes), rows[1:2], rows[:1])
 
 
+@contextmanager
+def _drawn(weights: Sequence[Tensor]) -> Iterator[None]:
+    """Within it, weights have small random values in the place of their own."""
+    own = [weight.data for weight in weights]
+    sizes = [weight.numel() for weight in weights]
+    noise = 0.1 * torch.randn(sum(sizes), generator=torch.Generator().manual_seed(0))
+    try:
+        for weight, drawn in zip(weights, noise.split(sizes), strict=True):
+            weight.data = drawn.reshape(weight.shape).to(weight)
+        yield
+    finally:
+        for weight, data in zip(weights, own, strict=True):
+            weight.data = data
+
+
 def _fixed(allowed: Bool[Tensor, "case position position"]) -> Tap:
     """A tap that lets every query attend evenly to the keys that are allowed, and to all keys that
     are no position."""
     even = (allowed / allowed.sum(-1, keepdim=True).clamp(min=1))[:, None]
 
     def tap(_: int, own: Tensor) -> Tensor:
-        count = own.shape[-1] - even.shape[-1]
-        beside = even.amax(-1, keepdim=True).expand(*even.shape[:-1], count)
-        return torch.cat([even, beside], -1).to(own.dtype).expand_as(own)
+        pattern = even
+        if count := own.shape[-1] - even.shape[-1]:
+            beside = even.amax(-1, keepdim=True).expand(*even.shape[:-1], count)
+            pattern = torch.cat([even, beside], -1)
+        return pattern.to(own.dtype).expand_as(own)
 
     return tap
 
@@ -474,12 +508,11 @@ def _arrangements(shapes: list[tuple[int, int, int]], length: int) -> Iterator[t
 
 
 def _count(least: int, sizes: set[int]) -> int:
-    """A prime number of cases that tells their dimension from others: it divides no other size."""
+    """A number of cases that tells their dimension from others: it has no factor in common."""
     return next(
         number
         for number in itertools.count(least)
-        if all(number % factor for factor in range(2, number))
-        and not any(size and size % number == 0 for size in sizes)
+        if all(math.gcd(number, size) == 1 for size in sizes if size)
     )
 
 
@@ -498,7 +531,7 @@ def _listed(shapes: list[tuple[int, int, int]]) -> str:
 def _is_zero(weight: Tensor) -> bool:
     """Tell whether all of a weight is so small that what it multiplies is lost in rounding."""
     small = 1e-3
-    return bool(weight.reshape(-1)[:64].abs().max() < small and weight.abs().max() < small)
+    return abs(weight.reshape(-1)[0].item()) < small and weight.abs().max().item() < small
 
 
 def _agree(found: list[Tensor], expected: list[Tensor], precision: float) -> bool:

@@ -7,7 +7,8 @@ where    `own position`, `previous token`, `2 back`, `every 3 back`, `first posi
          position`, `all so far`, `all before`
 which    `same token`, `larger token`, `smaller token`, `other token`, `token 7`, `any token`,
          `repeated token`, `new token`, `token unlike its mirror`, `token like its mirror`
-of them  `latest …`, `earliest …`, `largest …`, `smallest …`; without such a word all
+of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these by value;
+         without such a word all
 moved    `after …`, `before …`: the position next to each of these
 if       `… if the same token`, `… if another token` than the query's
 else     `…, else …`: for the queries that the first relation gives no key
@@ -112,6 +113,7 @@ class Composed:
             names += picks
             names += [f"smallest {one}" for one in ("larger token", "smaller token", "any token")]
             names += [f"largest {one}" for one in ("smaller token", "larger token", "any token")]
+            names += [f"second {which} any token" for which in ("smallest", "largest")]
             names += [
                 f"{at}{c}" for at in ("mirror position", "previous token") for c in CONDITIONS
             ]
@@ -164,11 +166,17 @@ class Composed:
             mask = self._set(rest)
             count = mask.cumsum(2)
             return mask & (count == (count[..., -1:] if which == "latest" else 1))
+        is_second = which == "second"
+        which, _, rest = rest.partition(" ") if is_second else (which, _, rest)
         if which in ("largest", "smallest"):
             mask, sign = self._set(rest), 1 if which == "largest" else -1
             value = (sign * self._tokens(name))[:, None].expand(mask.shape)
             worst = value.min() - 1
-            return mask & (value == value.where(mask, worst).amax(2, keepdim=True))
+            best = value == value.where(mask, worst).amax(2, keepdim=True)
+            if is_second:
+                mask = mask & ~best
+                best = value == value.where(mask, worst).amax(2, keepdim=True)
+            return mask & best
         return self._set(name)
 
     def _set(self, name: str) -> Mask:
