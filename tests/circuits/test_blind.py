@@ -217,7 +217,7 @@ def test_tokens_by_which_heads_share_the_work_are_found():
 
 def test_a_head_that_no_relation_explains_is_named():
     idle = Circuit({(0, 0): Mean()})
-    given = dict(circuit=idle, sequences=32, workers=1)
+    given = {"circuit": idle, "sequences": 32, "workers": 1}
     own = discover(Line(by_value), Tokens(), **given, threshold=9.0)
     assert own.faithful
     assert own.looks == []
@@ -248,6 +248,10 @@ def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
     (half,) = timeline.half.values()
     assert half is not None
     assert (
-        sum(value > level for step, value in zip(timeline.steps, history.attention) if step < half)
+        sum(
+            value > level
+            for step, value in zip(timeline.steps, history.attention, strict=True)
+            if step < half
+        )
         == 0
     )

@@ -39,8 +39,9 @@ def test_a_task_names_its_own_loss_and_another_can_be_asked_for(bench):
 def test_elsewhere_the_gap_to_the_costlier_ablation_counts(bench):
     gap = Yardstick(None, "zero", "r2")
     own, most = bench.losses([{}, gap.without(bench)])
-    assert gap.limits(bench) == pytest.approx([0.1 * most + 0.9 * own, 0.2 * most + 0.8 * own])
-    assert gap.met(bench, 0.15 * most) == gap.limits(bench)[1] == gap.met(bench, 9.0)
+    shares = [(most - limit) / (most - own) for limit in gap.limits(bench)]
+    assert shares == pytest.approx([0.95, 0.9, 0.8])
+    assert gap.met(bench, 0.15 * most) == gap.limits(bench)[2] == gap.met(bench, 9.0)
     bench.task = unbounded(bench.task)
     costs = {x: bench.loss(Yardstick(None, x, "r2").without(bench)) for x in ("mean", "zero")}
     assert costs[Yardstick.of(bench).ablated] == max(costs.values())

@@ -112,15 +112,15 @@ def _own(found: "Discovery") -> Verdict:
     if not found.circuit.paths:
         return Verdict(name, None, NO_PATH)
     useful = [look for look in found.looks if look.head in found.circuit.useful_heads]
-    for look, rival in ((look, rival) for look in useful for rival in look.rivals):
+    for head, rival in ((look.head, rival) for look in useful for rival in look.rivals):
         wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
         if wins and 1 - rival.same >= APART:
             because = (
-                f"{name_of(look.head)} follows {rival.rival} rather than {rival.relation}:"
+                f"{name_of(head)} follows {rival.rival} rather than {rival.relation}:"
                 f" {percent(rival.instead)} to {percent(rival.follows)} of its attention in the"
                 f" {percent(1 - rival.same)} of rows where the two differ"
             )
-            path = Path.of(*look.head, rival.relation)
+            path = Path.of(*head, rival.relation)
             return Verdict(name, False, because, _given(found, path, rival.rival))
     least = min(useful, key=lambda look: look.explained, default=None)
     explained = ""
