@@ -20,7 +20,7 @@ from headway.circuits import (
     ablation,
     attention_along,
     discover,
-    streams,
+    forwards,
 )
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig, attention_patterns, tapped
@@ -55,7 +55,7 @@ BENCHES = st.fixed_dictionaries(
 )
 
 
-def made(order, depth, n_chains, rows, seed, shared=None, **shape) -> Bench:
+def made(order, depth, n_chains, rows, seed, shared=True, **shape) -> Bench:
     """A model with random weights on the retrieval problem, or (depth 0) the conditional one."""
     if depth:
         task = Retrieval(depth=depth, n_chains=n_chains, order=order)
@@ -118,8 +118,8 @@ def test_forgetting_what_was_computed_changes_nothing(shape, data, vectors, toge
     several = drawn(data, bench)
     expected = bench.losses(several)
     with (
-        patch.object(streams, "MOST_VECTORS", vectors),
-        patch.object(streams, "MOST_ROWS", vectors),
+        patch.object(forwards, "MOST_VECTORS", vectors),
+        patch.object(forwards, "AT_ONCE", vectors),
         patch.object(ablation, "TOGETHER", together),
     ):
         other = made(**shape)

@@ -20,7 +20,6 @@ from headway.circuits import (
 )
 from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.patterns import tap_of
-from headway.circuits.reach import Reach
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.models import Transformer, TransformerConfig
@@ -103,39 +102,36 @@ class Drawn:
             for layer in sorted({path.layer for path in self.candidates})[:-1]
         }
         free = {layer: between(losses, 0.7) for layer, losses in self.freed.items()}
-        self.free = [free.get(layer, 0.0) for layer in self.layers]
+        self.free = {layer: free.get(layer, 0.0) for layer in self.layers}
 
-    def brute(self, free=False):
+    def brute(self):
         """Sets below the threshold of which no proper subset is: by the definition."""
         serving = [
             s
             for i, s in enumerate(self.sets)
             if self.losses[i] < self.threshold
-            and not (free and any(f[i] >= self.free[layer] for layer, f in self.freed.items()))
+            and not any(f[i] >= self.free[layer] for layer, f in self.freed.items())
         ]
         return {frozenset(s) for s in serving if not any(other < s for other in serving)}
 
-    def searched(self, free=False, reach=True, **more):
-        return Exhaustive(
-            self.bench.losses,
-            self.candidates,
-            self.idle,
-            self.threshold,
-            Reach(self.bench) if reach else None,
-            self.free if free else None,
-            **more,
-        ).search()
+    def searched(self, first=False, **more):
+        exhaustive = Exhaustive(
+            self.bench.losses, self.candidates, self.idle, self.threshold, **more
+        )
+        exhaustive.free = self.free
+        return exhaustive.search(first)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_search_finds_what_judging_every_set_finds(seed):
     drawn = Drawn(seed, causal=seed % 3 > 0)
-    for free in (False, True):
-        found = drawn.searched(free)
-        assert set(found.circuits) == drawn.brute(free)
-        assert len(set(found.circuits)) == len(found.circuits)
-        assert found.searched == len(drawn.candidates)
-    assert set(drawn.searched(reach=False).circuits) == drawn.brute()
+    found = drawn.searched()
+    assert set(found.circuits) == drawn.brute()
+    assert len(set(found.circuits)) == len(found.circuits)
+    assert found.searched == len(drawn.candidates)
+    sizes = [len(circuit) for circuit in found.circuits]
+    smallest = [circuit for circuit in found.circuits if len(circuit) == min(sizes)]
+    assert drawn.searched(first=True).circuits == smallest
 
 
 @pytest.mark.parametrize("rows", ["uniform", "own", "mean", "resample"])
@@ -146,10 +142,10 @@ def test_where_rows_without_a_path_are_not_zero(rows):
 
 def test_a_search_that_ends_early_knows_all_small_circuits():
     drawn = Drawn(29)
-    whole = drawn.searched(reach=False)
+    whole = drawn.searched()
     sizes = set()
-    for most in (1, 20, 60, 200, 500):
-        part = drawn.searched(reach=False, most=most)
+    for most in (1, 20, 60, 120, 200):
+        part = drawn.searched(most=most)
         assert part.judged <= most
         assert -1 <= part.searched < 10
         small = {c for c in whole.circuits if len(c) <= part.searched}
@@ -163,17 +159,12 @@ def test_a_compiled_model_has_exactly_one_circuit(depth):
     known = compiled(depth)
     found = discover(known.model, known.task, trials=False)
     assert set(found.circuit.paths) == set(known.required)
-    both = every_circuit(known.model, known.task, found, free_above=True, sequences=32)
+    both = every_circuit(known.model, known.task, found, sequences=32)
     assert both.complete
     assert [set(circuit) for circuit in both.circuits] == [set(known.required)]
     assert both.core == both.union == both.circuits[0]
     assert both.smallest == len(known.required)
     assert both.flow_minimal == 1
-    alone = every_circuit(known.model, known.task, found, free_above=False, sequences=32)
-    assert alone.complete
-    assert len(alone.circuits) == 1
-    assert set(alone.circuits[0]) < set(known.required)
-    assert len(alone.circuits[0]) == depth
 
 
 def test_what_a_run_keeps(solved, tmp_path, capsys):
@@ -196,7 +187,7 @@ def test_what_a_run_keeps(solved, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "with the layers above any layer free" in out
     kept = json.loads((solved.folder / "circuits.json").read_text())
-    assert kept["free_above"]
+    assert kept["candidates"]
     discover(solved, trials=False)
     assert solved.load(MinimalCircuits) is not None, "the same search says the same"
     discover(solved, trials=False, threshold=0.06)
@@ -206,13 +197,13 @@ def test_what_a_run_keeps(solved, tmp_path, capsys):
 
 def test_what_is_stopped_leaves_what_was_there(solved):
     discover(solved, trials=False)
-    every = every_circuit(solved, free_above=False)
+    every = every_circuit(solved)
 
     def stop(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        every_circuit(solved, free_above=True, watch=stop)
+        every_circuit(solved, watch=stop)
     assert solved.load(MinimalCircuits) == every
 
 
@@ -224,7 +215,7 @@ def test_bad_input(solved, capsys):
         every_circuit(solved, most=0)
     with pytest.raises(HeadwayError, match="sequences = 1"):
         every_circuit(solved, sequences=1)
-    with pytest.raises(HeadwayError, match=r"circuits\.json: free_above is missing"):
+    with pytest.raises(HeadwayError, match=r"circuits\.json: sequences is missing"):
         MinimalCircuits.from_json({"threshold": 0.05})
     for words, said in (
         (["--all", "--step", "100"], "--step does not go with --all"),

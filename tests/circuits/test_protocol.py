@@ -19,7 +19,7 @@ def test_the_search_on_the_protocol_finds_what_the_fast_one_finds(make, number):
     batch = held_out(known.task, 16, 0, "cpu", "circuit")
     attention = relation_attention(known.model, known.task, batch)
     found, losses = [], []
-    for model, shared in ((known.model, True), (known.model, False), (Foreign(known.model), None)):
+    for model, shared in ((known.model, True), (known.model, False), (Foreign(known.model), True)):
         bench = Bench(model, known.task, batch, shared=shared)
         found.append(search(bench, attention, searched(bench.patterns, "path"), 0.05))
         losses.append(bench.loss(found[0]))

@@ -1,5 +1,6 @@
 """The search finds circuits that are known, quickly or slowly the same."""
 
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -7,9 +8,17 @@ import torch
 from reference import SlowBench
 from torch import nn
 
-from headway.circuits import Bench, attention_along, discover
+from headway.circuits import (
+    Bench,
+    Circuit,
+    Paths,
+    Uniform,
+    attention_along,
+    discover,
+    every_circuit,
+)
 from headway.circuits.candidates import candidate_paths, ends_read, relation_attention, searched
-from headway.circuits.search import search
+from headway.circuits.search import search, simplify
 from headway.tasks import Batch, Edges, Task
 from headway.training import held_out
 from headway_experiments.arena import compiled, planted
@@ -47,13 +56,11 @@ def test_a_path_that_changes_no_answer_is_never_taken(solved):
     assert not {"s2←s1", "s2←s2"} & read
     paths = searched(bench.patterns, "path")
     everywhere = {name: [[1.0]] * solved.model().n_layers for name in paths}
-    beyond_reach = bench.loss() / 2  # so that nothing is taken away once it was taken
-    found = search(bench, everywhere, paths, beyond_reach, read=read)
-    last = {path.relation for path in found.paths if path.layer == 2}
-    assert last
-    assert last <= read
-    unread = search(bench, everywhere, ["s2←s1"], beyond_reach)
-    assert any(path.layer == 2 for path in unread.paths)
+    taken, all_of = (
+        candidate_paths(bench.heads, everywhere, paths, 0.3, read=which) for which in (read, None)
+    )
+    assert set(taken[2, 0]) == read & set(paths)
+    assert set(all_of[2, 0]) == set(paths) == set(taken[1, 0])
 
 
 class Shifted(nn.Module):
@@ -87,6 +94,47 @@ def test_where_positions_mix_after_attention_every_path_may_be_taken():
     found = discover(Shifted(), First4(), trials=False)
     assert found.faithful
     assert [str(path) for path in found.circuit.paths] == ["L0.H0 mid←key"]
+
+
+class Window(nn.Module):
+    """Its last head does the task alone, by attention to the key of about 0.6 that no path has.
+
+    The others do it, too, if all of them attend to the key.
+    """
+
+    n_layers = 1
+
+    def __init__(self, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+
+    def forward(self, tokens, tap=None):
+        pattern = torch.eye(4).repeat(len(tokens), self.n_heads, 1, 1)
+        pattern[:, :-1, 3] = torch.tensor([0.97, 0.01, 0.01, 0.01])
+        pattern[:, -1, 3] = torch.tensor([0.6, 0.2, 0.1, 0.1])
+        pattern = pattern if tap is None else tap(0, pattern)
+        at_key = pattern[:, :, 3, 0]
+        others, last = at_key[:, :-1].amin(1) > 0.9, (at_key[:, -1] - 0.6).abs() < 0.1
+        right = nn.functional.one_hot(tokens[:, :1], 6).float()
+        return 40 * right * (others | last)[:, None, None].float()
+
+
+@pytest.mark.parametrize("n_heads", [2, 3])
+def test_heads_that_were_made_idle_come_back(n_heads):
+    task, model = First4(), Window(n_heads)
+    found = discover(model, task, trials=False, sequences=16)
+    assert found.faithful
+    assert [path.at for path in found.circuit.paths] == [(0, head) for head in range(n_heads - 1)]
+    every = every_circuit(model, task, found, sequences=16)
+    assert every.smallest == n_heads - 1
+
+
+def test_a_circuit_that_does_not_serve_is_simplified_as_far_as_costs_nothing():
+    task, model = First4(), Window(2)
+    bench = Bench(model, task, held_out(task, 16, 0, "cpu", "circuit"))
+    worse = Circuit({(0, 0): Paths(frozenset({"query←mid", "query←query"})), (0, 1): Uniform()})
+    loss = bench.loss(worse)
+    assert simplify(bench, worse, math.nextafter(loss, math.inf)).paths == []
 
 
 def test_a_relation_that_contains_anothers_keys_is_less_like_what_a_head_does():

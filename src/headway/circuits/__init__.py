@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from headway.circuits.ablation import Bench as Bench
 from headway.circuits.ablation import Replaced as Replaced
 from headway.circuits.candidates import CANDIDATE_ATTENTION as CANDIDATE_ATTENTION
+from headway.circuits.candidates import candidates_among as candidates_among
 from headway.circuits.candidates import relation_attention as relation_attention
 from headway.circuits.comparison import Comparison as Comparison
 from headway.circuits.comparison import compare as compare
@@ -68,14 +69,12 @@ if TYPE_CHECKING:
     from headway.circuits.exhaustive import idle_mechanisms as idle_mechanisms
     from headway.circuits.fresh import stream_of as stream_of
     from headway.circuits.minimal import MinimalCircuits as MinimalCircuits
-    from headway.circuits.minimal import candidates_among as candidates_among
     from headway.circuits.minimal import every_circuit as every_circuit
     from headway.circuits.patching import Effects as Effects
     from headway.circuits.patching import Residual as Residual
     from headway.circuits.patching import Site as Site
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
-    from headway.circuits.reach import Reach as Reach
     from headway.circuits.roles import block_starts as block_starts
     from headway.circuits.roles import position_labels as position_labels
     from headway.circuits.routes import trace as trace

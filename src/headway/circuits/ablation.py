@@ -11,10 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headway.circuits.forwards import Forwards
+from headway.circuits.forwards import Forwards, Resumed
 from headway.circuits.mechanism import Circuit, Head, Mechanism
 from headway.circuits.patterns import Patterns, tap_of
-from headway.circuits.streams import Streams
 from headway.errors import require
 from headway.models import Tap, Tappable, Transformer
 from headway.tasks import Batch, Task
@@ -23,11 +22,15 @@ from headway.training.losses import require_answers
 Replaced = Circuit | Mapping[Head, Mechanism]
 """Mechanisms for all heads, or for some while the others are as they are."""
 
-FIRST_LOOK = 0.125
-"""The part of the sequences after which candidates that are already too bad are dropped."""
+LOOKS = (8, 4, 2)
+"""After a part of the sequences, an 8th first, candidates that are already too bad are dropped."""
 
 LEAST = 8
 """The fewest sequences that make a part of their own."""
+
+HOPELESS = 3
+"""Of a candidate that loses so many limits in half of the first sequences it is not expected that
+it loses less than one in the mean of all: only if it did so in a third of them at most."""
 
 TOGETHER = 256
 """At most so many candidates are computed at once."""
@@ -35,14 +38,16 @@ TOGETHER = 256
 MOST_VECTORS = 500_000
 """Stream vectors that are computed at once at most."""
 
+Named = frozenset[tuple[Head, Mechanism]]
+
 T = TypeVar("T")
 
 
 class Bench:
     """A model, and sequences to judge it on under mechanisms in the place of its heads.
 
-    Losses are those of the task's targets. Whole forward passes give them for any model with a tap
-    (`forwards`); those of a `Transformer` share what candidates have in common (`streams`).
+    Losses are those of the task's targets. Candidates are computed side by side, and share what
+    they have in common if the model is a `Transformer` (`forwards`).
 
     Attributes:
         model: the model under study.
@@ -63,8 +68,8 @@ class Bench:
         task: Task,
         batch: Batch,
         rows: str = "zero",
-        shared: bool | None = None,
-        ends: Sequence[int] | None = None,
+        shared: bool = True,
+        ends: Sequence[int] = (),
     ):
         """Takes a model to the bench.
 
@@ -73,10 +78,9 @@ class Bench:
             task: what it was trained on.
             batch: the sequences.
             rows: what stands in rows without a path (`patterns.ABLATIONS`).
-            shared: whether candidates share what they have in common, which takes a `Transformer`;
-                by default if the model is one. The losses are the same either way.
-            ends: where parts of the sequences end, beside the last; by default there is one early
-                look.
+            shared: whether a `Transformer` computes once what candidates have in common. The losses
+                are the same either way.
+            ends: where parts of the sequences end, beside `LOOKS`.
 
         Raises:
             HeadwayError: if the model does not read the task's sequences or answer its queries.
@@ -90,15 +94,16 @@ class Bench:
         for name in [name for name, one in edges.items() if one.use == "measured"]:
             del edges[name]
         self.patterns = Patterns(model, batch, edges, rows)
-        known = isinstance(model, Transformer) and not task.is_read_blind
-        shares = known if shared is None else shared
-        self._computing = (Streams if shares else Forwards)(model, batch, self.patterns)
-        self._sums: dict[frozenset[tuple[Head, Mechanism]], list[float]] = defaultdict(list)
+        if shared and isinstance(model, Transformer):
+            self._computing = Resumed(model, batch, self.patterns)
+        else:
+            self._computing = Forwards(model, batch, self.patterns)
+        self._sums: dict[Named, list[float]] = defaultdict(list)
+        self._middle: dict[Named, float] = {}
         self.candidates, self.given_up = 0, False
-        if ends is None:
-            first = math.ceil(FIRST_LOOK * self.sequences)
-            ends = [first] if first >= LEAST else []
-        stops = sorted({end for end in (*ends, self.sequences) if end <= self.sequences})
+        looks = [math.ceil(self.sequences / part) for part in LOOKS]
+        looks = [*ends, *(end for end in looks if end >= LEAST)]
+        stops = sorted({end for end in (*looks, self.sequences) if end <= self.sequences})
         self.parts = [slice(start, end) for start, end in pairwise([0, *stops])]
 
     @property
@@ -172,6 +177,7 @@ class Bench:
         candidates: Sequence[Replaced],
         limit: float = math.inf,
         sequences: int | None = None,
+        surely: bool = True,
     ) -> list[float]:
         """The loss of every candidate; infinity where it is known not to be below the limit.
 
@@ -184,6 +190,7 @@ class Bench:
             limit: the loss to stay below.
             sequences: how many to judge, from the first (one of the `parts` ends there); by default
                 all.
+            surely: whether it must be known; else a candidate may be given up as `HOPELESS`.
         """
         count = self.sequences if sequences is None else sequences
         parts = [part for part in self.parts if part.stop <= count]
@@ -194,12 +201,16 @@ class Bench:
         for i, part in enumerate(parts):
             asked = [name for name in open_ if len(self._sums[name]) <= i]
             for group in self._groups(asked, part):
-                found = self._errors([open_[name] for name in group], part).mean(-1).sum(-1)
-                for name, error in zip(group, found.tolist(), strict=True):
-                    self._sums[name].append(error)
+                found = self._errors([open_[name] for name in group], part).mean(-1)
+                for name, errors in zip(group, found, strict=True):
+                    self._sums[name].append(errors.sum().item())
+                    self._middle.setdefault(name, errors.median().item())
             if limit < math.inf:
                 open_ = {
-                    n: c for n, c in open_.items() if sum(self._sums[n][: i + 1]) < limit * count
+                    name: one
+                    for name, one in open_.items()
+                    if sum(self._sums[name][: i + 1]) < limit * count
+                    and (surely or self._middle[name] < HOPELESS * limit)
                 }
         known = {name: sum(self._sums[name][: len(parts)]) / count for name in open_}
         return [known.get(name, math.inf) for name in names]
@@ -233,12 +244,7 @@ class Bench:
                 f"a head of this model, which has {layers} layers of {heads}",
             )
             for name in getattr(mechanism, "relations", ()):
-                is_new = name not in self.patterns.relations
                 self.patterns.relation(name)
-                if is_new and isinstance(self._computing, Streams):
-                    done = self._computing.computed
-                    self._computing = Forwards(self.model, self.batch, self.patterns)
-                    self._computing.computed = done
         return chosen
 
 
@@ -254,8 +260,8 @@ class First:
         self.bench, self.sequences, self.heads = bench, sequences, bench.heads
 
     def losses(self, candidates: Sequence[Replaced], limit: float = math.inf) -> list[float]:
-        """The loss of every candidate, or infinity if it is not below the limit."""
-        return self.bench.losses(candidates, limit, self.sequences)
+        """The loss of every candidate, or infinity if it seems not to be below the limit."""
+        return self.bench.losses(candidates, limit, self.sequences, surely=False)
 
     def loss(self, candidate: Replaced | None = None) -> float:
         """The loss of one candidate."""

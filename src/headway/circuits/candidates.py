@@ -5,9 +5,11 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from headway.circuits.mechanism import Head
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import Circuit, Head
 from headway.circuits.patterns import Patterns, attention_along
 from headway.models import Tappable, attention_patterns
+from headway.paths import Path
 from headway.tasks import Batch, Task
 
 CANDIDATE_ATTENTION = (0.3, 0.1)
@@ -93,3 +95,26 @@ def candidate_paths(
         )
         for layer, head in heads
     }
+
+
+def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str]) -> list[Path]:
+    """The paths along these relations that a circuit may use.
+
+    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
+    must end at a position that is read.
+    """
+    read = ends_read(bench.model, bench.patterns, bench.batch)
+    least = min(CANDIDATE_ATTENTION)
+    by_head = candidate_paths(bench.heads, attention, relations, least, read=read)
+    return [Path.of(*head, name) for head, names in by_head.items() for name in names]
+
+
+def candidates_of(bench: Bench, attention: Attention, circuit: Circuit) -> list[Path]:
+    """The paths that could be in the place of a circuit's.
+
+    Roles may keep what stands there (`s2←s2`) only if they do in the circuit.
+    """
+    relations, stays = (searched(bench.patterns, use) for use in ("path", "stay"))
+    if set(stays) & {path.relation for path in circuit.paths}:
+        relations += stays
+    return candidates_among(bench, attention, relations)

@@ -5,22 +5,18 @@ if it serves and no proper subset does. Losses need not fall as paths are added,
 concluded from one set about another, but for what holds by definition:
 
 - A set that holds a smaller one that serves is not minimal, and is not judged.
-- A path is dead if nothing that it brings can come to where answers are read, through the paths
-  of its set and the heads without. A set with a dead path has the same loss as without it, so it is
-  not minimal, and is not judged (`Reach`).
 
-A set may be asked to serve with the layers above any layer free, too, as the search asks of one
-circuit. Dead paths may then help free heads find their keys. But whether a set serves with all
-above a layer free depends on its paths up to there alone, and where those fail, no set that has
-them is judged.
+It must serve with the layers above any layer free, too, as the search asks of one circuit. Whether
+it does depends on its paths up to that layer alone, and where those fail, no set that has them is
+judged.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations
 
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths
-from headway.circuits.reach import Reach
 from headway.paths import Path
 
 Losses = Callable[[list[dict[Head, Mechanism]], float], list[float]]
@@ -59,9 +55,6 @@ class Exhaustive:
         candidates: the paths to choose from.
         idle: what every head does that has none of its paths chosen.
         threshold: the loss to stay below with every head replaced.
-        reach: where paths lead; by default any path may be of use to any other.
-        free: for every layer, the loss to stay below with the layers above it free; by default
-            this is not asked.
         most: the search ends before more sets than this are judged; by default never.
         watch: told after every size, and now and then within.
     """
@@ -72,80 +65,46 @@ class Exhaustive:
         candidates: Sequence[Path],
         idle: Mapping[Head, Mechanism],
         threshold: float,
-        reach: Reach | None = None,
-        free: Sequence[float] | None = None,
         most: int | None = None,
         watch: Watch | None = None,
     ):
         self.losses, self.idle, self.threshold = losses, dict(idle), threshold
-        self.reach, self.free = reach, free
         self.most, self.watch = most, watch or (lambda *_: None)
         self.paths = sorted(set(candidates))
         self.choosing = {path.at for path in self.paths}
         self.layers: dict[int, list[int]] = {layer: [] for layer, _ in sorted(self.idle)}
         for i, path in enumerate(self.paths):
             self.layers[path.layer].append(1 << i)
+        self.free = dict.fromkeys(self.layers, threshold)
         self.minimal: list[int] = []
         self.judged = 0
         self._lower: dict[int, list[list[int]]] = {layer: [] for layer in self.layers}
-        self._opened: dict[tuple[int, int], int] = {}
 
-    def search(self) -> Found:
-        """Goes through all sizes, and ends early if there would be too much to judge."""
+    def allow(self, circuit: Circuit) -> None:
+        """Lets sets lose as much with the layers above one free as a circuit does that is known."""
+        chosen = sum(1 << i for i, path in enumerate(self.paths) if path in circuit.paths)
+        known = self.losses([self.mechanisms(chosen, layer) for layer in self.free], math.inf)
+        for layer, loss in zip(self.free, known, strict=True):
+            self.free[layer] = max(self.threshold, math.nextafter(loss, math.inf))
+
+    def search(self, first: bool = False) -> Found:
+        """Goes through all sizes, and ends early if there would be too much to judge.
+
+        With `first`, the smallest size at which a set serves is the last.
+        """
         searched = -1
         for size in range(len(self.paths) + 1):
-            sets = self._alive(size) if self.free is None else self._served_below(size)
+            sets = self._served_below(size)
             serving = None if sets is None else self._serve(sets, None, size)
             if serving is None:
                 break
             self.minimal += serving
             searched = size
             self.watch(size, self.judged, len(self.minimal))
+            if first and serving:
+                break
         circuits = [frozenset(self._chosen(circuit)) for circuit in self.minimal]
         return Found(circuits, self.judged, searched)
-
-    def _alive(self, size: int) -> list[int] | None:
-        """The sets of a size without dead paths that hold no minimal one; None if too many."""
-        downwards = sorted(self.layers, reverse=True)
-        within = [
-            sum(len(self.layers[layer]) for layer in downwards[i:])
-            for i in range(len(downwards) + 1)
-        ]
-
-        def grown(i: int, above: int, left: int, live: int) -> Iterator[int]:
-            if left > within[i]:
-                return
-            if i == len(downwards):
-                if self._is_open(above):
-                    yield above
-                return
-            layer = downwards[i]
-            bits = [bit for bit in self.layers[layer] if self._is_live(bit, live)]
-            for count in range(min(left, len(bits)) + 1):
-                for chosen in map(sum, combinations(bits, count)):
-                    below = live | self._opening(layer, chosen)
-                    yield from grown(i + 1, above | chosen, left - count, below)
-
-        room = None if self.most is None else self.most - self.judged + 1
-        sets = list(islice(grown(0, 0, size, self.reach.read if self.reach else 0), room))
-        return None if len(sets) == room else sets
-
-    def _is_live(self, bit: int, live: int) -> bool:
-        """Whether a path is alive, as one is that changes what its head does elsewhere."""
-        path = self.paths[bit.bit_length() - 1]
-        if self.reach is None or self.idle[path.at] != NOTHING:
-            return True
-        return self.reach.is_live(path.relation, live)
-
-    def _opening(self, layer: int, chosen: int) -> int:
-        """The relations that become live below a layer with these paths."""
-        if self.reach is None:
-            return 0
-        if (layer, chosen) not in self._opened:
-            heads = self.mechanisms(chosen).items()
-            there = [mechanism for head, mechanism in heads if head[0] == layer]
-            self._opened[layer, chosen] = self.reach.opened(there)
-        return self._opened[layer, chosen]
 
     def _served_below(self, size: int) -> list[int] | None:
         """The sets of a size whose lower layers serve with those above free; None if too many."""
@@ -176,7 +135,7 @@ class Exhaustive:
         """Those of some sets that serve, with those above a layer free; None if too many."""
         if self.most is not None and self.judged + len(sets) > self.most:
             return None
-        limit = self.threshold if above is None or self.free is None else self.free[above]
+        limit = self.threshold if above is None else self.free[above]
         serving: list[int] = []
         for start in range(0, len(sets), AT_ONCE):
             some = sets[start : start + AT_ONCE]

@@ -9,13 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from headway.circuits.ablation import Bench
-from headway.circuits.candidates import (
-    CANDIDATE_ATTENTION,
-    Attention,
-    candidate_paths,
-    ends_read,
-    searched,
-)
+from headway.circuits.candidates import candidates_of
 from headway.circuits.discovery import (
     Discovery,
     device_of,
@@ -25,7 +19,6 @@ from headway.circuits.discovery import (
 from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
 from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.minimal_text import of_minimal_circuits
-from headway.circuits.reach import Reach
 from headway.circuits.study import require_fits
 from headway.circuits.workers import Workers
 from headway.errors import HeadwayError, require
@@ -36,8 +29,6 @@ from headway.tasks import Batch, Task
 from headway.theory import is_minimal_circuit
 from headway.training.data import held_out
 from headway.training.run import Run
-
-"""Where `every_circuit` leaves its findings in a run's folder."""
 
 MOST = 50_000
 """Sets of paths judged at most, by default."""
@@ -52,7 +43,6 @@ class MinimalCircuits:
 
     Attributes:
         threshold: circuits have a loss below this.
-        free_above: whether they have it with the layers above any layer free, too.
         sequences: how many the loss is over; the search for one circuit saw the same.
         candidates: the paths that circuits were chosen from.
         idle: what every head does of which no path is chosen.
@@ -68,7 +58,6 @@ class MinimalCircuits:
     FILE: ClassVar[str] = "circuits.json"
 
     threshold: float
-    free_above: bool
     sequences: int
     candidates: tuple[WrittenPath, ...]
     idle: WrittenCircuit
@@ -126,7 +115,6 @@ def every_circuit(
     task: Task | None = None,
     found: Discovery | None = None,
     *,
-    free_above: bool = True,
     sequences: int = 128,
     most: int = MOST,
     workers: int | None = None,
@@ -134,6 +122,9 @@ def every_circuit(
     watch: Watch | None = None,
 ) -> MinimalCircuits:
     """All minimal circuits of a trained model, made of the paths that `discover` may choose from.
+
+    A circuit stays below the threshold both with every head replaced and, as the search asks of
+    one, with the layers above any layer free.
 
     Those are the paths along which a head sends at least 0.1 of its attention on average, without
     those of the last layer that end where no answer is read. A head without a chosen path does what
@@ -145,8 +136,6 @@ def every_circuit(
         model: a run in which a circuit was discovered, or its folder; or a model (see `discover`).
         task: the model's task, if a model is given.
         found: what `discover` found, if a model is given.
-        free_above: whether a circuit must also stay below the threshold with the layers above any
-            layer free, as the search asks of one circuit; else every head replaced is enough.
         sequences: how many to judge on; with as many as the search had, the same ones.
         most: sets of paths to judge at most. The search goes from small to large sets, and ends
             before a size that would take more.
@@ -167,7 +156,7 @@ def every_circuit(
         model = with_tap(model, task)
         require_fits(found.circuit, model)
         batch = held_out(task, sequences, seed, device_of(model), "circuit")
-        return _exhausted(model, task, found, batch, free_above, most, workers, watch)
+        return _exhausted(model, task, found, batch, most, workers, watch)
 
     if not isinstance(run, Run):
         if task is None or found is None:
@@ -182,40 +171,11 @@ def every_circuit(
     return circuits
 
 
-def candidates_of(bench: Bench, found: Discovery) -> list[Path]:
-    """The paths that circuits are chosen from (see `every_circuit`).
-
-    Roles may keep what stands there (`s2←s2`) only if they do in the circuit that was discovered.
-    """
-    relations = searched(bench.patterns, "path")
-    stays = set(searched(bench.patterns, "stay"))
-    if stays & {path.relation for path in found.circuit.paths}:
-        relations += sorted(stays)
-    return candidates_among(bench, found.attention, relations)
-
-
-def candidates_among(bench: Bench, attention: Attention, relations: Sequence[str]) -> list[Path]:
-    """The paths along these relations that a circuit may use.
-
-    A path needs an attention of at least the least of `CANDIDATE_ATTENTION`; in the last layer it
-    must end at a position that is read.
-    """
-    by_head = candidate_paths(
-        bench.heads,
-        attention,
-        relations,
-        min(CANDIDATE_ATTENTION),
-        read=ends_read(bench.model, bench.patterns, bench.batch),
-    )
-    return [Path.of(*head, name) for head, names in by_head.items() for name in names]
-
-
 def _exhausted(
     model: Tappable,
     task: Task,
     found: Discovery,
     batch: Batch,
-    free_above: bool,
     most: int,
     workers: int | None,
     watch: Watch | None,
@@ -227,7 +187,10 @@ def _exhausted(
         return Bench(model, task, batch, found.ablation)
 
     own = bench()
-    candidates, idle = candidates_of(own, found), idle_mechanisms(found.circuit)
+    candidates, idle = (
+        candidates_of(own, found.attention, found.circuit),
+        idle_mechanisms(found.circuit),
+    )
     benches = [bench() for _ in range(workers or os.cpu_count() or 1)]
     with Workers(workers, device_of(model), benches) as work:
 
@@ -242,17 +205,13 @@ def _exhausted(
             ]
             return [loss for part in parts for loss in part.result()]
 
-        search = Exhaustive(
-            losses, candidates, idle, found.threshold, Reach(own), None, most, watch
-        )
-        if free_above:
-            search.free = free_limits(search, own, found)
+        search = Exhaustive(losses, candidates, idle, found.threshold, most, watch)
+        search.allow(found.circuit)
         sets = search.search()
     circuits = sorted((tuple(sorted(s)) for s in sets.circuits), key=lambda c: (len(c), c))
     whole = own.losses([{**idle, **Circuit.of(circuit).mechanisms} for circuit in circuits])
     return MinimalCircuits(
         threshold=found.threshold,
-        free_above=free_above,
         sequences=own.sequences,
         candidates=tuple(sorted(candidates)),
         idle=Circuit(idle),
@@ -264,16 +223,6 @@ def _exhausted(
         flow_minimal=_flow_minimal(task, circuits, own.patterns.causal),
         seconds=round(time.perf_counter() - started, 3),
     )
-
-
-def free_limits(search: Exhaustive, bench: Bench, found: Discovery) -> list[float]:
-    """For every layer, the loss to stay below with those above free: the threshold, or the
-    discovered circuit's loss where that is higher."""
-    chosen = set(found.circuit.paths)
-    bits = sum(1 << i for i, path in enumerate(search.paths) if path in chosen)
-    layers = range(bench.model.n_layers)
-    losses = bench.losses([search.mechanisms(bits, layer) for layer in layers])
-    return [max(found.threshold, math.nextafter(loss, math.inf)) for loss in losses]
 
 
 def _flow_minimal(task: Task, circuits: Sequence[tuple[Path, ...]], causal: bool) -> int | None:

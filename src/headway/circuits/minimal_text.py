@@ -34,9 +34,7 @@ def sentences(found: "MinimalCircuits") -> Iterator[str]:
     """What was searched and found, sentence by sentence."""
     count, among = len(found.circuits), counted(len(found.candidates), "candidate path")
     yield f"{counted(count, 'minimal circuit')} among {among}; threshold {found.threshold:g}"
-    passes = "with all heads replaced"
-    if found.free_above:
-        passes += ", and with the layers above any layer free"
+    passes = "with all heads replaced, and with the layers above any layer free"
     yield (
         f"judged {passes}: {counted(found.judged, 'set')} of paths, {found.sequences} sequences,"
         f" {found.seconds:.1f} s"
@@ -55,10 +53,7 @@ def sentences(found: "MinimalCircuits") -> Iterator[str]:
     if found.circuits:
         yield f"paths in all of them: {len(found.core)}; in any: {len(found.union)}"
         if set(found.discovered) not in map(set, found.circuits):
-            why = (
-                "" if found.free_above else " (it had to serve with heads above free: --free-above)"
-            )
-            yield f"the circuit that the search discovered is not one of them{why}"
+            yield "the circuit that the search discovered is not one of them"
     moving = [circuit for circuit in found.circuits if not any(map(_is_stay, circuit))]
     if found.flow_minimal is not None and moving:
         yield f"minimal circuits of the flow (headway theory --count), too: {found.flow_minimal}"

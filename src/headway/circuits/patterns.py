@@ -222,13 +222,19 @@ def what_is_seen(
     return torch.stack(seen), types[0]
 
 
-def tap_of(patterns: Patterns, candidates: Sequence[Mapping[Head, Mechanism]], part: slice) -> Tap:
+def tap_of(
+    patterns: Patterns,
+    candidates: Sequence[Mapping[Head, Mechanism]],
+    part: slice,
+    start: int = 0,
+) -> Tap:
     """The tap that puts mechanisms in the place of heads, for several candidates side by side.
 
     Args:
         patterns: of the mechanisms.
         candidates: what replaces which heads; the others attend as they do.
         part: the sequences that every candidate is applied to, one candidate's after the other's.
+        start: the first position that attends.
     """
 
     def tap(layer: int, pattern: Tensor) -> Tensor:
@@ -238,7 +244,8 @@ def tap_of(patterns: Patterns, candidates: Sequence[Mapping[Head, Mechanism]], p
             own = pattern[i * size : (i + 1) * size]
             for (at, head), mechanism in candidate.items():
                 if at == layer:
-                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], part=part)
+                    rows = start, start + pattern.shape[2]
+                    own[:, head] = patterns.edit((at, head), mechanism, own[:, head], rows, part)
         return pattern
 
     return tap

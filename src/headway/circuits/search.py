@@ -3,8 +3,9 @@
 The paper took its circuits apart by hand (Musat 2024, section 8 and appendix E): look at a head's
 attention, guess a mechanism, keep the simplest guess that leaves the loss small, until every head
 has one. Here the guesses come from the attention along relations. Heads share what may be lost
-between the model's own loss and the threshold, so that the first cannot spend it all (`propose`);
-then all that is not needed is removed (`simplify`).
+between the model's own loss and the threshold, so that the first cannot spend it all (`propose`).
+If that does not serve, heads are changed one by one, and those that were made idle may come back
+(`mended`). Then all that is not needed is removed (`simplify`).
 
 There is a trap in replacing all heads at once. A head that joins the tokens of a pair helps the
 heads above it to find where to attend. Once their attention is replaced as well, they need no help,
@@ -84,7 +85,48 @@ def search(
         tried.append((bench.loss(circuit), len(tried), circuit))
         if tried[-1][0] < threshold:
             break
-    return simplify(bench, min(tried)[2], threshold, pairs)
+    else:
+        least = min(candidate_attention)
+        candidates = candidate_paths(bench.heads, attention, paths, least, likeness, read)
+        for start in (min(tried)[2], tried[-1][2]):
+            circuit = mended(bench, start, candidates, threshold)
+            tried.append((bench.loss(circuit), len(tried), circuit))
+            if tried[-1][0] < threshold:
+                break
+    loss, _, circuit = min(tried)
+    return simplify(bench, circuit, max(threshold, math.nextafter(loss, math.inf)), pairs)
+
+
+def mended(
+    bench: Judge, circuit: Circuit, candidates: Mapping[Head, Sequence[str]], threshold: float
+) -> Circuit:
+    """A circuit with one head after the other changed as helps most, until it serves.
+
+    A head may get one path more, one alone in the place of what it does, or a plain mechanism, so
+    that one that was made idle can come back.
+    """
+    loss = bench.loss(circuit)
+    while loss >= threshold:
+        changed = [
+            circuit.replacing(head, mechanism)
+            for head, names in candidates.items()
+            for mechanism in changes(circuit.mechanisms[head], names)
+        ]
+        losses = bench.losses(changed, loss)
+        if not changed or min(losses) == math.inf:
+            break
+        loss, circuit = min(losses), changed[losses.index(min(losses))]
+    return circuit
+
+
+def changes(mechanism: Mechanism, names: Sequence[str]) -> list[Mechanism]:
+    """What else a head may do, with one change."""
+    has = mechanism.relations if isinstance(mechanism, Paths) else frozenset[str]()
+    more = [Paths(has | {name}) for name in names if name not in has]
+    alone = [Paths(frozenset({name})) for name in names]
+    less = [Paths(has - {name}) for name in has if len(has) > 1]
+    found = dict.fromkeys([*more, *alone, *less, *PLAIN])
+    return [one for one in found if one != mechanism]
 
 
 def free_above(circuit: Circuit, layer: int) -> dict[Head, Mechanism]:

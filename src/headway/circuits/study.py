@@ -3,11 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from headway.circuits.ablation import Bench, First, heads_of
-from headway.circuits.candidates import Attention, ends_read, relation_attention, searched
+from headway.circuits.candidates import (
+    Attention,
+    candidates_of,
+    ends_read,
+    relation_attention,
+    searched,
+)
 from headway.circuits.comparison import jaccard
 from headway.circuits.evidence import Evidence, Trial, evidence_for
+from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Paths, name_of
 from headway.circuits.reading import read
 from headway.circuits.search import search, simplify
@@ -27,6 +35,9 @@ DRAFT = 16
 
 DRAFT_MARGIN = 0.9
 """A draft must stay below this part of the threshold, so as seldom to fail on all sequences."""
+
+FEW_CANDIDATES = 16
+"""Among so many candidate paths all sets are judged if the search finds no circuit."""
 
 OTHER_THRESHOLDS = (0.75, 1.5)
 """Where else to search, in parts of the way from the model's own loss to the threshold."""
@@ -180,19 +191,19 @@ class Sample:
 
     def circuit(self, yardstick: Yardstick) -> Circuit:
         """The circuit below the least limit that one is found below, or else the last found."""
-        found = Circuit({})
-        for limit in yardstick.limits(self.bench):
-            found = self.search(limit)
+        *stricter, last = yardstick.limits(self.bench)
+        for limit in stricter:
+            found = self.search(limit, exhaust=False)
             if self.all.loss(found) < limit:
-                break
-        return found
+                return found
+        return self.search(last)
 
-    def search(self, threshold: float) -> Circuit:
+    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """A circuit: drafted on a few sequences, settled on all of them.
 
         If the draft fails on all of them, the search is made on all of them. If that fails too,
         heads may keep some of what stands at a position beside what they bring there: paths from
-        roles to themselves.
+        roles to themselves. The last resort is to judge all sets of paths, unless `exhaust` is off.
         """
         limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
@@ -209,7 +220,25 @@ class Sample:
             tried.append((self.all.loss(circuit), len(tried), circuit))
             if tried[-1][0] < threshold:
                 break
-        return min(tried)[2]
+        loss, _, circuit = min(tried)
+        enough = loss < threshold or not exhaust
+        return circuit if enough else self.exhausted(circuit, threshold)
+
+    def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
+        """The smallest circuit among all sets of candidate paths, if there are few.
+
+        If none is below the threshold, it is the one given.
+        """
+        candidates = candidates_of(self.bench, self.attention, circuit)
+        if len(candidates) > FEW_CANDIDATES:
+            return circuit
+        idle = idle_mechanisms(circuit)
+        losses = partial(self.bench.losses, sequences=self.all.sequences)
+        sets = Exhaustive(losses, candidates, idle, threshold)
+        sets.allow(circuit)
+        found = sets.search(first=True).circuits
+        whole = [Circuit({**idle, **Circuit.of(paths).mechanisms}) for paths in found]
+        return min(whole, key=self.all.loss, default=circuit)
 
 
 class BlindSample(Sample):
@@ -219,7 +248,7 @@ class BlindSample(Sample):
         """What heads are read to look at; the limit decides of what is hardly missed alone."""
         return self.search(yardstick.limits(self.bench)[0])
 
-    def search(self, threshold: float) -> Circuit:
+    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """What heads are read to look at, without all that is hardly missed.
 
         Paths go as long as the loss stays as low as it is, or near the model's own, with zeros in

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HOW = {
     "a search": ("threshold", "sequences", "ablation", "trials", "step", "circuit"),
-    "--all": ("free_above", "sequences", "most"),
+    "--all": ("sequences", "most"),
     "--certify": ("circuit", "step", "sequences", "agreement", "confidence", "seed"),
 }
 """The options that say how to do what is asked."""
@@ -37,7 +37,6 @@ def circuit(
     step: int | None = None,
     circuit: Path | None = None,
     all: bool = False,
-    free_above: bool | None = None,
     most: AtLeastOne | None = None,
     certify: bool = False,
     agreement: float | None = None,
@@ -70,8 +69,6 @@ def circuit(
         circuit: a file with a circuit to measure, instead of searching for one; or to certify,
             instead of the run's own.
         all: find every minimal circuit.
-        free_above: with --all, circuits must stay below the threshold with the layers above any
-            layer free, too, as in the search (the default); else every head replaced is enough.
         most: with --all, the most sets of paths to judge; by default 50,000.
         certify: certify on how many of all sequences circuit and model agree at least.
         agreement: with --certify, the least share of them; by default 0.99.

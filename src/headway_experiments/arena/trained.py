@@ -61,8 +61,7 @@ def only_circuit(model: Tappable, task: Task, seed: int) -> frozenset[Path]:
     relations = [name for name, one in bench.patterns.relations.items() if one.use == "path"]
     candidates = candidates_among(bench, attention, relations)
     idle = {head: Uniform() for head in bench.heads}
-    free = [THRESHOLD] * model.n_layers
-    found = Exhaustive(bench.losses, candidates, idle, THRESHOLD, None, free, MOST).search()
+    found = Exhaustive(bench.losses, candidates, idle, THRESHOLD, MOST).search()
     if found.searched < len(candidates):
         raise LeftOutError(f"{len(candidates)} candidate paths are too many to judge all sets")
     if len(found.circuits) != 1:

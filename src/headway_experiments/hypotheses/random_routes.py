@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection
 from itertools import groupby
 from random import Random
 
-from headway.circuits import Bench, Path, Paths, Reach
+from headway.circuits import Bench, Path
 from headway.errors import HeadwayError
+from headway_experiments.hypotheses.reach import Reach
 
 TRIES = 100
 """How often a random circuit is drawn again if it holds the circuit."""
@@ -35,7 +36,7 @@ class RandomRoutes:
         for _, layer in groupby(reversed(self.heads), key=lambda head: head[0]):
             names = self._live(live)
             self.paths += [Path.of(*head, name) for head in layer for name in names]
-            live |= self.reach.opened(Paths(frozenset({name})) for name in names)
+            live |= self.reach.opened(names)
 
     def _live(self, live: int) -> list[str]:
         return [name for name in self.relations if self.reach.is_live(name, live)]
@@ -55,7 +56,7 @@ class RandomRoutes:
         for head in reversed(heads):
             name = self.random.choice(self._live(live))
             route.append(Path.of(*head, name))
-            live |= self.reach.opened([Paths(frozenset({name}))])
+            live |= self.reach.opened([name])
         return route
 
     def paths_of(self, enough: Callable[[set[Path]], bool]) -> set[Path]:

@@ -1,4 +1,4 @@
-"""Which paths of a circuit lead to where answers are read."""
+"""Which relations lead to where answers are read."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Identity, Mechanism, Paths
+from headway.circuits import Bench
 from headway.models import Transformer
 from headway.tasks import Edges
 
@@ -51,15 +50,13 @@ class Reach:
         """Whether a relation is among the live ones."""
         return bool(self._bits[relation] & live)
 
-    def opened(self, mechanisms: Iterable[Mechanism]) -> Relations:
-        """The relations that become live below a layer by the mechanisms of its heads."""
+    def opened(self, relations: Iterable[str]) -> Relations:
+        """The relations that become live below a layer in which heads read along these."""
+        if not self._sharp:
+            return self._all
         found = 0
-        for mechanism in mechanisms:
-            if isinstance(mechanism, Paths) and self._sharp:
-                for name in mechanism.relations:
-                    found |= self._behind[name]
-            elif not isinstance(mechanism, Identity):
-                return self._all
+        for name in relations:
+            found |= self._behind[name]
         return found
 
 

@@ -1,0 +1,115 @@
+"""The search against judging every set of paths, on models with few candidate paths.
+
+    python benchmarks/search_against_exhaustion.py [--runs RUN …] [--strangers FOLDER]
+        [--planted FIRST LAST] [--tracr] [--most 16]
+
+A line of JSON a model: whether any set serves on the sequences that were searched on, whether the
+circuit that the search found does, and how many paths it has more than the smallest set. Strangers
+are models that others trained (see strangers.py), with the relations told that `TOLD` names; beside
+them stands the loss of the circuit that is known to be right.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headway import discover, every_circuit
+from headway.circuits import Bench, Circuit, candidates_among
+from headway.errors import HeadwayError
+from headway.models import tapped
+from headway.relations import Composed, Edges
+from headway.tasks import Task
+from headway.training import Run, held_out
+from headway_experiments.arena.families import families, known_of
+from strangers import loaded
+
+MIRROR = "mirror position if the same token, else own position"
+SORTED = "smallest larger token, else smallest any token"
+UNLIKE = (MIRROR, "token unlike its mirror", "earliest token unlike its mirror")
+DECOYS = ("own position", "previous token")
+
+TOLD: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "sorted_list": ((SORTED,), {"L0.H0": SORTED, "L0.H1": SORTED}),
+    "palindromes": (UNLIKE, {"L0.H0": MIRROR, "L0.H1": MIRROR, "L1.H0": UNLIKE[2]}),
+    "palindromes_two": (UNLIKE, {"L0.H1": MIRROR, "L1.H0": UNLIKE[1]}),
+}
+"""Relations beside `DECOYS`, and what heads are known to follow."""
+
+
+def telling(task: Task, names: tuple[str, ...]) -> Task:
+    """The task with relations told."""
+
+    @dataclass(frozen=True)
+    class Told(type(task), registered=False):
+        def relations(self, batch):
+            composed = Composed(batch.inputs, True, self.looks_ahead)
+            return {name: Edges.where(composed.mask(name)) for name in (*names, *DECOYS)}
+
+    Told.kind = f"told_{task.kind}"
+    return Told(**{field.name: getattr(task, field.name) for field in fields(task)})
+
+
+def models(given: argparse.Namespace) -> Iterator[tuple[str, Any, Task, int]]:
+    """Name, model, task and seed of all that are asked for."""
+    for folder in given.runs:
+        run = Run.open(folder)
+        yield folder.name, run.model(), run.task, run.config.seed
+    for name, (build, task) in (loaded(given.strangers) if given.strangers else {}).items():
+        if name in TOLD:
+            model = tapped(build(), held_out(task, 2, 0, "cpu", "example").inputs)
+            yield name, model, telling(task, TOLD[name][0]), 5
+    seeds = range(given.planted[0], given.planted[1] + 1) if given.planted else ()
+    for family, known in families(seeds).items():
+        if family == "planted" or (family == "tracr" and given.tracr):
+            for name in known.names:
+                try:
+                    case = known_of(known, name, Path())
+                except HeadwayError:
+                    continue
+                yield name, case.model, case.task, 0
+
+
+def compared(name: str, model: Any, task: Task, seed: int, most: int) -> dict[str, Any] | None:
+    """The search and exhaustion on a model; None if it has too many candidate paths."""
+    found = discover(model, task, seed=seed, trials=False, workers=1, ablation="zero")
+    bench = Bench(model, task, held_out(task, 128, seed, "cpu", "circuit"), found.ablation)
+    names = [name for name, edges in bench.patterns.relations.items() if edges.use == "path"]
+    count = len(candidates_among(bench, found.attention, names))
+    if count > most:
+        return None
+    every = every_circuit(model, task, found, most=2 ** (most + 1), workers=1, seed=seed)
+    loss, size = bench.loss(found.circuit), len(found.circuit.paths)
+    about = {"model": name, "candidates": count, "any_serves": bool(every.circuits)}
+    about |= {"serves": loss < found.threshold, "paths": size, "smallest": every.smallest}
+    if name in TOLD:
+        follows = {head: [relation] for head, relation in TOLD[name][1].items()}
+        heads = dict.fromkeys(found.circuit.to_json(), "mean") | follows
+        about["right"] = bench.loss(Circuit.from_json(heads))
+    return about | {"loss": loss, "threshold": found.threshold}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", nargs="*", type=Path, default=[])
+    parser.add_argument("--strangers", type=Path)
+    parser.add_argument("--planted", nargs=2, type=int)
+    parser.add_argument("--tracr", action="store_true")
+    parser.add_argument("--most", type=int, default=16)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    for one in models(given):
+        try:
+            row = compared(*one, given.most)
+        except HeadwayError as error:
+            row = {"model": one[0], "refused": str(error)}
+        if row is not None:
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
