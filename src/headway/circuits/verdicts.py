@@ -96,9 +96,9 @@ def _faithful(found: "Discovery") -> Verdict:
     if found.faithful:
         close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)
-    others = found.evidence.variants
+    others = {k: x for k, x in found.evidence.variants.items() if k != found.ablation}
     best = min(others, key=lambda name: others[name])
-    if others[best] < found.threshold:
+    if others[best] < min(found.threshold, found.replaced_loss):
         because += f"; with rows {best} it is {rounded(others[best])}"
         return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
     alone = found.evidence.alone
@@ -160,7 +160,7 @@ def _necessary(found: "Discovery") -> Verdict:
         return Verdict("necessary", False, because, _given(found, spare[0].path))
     least = min(evidence, key=lambda n: n.worst)
     because = (
-        f"{_rows(found)} the loss is {at:.3g} or more without any one of its"
+        f"{_rows(found)} the loss is {at:.3g} or more without any of its"
         f" {counted(len(evidence), 'path')}; the least is {rounded(least.worst)}, without"
         f" {least.path}"
     )
