@@ -10,8 +10,10 @@ import torch
 from headway import Batch, HeadwayError, Task, discover, emergence
 from headway.circuits import Circuit, Mean, Paths
 from headway.circuits.looks import looks, split_of
+from headway.circuits.patterns import Patterns
 from headway.circuits.reading import Reader, read
-from headway.models import tapped
+from headway.models import attention_patterns, tapped
+from headway.relations import Composed, Related
 
 STRANGERS = Path(__file__).parents[3] / "shared" / "strangers"
 
@@ -244,14 +246,33 @@ def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
     circuit = Circuit({(0, 0): Paths(frozenset({"previous token"}))})
     timeline = emergence(models, circuit, RUNS)
     (history,) = timeline.paths
-    level = history.attention[-1] / 2
     (half,) = timeline.half.values()
     assert half is not None
-    assert (
-        sum(
-            value > level
-            for step, value in zip(timeline.steps, history.attention, strict=True)
-            if step < half
-        )
-        == 0
-    )
+    later = [x for step, x in zip(timeline.steps, history.attention, strict=True) if step >= half]
+    assert later == [x for x in history.attention if x > history.attention[-1] / 2]
+
+
+class Rarely(Tokens):
+    """Two tokens."""
+
+    def draw(self, count, generator):
+        return (torch.randint(2, (count, 9), generator=generator),)
+
+
+def test_an_average_in_which_some_tokens_count_less_is_read():
+    def scores(inputs):
+        return (0.7 * inputs)[:, None].expand(-1, 9, -1)
+
+    batch = Rarely().sample(64, torch.Generator().manual_seed(0))
+    circuit, _ = read(Line(scores), Rarely(), batch)
+    (name,) = circuit.mechanisms[0, 0].relations
+    assert name.startswith("all so far by weight (token 0 0.4")  # exp(-0.7) = 0.497
+    own = attention_patterns(Line(scores), batch.inputs)[:, 0, 0]
+    patterns = Patterns(Line(scores), batch, Related({}, Composed(batch.inputs)))
+    assert torch.allclose(patterns.dense(circuit.mechanisms[0, 0], (0, 0)), own, atol=0.01)
+
+
+@pytest.mark.parametrize("weights", ["token 0", "token x 1", "token 0 -1", "0 1"])
+def test_weights_that_cannot_be_read_are_refused(weights):
+    with pytest.raises(HeadwayError, match="weights are written as in"):
+        Composed(torch.zeros(1, 3).long()).weights(f"all so far by weight ({weights})")

@@ -62,14 +62,18 @@ class Patterns:
     ]:
         """One path of a mechanism as queries, their keys, and the attention each key gets.
 
-        A query that several paths leave from shares its attention evenly among them. What a
+        A query that several paths leave from shares its attention evenly among them, and each path
+        among its keys evenly, or by the weights that its relation gives them. What a
         sequence does not have stands at position 0 and gets no attention.
         """
         relation = self.relation(name)
         queries, keys = relation.queries[part].clamp(min=0), relation.keys[part].clamp(min=0)
         there = relation.there[part].to(self.dtype)
+        if relation.weights is not None:
+            there = there * relation.weights[part].to(self.dtype)
+        total = there.sum(-1, keepdim=True)
         share = 1 / self._leaving(mechanism)[part].clamp(min=1).gather(1, queries)
-        return queries, keys, share[..., None] * there / there.sum(-1, keepdim=True).clamp(min=1)
+        return queries, keys, share[..., None] * there / total.where(total > 0, 1.0)
 
     def relation(self, name: str) -> Edges:
         """A relation by its name; a composed one is made when it is first asked for."""

@@ -15,6 +15,7 @@ relations whose effects are alike.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +28,7 @@ from headway.circuits.patterns import what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import ELSE
+from headway.relations.composed import BY_WEIGHT, ELSE
 from headway.tasks import Batch, Task
 
 SHARE = 0.005
@@ -54,6 +55,15 @@ UNLIKE = 0.1
 
 BY_PLACE_ALONE = 0.01
 """A head attends by place alone if its mean moves less than this share of what zeros move."""
+
+MOST_WEIGHED = 8
+"""Tokens by which keys may be weighed, at most."""
+
+EVEN = 0.01
+"""Keys that count less than others by this share or less count the same."""
+
+FITTED = 8
+"""Rounds in which weights are fitted."""
 
 ROUNDS = 2
 
@@ -117,10 +127,11 @@ class Answers:
         return found
 
     def rows(self, part: str) -> Float[Tensor, "sequence query key"]:
-        """The pattern of a relation without an `else`: even over its keys, zero without any."""
+        """The pattern of a relation without an `else`, zero where it gives a query no key."""
         if part not in self._rows:
-            mask = self.relations.part(part).to(self.means.dtype)
-            even = mask / mask.sum(2, keepdim=True).clamp(min=1)
+            mask = self.relations.weights(part).to(self.means.dtype)
+            total = mask.sum(2, keepdim=True)
+            even = mask / total.where(total > 0, 1.0)
             self._rows[part] = F.pad(even, (0, self.means.shape[-1] - even.shape[-1]))
         return self._rows[part]
 
@@ -213,7 +224,7 @@ class Reader:
         def best(found: Mapping[str, float], count: int) -> list[str]:
             return sorted(found, key=lambda name: found[name])[:count]
 
-        names = self.names[head[0]]
+        names = [*self.names[head[0]], *self.weighed[head]]
 
         def likest(names: Sequence[str], count: int) -> list[str]:
             return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
@@ -240,6 +251,35 @@ class Reader:
         worth = {n: self.likeness(head, n) - PRICE * (ELSE in n) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
         return min(alike, key=_order(names))
+
+    @cached_property
+    def weighed(self) -> dict[Head, list[str]]:
+        """Averages over all so far in which some tokens count less than others, by head."""
+        return {head: self._weighed(head, "all so far") for head in self.heads}
+
+    def _weighed(self, head: Head, name: str) -> list[str]:
+        """The same keys, weighed as the head weighs them by their tokens.
+
+        None if there are many tokens, or all count the same.
+        """
+        tokens, relations = self.all.batch.inputs, self.all.relations
+        if not relations.of_tokens or len(known := tokens.unique()) > MOST_WEIGHED:
+            return []
+        own = self.own[:, *head, :, : tokens.shape[1]] * self.weights[:, *head, :, None]
+        keys = relations.part(name) * self.weights[:, *head, :, None]
+        of = (tokens[..., None] == known).to(own.dtype)  # [sequence, key, token]
+        count = own.new_ones(len(known))
+        for _ in range(FITTED):
+            total = (relations.part(name) * (of @ count)[:, None]).sum(2, keepdim=True)
+            found, even = ((x.sum(1)[..., None] * of).sum((0, 1)) for x in (own * total, keys))
+            count = torch.where(even > 0, found / even.clamp(min=1e-30), 1.0)
+            count = count / count.max()
+        parts = [
+            f"token {token} {x:.3g}"
+            for token, x in zip(known.tolist(), count.clamp(min=1e-3).tolist(), strict=True)
+            if x < 1 - EVEN
+        ]
+        return [f"{name}{BY_WEIGHT}{', '.join(parts)})"] if parts else []
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""

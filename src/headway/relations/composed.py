@@ -11,6 +11,7 @@ of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `s
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
 if       `… if the same token`, `… if another token` than the query's
+by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1
 else     `…, else …`: for the queries that the first relation gives no key
 
 Tokens are larger or smaller by their numbers. Of vectors there are places alone.
@@ -22,7 +23,7 @@ from functools import cached_property
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.errors import HeadwayError
@@ -31,6 +32,7 @@ from headway.relations.edges import Edges
 Mask = Bool[Tensor, "batch query key"]
 
 ELSE = ", else "
+BY_WEIGHT = " by weight ("
 FARTHEST = 6
 """The largest offset and period among the relations that are tried."""
 
@@ -58,7 +60,8 @@ class Related(dict[str, Edges]):
         self.composed = composed
 
     def __missing__(self, name: str) -> Edges:
-        self[name] = made = Edges.where(self.composed.mask(name))
+        weights = self.composed.weights(name) if BY_WEIGHT in name else None
+        self[name] = made = Edges.where(self.composed.mask(name), weights=weights)
         return made
 
 
@@ -89,9 +92,36 @@ class Composed:
 
     def part(self, name: str) -> Mask:
         """The keys of every query in a relation without an `else`; kept for the next time."""
+        name = name.partition(BY_WEIGHT)[0]
         if name not in self._masks:
             self._masks[name] = self._moved(name)
         return self._masks[name]
+
+    def weights(self, name: str) -> Float[Tensor, "batch query key"]:
+        """How much every key of a relation counts, in proportion; 0 for what is no key.
+
+        Raises:
+            HeadwayError: as `mask` does.
+        """
+        found = torch.zeros_like(self.part("own position"), dtype=torch.float32)
+        for part in reversed(name.split(ELSE)):
+            rows = self.part(part) * self._counts(part)
+            found = torch.where(rows.any(2, keepdim=True), rows, found)
+        return found
+
+    def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
+        """How much what stands at every position counts by its token."""
+        base, _, listed = name.partition(BY_WEIGHT)
+        counts = torch.ones(self.inputs.shape[:2], device=self.inputs.device)[:, None]
+        for entry in filter(None, listed.removesuffix(")").split(", ")):
+            known = re.fullmatch(r"token (\d{1,9}) (\d{1,6}(?:\.\d{1,6})?)", entry)
+            if known is None:
+                raise HeadwayError(
+                    f"relation = {name!r} is not allowed: weights are written as in"
+                    f" {base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
+                )
+            counts[(self._tokens(name) == int(known[1]))[:, None]] = float(known[2])
+        return counts
 
     def vocabulary(self, layer: int, matters: Mask | None = None) -> list[str]:
         """The relations to try in a layer, without an `else`, the simplest first.

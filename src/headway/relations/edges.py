@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headway.paths import OTHERS, Relation
@@ -26,22 +26,30 @@ class Edges:
         keys: the positions attended to.
         use: whether a circuit may use it as a `path`; or as a `stay`, by which a position keeps
             some of what stands there; or whether attention along it is `measured` only.
+        weights: how much a path attends to each key of a row, in proportion; by default evenly.
     """
 
     queries: Int[Tensor, "batch row"]
     keys: Int[Tensor, "batch row key"]
     use: Literal["path", "stay", "measured"] = "path"
+    weights: Float[Tensor, "batch row key"] | None = None
 
     @classmethod
     def where(
         cls,
         mask: Bool[Tensor, "batch query key"],
         use: Literal["path", "stay", "measured"] = "path",
+        weights: Float[Tensor, "batch query key"] | None = None,
     ) -> "Edges":
         """Every query reads all the keys at which a mask holds; a query without any has no row."""
         queries, keys = packed(mask.any(2)), packed(mask)
-        keys = keys.gather(1, queries.clamp(min=0)[..., None].expand(-1, -1, keys.shape[2]))
-        return cls(queries, keys.masked_fill(queries[..., None] == NO_KEY, NO_KEY), use)
+        rows = queries.clamp(min=0)[..., None]
+        keys = keys.gather(1, rows.expand(-1, -1, keys.shape[2]))
+        keys = keys.masked_fill(queries[..., None] == NO_KEY, NO_KEY)
+        if weights is not None:
+            weights = weights.gather(1, rows.expand(-1, -1, weights.shape[2]))
+            weights = weights.gather(2, keys.clamp(min=0))
+        return cls(queries, keys, use, weights)
 
     @cached_property
     def there(self) -> Bool[Tensor, "batch row key"]:
