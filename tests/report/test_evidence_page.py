@@ -92,4 +92,4 @@ def test_every_loss_is_there(found, finished):
     html = shown(finished, certified(found, variants=variants))
     for value in (*variants.values(), 0.01, 0.03, 1.0, 1.5, 0.7, 0.9):
         assert f'<data value="{value!r}">' in html
-    assert "the model as it is, 0.0100 (0.00500 to 0.0200)" in html
+    assert "the model&#39;s own 0.0100" in html

@@ -22,7 +22,8 @@ LAYERWISE = 0.9
 """The least share of its answers with which the model goes on from what its circuit computed."""
 
 EXPLAINED = 0.3
-"""The least share of a useful head's attention, on rows that matter, that its paths must have."""
+"""The least share of a useful head's attention that its paths must have, either where they lead or
+on all rows that matter."""
 
 APART = 0.05
 """A rival must lead elsewhere in at least this share of the rows that matter, and have there more
@@ -122,16 +123,16 @@ def _own(found: "Discovery") -> Verdict:
             )
             path = Path.of(*head, rival.relation)
             return Verdict(name, False, because, _given(found, path, rival.rival))
-    least = min(useful, key=lambda look: look.explained, default=None)
-    explained = ""
+    shares = {look.head: max(look.explained, _along(found, look.head)) for look in useful}
+    least, explained = min(shares, key=lambda head: shares[head], default=None), ""
     if least is not None:
         explained = (
-            f"; its paths have {percent(least.explained)} or more of heads' attention where it"
-            f" matters (least: {name_of(least.head)})"
+            f"; its paths have {percent(shares[least])} or more of heads' attention (least:"
+            f" {name_of(least)})"
         )
-        if least.explained < EXPLAINED:
-            because = f"its paths do not explain {name_of(least.head)}{explained}"
-            return Verdict(name, False, because, _map(least.head))
+        if shares[least] < EXPLAINED:
+            because = f"its paths do not explain {name_of(least)}{explained}"
+            return Verdict(name, False, because, _map(least))
     layers = evidence.likeness.layerwise
     if not layers:
         because = f"there is no layer above to go on{explained}"
@@ -230,6 +231,12 @@ def _feasible(found: "Discovery") -> Verdict:
         return Verdict("feasible", False, because, "headway theory RUN")
     because = f"along every path the two positions can hold a piece in common by then; {size}"
     return Verdict("feasible", True, because)
+
+
+def _along(found: "Discovery", head: Head) -> float:
+    """The mean attention of a head along its paths, in the rows in which they lead."""
+    along = [n.attention for n in found.evidence.necessity if n.path.at == head]
+    return sum(along) / len(along) if along else 0.0
 
 
 def _rows(found: "Discovery") -> str:

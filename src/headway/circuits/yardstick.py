@@ -11,7 +11,6 @@ from typing import Literal
 from headway.circuits.ablation import Bench
 from headway.circuits.mechanism import Head, Mean, Mechanism, Paths, Uniform
 from headway.errors import HeadwayError
-from headway.tasks.targets import Tokens
 
 THRESHOLD = 0.05
 """The loss below which a circuit must stay with every head replaced (appendix E)."""
@@ -51,7 +50,7 @@ class Yardstick:
         Raises:
             HeadwayError: if the gap counts, but ablating every head costs nothing.
         """
-        measure = "agreement" if isinstance(bench.task.targets, Tokens) else "r2"
+        measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
         loss = bench.task.threshold if loss is None else loss
         if loss is not None:
             return cls(loss, "uniform", measure)
