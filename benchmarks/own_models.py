@@ -27,7 +27,9 @@ ABOVE = ("induction (all)", "induction (latest)", "follower")
 class Followers(headway.Task):
     """Random symbols; each of the first few is always followed by one drawn for its sequence."""
 
-    vocabulary = SYMBOLS
+    @property
+    def vocabulary(self):
+        return SYMBOLS
 
     def draw(self, count, generator):
         free = torch.randint(SYMBOLS, (count, LENGTH + 1), generator=generator)
@@ -69,8 +71,14 @@ class Encoder(nn.Module):
 
 
 def neox(vocabulary):
-    shape = {"hidden_size": WIDTH, "intermediate_size": 4 * WIDTH, "num_hidden_layers": 2}
-    return GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=vocabulary, num_attention_heads=2, **shape))
+    config = GPTNeoXConfig(
+        vocab_size=vocabulary,
+        hidden_size=WIDTH,
+        intermediate_size=4 * WIDTH,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+    )
+    return GPTNeoXForCausalLM(config)
 
 
 def wrapper(vocabulary):
