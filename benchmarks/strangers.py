@@ -112,7 +112,7 @@ def main() -> None:
         ]
         print(
             f"| {name} | {likeness.circuit.agreement:.3f}"
-            f" | {likeness.circuit.sequence_agreement:.3f} | {likeness.least_handover:.3f}"
+            f" | {likeness.circuit.sequence_agreement:.3f} | {likeness.least_layerwise:.3f}"
             f" | {found.intact_loss:.3f}, {found.replaced_loss:.3f} | {'; '.join(heads)}"
             f" | {seconds:.0f} |",
             flush=True,

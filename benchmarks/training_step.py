@@ -83,7 +83,7 @@ class Contenders:
         self.task: Task = config.task
         self.batch: Batch = Stream(config).batch(1)
         task = self.task
-        self.shape = (config.transformer, task.d_input, task.d_target, task.length, task.n_chains)
+        self.shape = (config.transformer, task.d_input, task.d_target, task.length, task.n_read)
 
     def plain(self, precision: str, muon: bool = False) -> Step:
         """The plain loop, with one AdamW or with PyTorch's Muon on the blocks' matrices."""
@@ -109,7 +109,7 @@ class Contenders:
     def _step(
         self, model: nn.Module, optimisers: list[torch.optim.Optimizer], precision: str
     ) -> Step:
-        n_read, inputs = self.task.n_chains, self.batch.inputs
+        n_read, inputs = self.task.n_read, self.batch.inputs
         targets, half = self.batch.targets.flatten(2), precision == "bfloat16"
 
         def step() -> None:

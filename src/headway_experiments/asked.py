@@ -88,6 +88,7 @@ class Asked(Task, registered=False):
         return self.task.flow()
 
     kind = property(attrgetter("task.kind"))  # pyright: ignore[reportAssignmentType]
+    threshold = property(attrgetter("task.threshold"))  # pyright: ignore[reportAssignmentType]
     label = property(attrgetter("task.label"))
     title = property(attrgetter("task.title"))
     reading = property(attrgetter("task.reading"))

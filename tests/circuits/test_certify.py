@@ -9,7 +9,8 @@ import torch
 from test_likeness import Constant, true_circuit
 
 from headway.circuits import Certificate, Circuit, Uniform, certify, discover
-from headway.circuits.fresh import Judge
+from headway.circuits.certificate import agreements
+from headway.circuits.fresh import Fresh
 from headway.circuits.whole import faults_of
 from headway.cli import main
 from headway.errors import HeadwayError
@@ -44,9 +45,9 @@ def nudged(known: Known, noise: float) -> Known:
     return known
 
 
-def agreements(known: Known, count: int) -> torch.Tensor:
-    judge = Judge(known.model, known.task, true_circuit(known), "zero", 0)
-    return torch.cat([own for own, _ in judge.agreements(count)]).double()
+def alike(known: Known, count: int) -> torch.Tensor:
+    fresh = Fresh(known.model, known.task, true_circuit(known), "zero", 0, "certificate")
+    return torch.cat([*agreements(fresh, count)], 1)[0].double()
 
 
 def coverage(pool: torch.Tensor, count: int, redraws: int) -> float:
@@ -78,7 +79,7 @@ def test_another_circuit_is_not(known):
 
 
 def test_the_bound_holds_as_often_as_it_says():
-    pool = agreements(nudged(compiled(1), 0.003), 2048)
+    pool = alike(nudged(compiled(1), 0.003), 2048)
     assert 0.9 < pool.mean() < 0.999
     assert coverage(pool, 300, 1000) >= 0.95
 
@@ -88,8 +89,8 @@ def test_its_sequences_are_its_own_and_other_circuits_have_others(known):
     other = circuit.without(sorted(known.required)[0])
 
     def seen(circuit: Circuit, seed: int) -> torch.Tensor:
-        judge = Judge(known.model, known.task, circuit, "zero", seed)
-        return judge.bench(4, f"{judge.stream}, 0").batch.inputs
+        fresh = Fresh(known.model, known.task, circuit, "zero", seed, "certificate")
+        return fresh.bench(4, "0").batch.inputs
 
     samples = [seen(circuit, 0), seen(circuit, 1), seen(other, 0)]
     for purpose in ("circuit", "certificate", "emergence", "held-out", "stability 1"):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headway.circuits import discover, emergence
+from headway.circuits import discover, emergence, verdicts
 from headway_experiments.arena import compiled
 
 
@@ -27,25 +27,17 @@ def said(thing, columns):
     return lines, " ".join(" ".join(lines).split())
 
 
-def test_a_discovery_says_its_circuit_its_verdicts_and_its_paths(found, columns):
+def test_a_discovery_shows_its_circuit_its_verdicts_and_its_paths(found, columns):
     lines, text = said(found[1], columns)
     assert lines[:3] == [
         "head    s1  s2  s0",
         "L1.H0        ●───▶",
         "L0.H0    ●───▶",
     ]
-    for verdict in (
-        "faithful yes With every head replaced the loss is",
-        "necessary yes Without any one of its 2 paths the loss is 0.05 or more",
-        "minimal yes",
-    ):
-        assert verdict in text
-    assert (
-        "feasible yes Along every path the two positions can hold a piece in common by then."
-        " 2 useful heads in 2 layers; flow minimum 2 layers" in text
-    )
-    assert "stable yes On 2 other samples the same search finds this very circuit." in text
-    assert "ablation one-hot paths; rows without a path are zero loss with other rows: uni" in text
+    for one in verdicts(found[1]):
+        word = {True: "yes", False: "NO", None: "?"}[one.holds]
+        assert f"{one.name} {word} {one.because}" in text
+        assert one.next is None or f"next: {one.next}" in text
     (head,) = (line for line in lines if line.startswith("path "))
     assert head.split() == ["path", "attention", "without", "free", "above", "again"]
     rows = [line.split() for line in lines if line.startswith(("L0.H0 s2←s1", "L1.H0 s0←s2"))]
@@ -62,7 +54,7 @@ def test_a_timeline_says_when_paths_were_born_and_hops_learnt(found, columns):
         weight.mul_(0.0)
     timeline = emergence({0: blank, 10: known.model, 20: known.model}, discovery, known.task)
     lines, text = said(timeline, columns)
-    assert lines[0].split() == ["path", "attention", "born", "knocked", "out", "needed"]
+    assert lines[0].split() == ["path", "attention", "half", "born", "knocked", "out", "needed"]
     assert [line[:11] for line in lines[1:3]] == ["L0.H0 s2←s1", "L1.H0 s0←s2"]
     assert all("█" in line for line in lines[1:3])
     assert "born: the step at which the attention along the path first passes 0.5" in text

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from headway.circuits import Bench, Circuit, Discovery, KnockOut, Likenesses, Uniform, discover
-from headway.circuits.likeness import likenesses
+from headway.circuits.likeness import ablated, likenesses
 from headway.tasks import Tokens, Vectors
 from headway.training.data import held_out
 from headway_experiments.arena import Known, compiled, planted
@@ -41,7 +41,7 @@ def test_the_true_circuit_is_the_model_and_nothing_is_left_without_it():
     assert found.complement.agreement < 0.5
     assert found.ablated.faithfulness == 0.0
     assert found.ablated.sequence_agreement == 0.0
-    assert found.least_handover == 1.0
+    assert found.least_layerwise == 1.0
 
 
 def test_the_measures_are_what_their_definitions_say():
@@ -74,6 +74,9 @@ def test_the_measures_are_what_their_definitions_say():
     assert found.loss == pytest.approx(bench.loss(circuit), abs=1e-6)
     share = (blank - found.loss) / (blank - bench.loss())
     assert found.faithfulness == pytest.approx(share, abs=1e-5)
+    errors = bench.errors([{}, circuit, ablated(bench)]).mean(2).median(1).values.tolist()
+    share = (errors[2] - errors[1]) / (errors[2] - errors[0])
+    assert found.median_faithfulness == pytest.approx(share, abs=1e-5)
 
 
 def test_the_complement_cuts_the_circuits_paths_and_nothing_else():
@@ -99,8 +102,8 @@ def test_a_circuit_that_solves_the_task_otherwise_than_the_model_is_told_apart(s
     own = likenesses(
         bench_of(known), Circuit({**found.circuit.mechanisms, **Circuit.of(true).mechanisms})
     )
-    assert own.least_handover == 1.0
-    assert other.least_handover < 0.8
+    assert own.least_layerwise == 1.0
+    assert other.least_layerwise < 0.8
 
 
 class Constant(nn.Module):

@@ -61,7 +61,8 @@ def test_the_evidence_is_what_the_model_does(solved, found):
         other = Bench(solved.model(), solved.task, batch, rows)
         assert other.loss(found.circuit) == pytest.approx(loss, rel=1e-5)
     low, high = evidence.interval
-    assert low < found.replaced_loss < high
+    assert 0.7 * low < found.replaced_loss < 1.4 * high
+    assert low < high < 2 * low
 
 
 def test_a_circuit_that_is_not_the_runs_own_is_dated_and_not_kept(found, solved, tmp_path):

@@ -6,19 +6,17 @@ from tiny_runs import certified
 from headway.circuits import (
     ABLATIONS,
     Certificate,
-    Circuit,
     Discovery,
     Necessity,
-    Pair,
     Trial,
-    Uniform,
     saved_discovery,
+    verdicts,
 )
-from headway.circuits.verdicts import held, reasons
 from headway.errors import HeadwayError
 from headway.report import write_report
 from headway.report.findings import Findings
-from headway.report.page.evidence import details, verdicts
+from headway.report.page.evidence import details, verdict_list
+from headway.report.page.html import tag
 from headway.report.page.paths import path_table
 from headway.training import Run
 
@@ -46,49 +44,15 @@ def found(finished) -> Discovery:
 
 def shown(run: Run, discovery: Discovery) -> str:
     findings = replace(Findings.of(run), discovery=discovery)
-    return verdicts(findings) + details(findings) + path_table(findings)
+    return verdict_list(findings) + details(findings) + path_table(findings)
 
 
-def lost(loss, free):
-    """Changes by which the first path of the circuit can be spared, or not."""
-    return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free, 0.7)]}
-
-
-OPEN = {"faithful": False, "necessary": None, "minimal": None}
-
-
-@pytest.mark.parametrize(
-    ("changes", "fails", "reason"),
-    [
-        (lambda paths: {}, {}, ""),
-        (lambda paths: {"replaced": {"x_1": 0.05}}, OPEN, "not below the threshold 0.05"),
-        (lambda paths: {"interval": (0.02, 0.06)}, {}, "could change the verdict"),
-        (lost(0.04, 0.045), {"necessary": False, "minimal": False}, "stays below 0.05 without"),
-        (lost(0.04, 0.9), {}, "needed by the heads above only"),
-        (lambda paths: {"droppable": [Pair(*paths[1:], 0.0412)]}, {"minimal": False}, "0.0412"),
-        (lambda paths: {"trials": [Trial("s", 0.05, paths, 0.9)]}, {"stable": False}, ""),
-        (lambda paths: {"trials": [Trial("s", 0.04, paths, 0.5)]}, {"stable": None}, ""),
-        (lambda paths: {"infeasible": paths[-1:]}, {"feasible": False}, "Information cannot flow"),
-        (lambda paths: {"infeasible": None, "minimum": None}, {"feasible": None}, "not known"),
-        (lambda paths: {"minimum": 4}, {}, "2 layers below it"),
-    ],
-)
-def test_what_fails_is_named_and_so_is_why(found, finished, changes, fails, reason):
-    changed = certified(found, **changes(found.circuit.paths))
-    names = ("faithful", "necessary", "minimal", "stable", "feasible")
-    assert held(changed) == {**dict.fromkeys(names, True), **fails}
-    assert reason in " ".join(word for why in reasons(changed).values() for word in why)
-    html = shown(finished, changed)
-    assert ("✗" in html) == (False in fails.values())
-    assert ("not faithful" in html) == ("faithful" in fails)
-
-
-def test_without_paths_there_is_nothing_to_drop(found):
-    heads = dict.fromkeys(found.circuit.mechanisms, Uniform())
-    empty = certified(replace(found, circuit=Circuit(heads)), necessity=[], pairs=0)
-    assert {name for name, holds in held(empty).items() if holds is None} == {
-        *("necessary", "minimal", "feasible"),
-    }
+def test_every_verdict_is_shown_with_its_reason_and_what_is_next(found, finished):
+    html = shown(finished, replace(found, threshold=0.01))
+    for one in verdicts(replace(found, threshold=0.01)):
+        assert one.name in html
+        assert one.next is None or tag("code", one.next) in html
+    assert "not faithful" in html
 
 
 @pytest.mark.parametrize("rows", ABLATIONS)
@@ -128,5 +92,4 @@ def test_every_loss_is_there(found, finished):
     html = shown(finished, certified(found, variants=variants))
     for value in (*variants.values(), 0.01, 0.03, 1.0, 1.5, 0.7, 0.9):
         assert f'<data value="{value!r}">' in html
-    assert "0.0300 (0.0200 to 0.0400), below the threshold 0.05" in html
-    assert "the model as it is, 0.0100 (0.00500 to 0.0200)" in html
+    assert "the model&#39;s own 0.0100" in html

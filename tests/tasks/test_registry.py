@@ -225,7 +225,7 @@ def test_views_and_unregistered_tasks_are_no_kinds():
 def test_the_parts_that_a_task_need_not_say_follow_from_a_sequence(tmp_path, name):
     task = task_in(str(written(tmp_path / "mine.py", name)))()
     assert (task.length, task.n_read, task.d_input, task.d_target) == (3, 1, 2, 2)
-    assert (task.hops, task.n_hops, task.roles, task.n_chains) == (("answer",), 1, (), 0)
+    assert (task.hops, task.n_hops, task.roles) == (("answer",), 1, ())
     assert (task.label, task.title) == ("size=2", f"{name}, size=2")
     assert task.flow() is None
     assert task.reference_losses() == task.references() == {}

@@ -32,7 +32,7 @@ def test_the_findings_fit_one_screen(solved, tmp_path, capsys):
         assert any(line.strip().startswith(f"{path} ") for line in lines)
     for heads in found.circuit.idle_heads.values():
         assert all(f"L{layer}.H{head}" in said for layer, head in heads)
-    assert "faithful, necessary, minimal, feasible" in said
+    assert said_of_verdicts(found, every) in said
     assert "3 Emerged partial losses below 0.5 at step: x_1 " in said
     assert "4 Minimum 2 layers, 2 paths; the fewest by information flow: 2 layers, 2 paths" in said
     assert said_of_every(every) in said
@@ -58,13 +58,16 @@ def test_what_nobody_knows_is_said_to_be_unknown(solved, tmp_path):
     found = discover(run, trials=False, sequences=32)
     unknown = replace(found.evidence, minimum=None, infeasible=None)
     told = replace(found, evidence=unknown)
-    assert said_of_verdicts(told) == "faithful, necessary, minimal, feasible unknown"
+    assert said_of_verdicts(told) == (
+        "faithful, the model's own, necessary, minimal, unique unknown, feasible unknown"
+    )
     assert said_of_minimum(told, None) == (
         "2 layers, 2 paths; the flow minimum of this task is not known"
     )
     unfaithful = replace(found, threshold=0.0)
     assert said_of_verdicts(unfaithful) == (
-        "NOT faithful, necessary unknown, minimal unknown, feasible"
+        "NOT faithful, the model's own, necessary unknown, minimal unknown, unique unknown,"
+        " feasible"
     )
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headway.circuits.evidence_records import WrittenPath
+from headway.circuits.mechanism import WrittenPath
 from headway.paths import Path
 from headway.tasks import Task
 from headway.theory import Flow, Holdings, is_code

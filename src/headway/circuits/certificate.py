@@ -4,24 +4,34 @@ Sequences are drawn independently, after the circuit was chosen. A sequence agre
 answers do. So the number that agree is binomial, and its exact bound holds for a finite sample.
 """
 
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
-from headway.circuits.certificate_text import of_certificate
-from headway.circuits.fresh import Judge
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from headway.circuits.ablation import Bench
+from headway.circuits.fresh import Fresh
+from headway.circuits.likeness import ablated, agreeing, spread, whole
 from headway.circuits.mechanism import Circuit
+from headway.circuits.study import require_fits
 from headway.circuits.subject import Judgement, Subject, judged, judgement_in
 from headway.errors import HeadwayError, require
 from headway.intervals import clopper_pearson_low, draws_for, failures_allowed
 from headway.tasks import Task
+from headway.text import wrapped
 from headway.training.run import Run
-
-"""Where `certify` leaves a certificate in a run's folder."""
 
 MOST = 1_000_000
 """Sequences at most."""
+
+LOOKED_AT = 32
+"""Sequences on which it is checked that a model's outputs vary at all."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,27 @@ class Certificate(Judgement):
         return failures_allowed(self.agreement, self.confidence, self.sequences)
 
     def __str__(self):
-        return of_certificate(self)
+        return "\n".join(line for one in self.sentences() for line in wrapped(one))
+
+    def sentences(self) -> Iterator[str]:
+        """What was drawn and what follows, sentence by sentence."""
+        count, agreed = self.sequences, self.agreeing
+        yield (
+            f"{agreed:,} of {count:,} fresh sequences agree in all answers; of the model with every"
+            f" head uniform, {self.ablated_agreeing:,} do"
+        )
+        yield (
+            f"with confidence {self.confidence:.4g}, circuit and model agree on at least"
+            f" {math.floor(self.bound * 1e5) / 1e5:.5f} of all sequences (exact binomial bound)"
+        )
+        wanted, rest = f"agreement {self.agreement:g}", count - agreed
+        if self.holds:
+            yield f"certified: {wanted}"
+        elif self.trivial:
+            yield f"NOT certified: a model without attention has {wanted}, too, so it says nothing"
+        else:
+            may = self.allowed or 0
+            yield f"NOT certified: {wanted}; {rest:,} disagree, and at most {may:,} may"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data, as in `certificate.json`."""
@@ -97,6 +127,38 @@ class Certificate(Judgement):
         ):
             require(fits, f"{cls.FILE}: {name}", getattr(found, name), allowed)
         return found
+
+
+def agreements(fresh: Fresh, count: int) -> Iterator[Bool[Tensor, "two sequence"]]:
+    """In which sequences the circuit agrees with the model, and in which the ablated model does; a
+    few sequences at a time, and so many in all.
+
+    Raises:
+        HeadwayError: if the model has nothing to agree on.
+    """
+    require_choice(fresh.bench(LOOKED_AT, "choice"))
+    for bench in fresh.benches(count):
+        for part in bench.parts:
+            intact, *both = bench.outputs([{}, fresh.circuit, ablated(bench)], part)
+            yield torch.stack([agreeing(bench, one, intact, part).cpu() for one in both])
+
+
+def require_choice(bench: Bench) -> None:
+    """Makes sure that a model could have answered otherwise, and that its outputs vary.
+
+    Raises:
+        HeadwayError: if not, as everything would agree with it.
+    """
+    if bench.task.targets.choices(bench.batch.targets) < 2:
+        raise HeadwayError(
+            f"task = {bench.task.kind!r}: a sequence has one query, so there is one answer to"
+            " choose from, and everything agrees: agreement says nothing here"
+        )
+    if spread(bench, whole(bench, {})) is None:
+        raise HeadwayError(
+            "model: its outputs are the same for all sequences, so any circuit that is constant"
+            " agrees with it: there is nothing to certify"
+        )
 
 
 def sequences_for(agreement: float, confidence: float) -> int:
@@ -178,15 +240,16 @@ def certify(
 
     def guaranteed(subject: Subject) -> Certificate:
         started = time.perf_counter()
-        judge = Judge(subject.model, subject.task, subject.circuit, subject.rows, subject.seed)
-        agreeing, by_chance = judge.count(count)
+        require_fits(subject.circuit, subject.model)
+        where = subject.model, subject.task, subject.circuit, subject.rows, subject.seed
+        alike = torch.cat([*agreements(Fresh(*where, "certificate"), count)], 1).sum(1)
         return Certificate(
             *subject.about,
             agreement=agreement,
             confidence=confidence,
             sequences=count,
-            agreeing=agreeing,
-            ablated_agreeing=by_chance,
+            agreeing=int(alike[0]),
+            ablated_agreeing=int(alike[1]),
             seconds=round(time.perf_counter() - started, 3),
         )
 

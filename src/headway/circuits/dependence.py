@@ -15,7 +15,7 @@ from torch import Tensor
 from headway.circuits.agreement import KINDS, NEEDS, Kinds, Pair, Share, predicted
 from headway.circuits.dependence_text import of_dependence
 from headway.circuits.emergence import BIRTH, crossing, hop_steps
-from headway.circuits.evidence_records import WrittenPath
+from headway.circuits.mechanism import WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.errors import HeadwayError
 from headway.fields import found_in, to_json

@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.agreement import KINDS, MEANINGS, NEEDS, Pair, Share
 from headway.intervals import wilson
-from headway.paths import Path
 from headway.text import aligned, width, wrapped
 
 if TYPE_CHECKING:
-    from headway.circuits.dependence import Dependence, Training
-
-MARKS = {True: "●", False: "·", None: " "}
-"""Of a path that formed, of one that did not, and of one that does not without a clamp either."""
+    from headway.circuits.dependence import Dependence
 
 
 def of_dependence(found: "Dependence") -> str:
     """What became of the circuit with each of its paths clamped, beside the prediction."""
-    numbers = {path: i for i, path in enumerate(found.circuit, start=1)}
-    lines = [*wrapped(when(found) + "."), ""]
-    lines += [*trainings(found, numbers), *not_clamped(found, numbers), ""]
-    lines += matrix(found, numbers)
+    lines = [*wrapped(when(found) + "."), "", *trainings(found), *not_clamped(found)]
     if found.predicts and found.throughout:
         lines += ["", *kinds(found.pairs), "", *wrapped(verdict(found))]
     elif not found.predicts:
@@ -41,52 +34,35 @@ def when(found: "Dependence") -> str:
     )
 
 
-def trainings(found: "Dependence", numbers: dict[Path, int]) -> list[str]:
-    """A line per training: its loss and the hops that it learnt."""
-    rows = [("", "clamped", "loss", "learnt")]
-    rows.append(("", "nothing", f"{found.free.loss:.3f}", learnt(found.free)))
-    for training in found.clamped:
-        assert training.clamped is not None
-        number = str(numbers[training.clamped])
-        rows.append((number, str(training.clamped), f"{training.loss:.3f}", learnt(training)))
-    return [part for line in aligned(rows, "rlrl", gap=2) for part in wrapped(line, rest=" " * 4)]
+def trainings(found: "Dependence") -> list[str]:
+    """A line per training: its loss, the hops that it learnt, and the paths that it lacks."""
+    numbers = {path: str(i) for i, path in enumerate(found.circuit, start=1)}
+    rows = [["", "clamped", "loss", "learnt", "does not form"]]
+    for training in (found.free, *found.clamped):
+        lacks = [
+            numbers[pair.other] + "!" * (pair.agrees is False)
+            for pair in found.pairs
+            if pair.clamped == training.clamped and pair.formed is False
+        ]
+        missed = [
+            f"({numbers[pair.other]}!)"
+            for pair in found.pairs
+            if pair.clamped == training.clamped and pair.formed and pair.agrees is False
+        ]
+        path, learnt = training.clamped, " ".join(training.learnt) or "–"
+        name = ("", "nothing") if path is None else (numbers[path], str(path))
+        cells = [f"{training.loss:.3f}", learnt, " ".join([*lacks, *missed]) or "–"]
+        rows.append([*name, *cells])
+    lines = [part for line in aligned(rows, "rlrll", gap=2) for part in wrapped(line, rest="    ")]
+    return lines + wrapped("! not as predicted; in brackets what forms against the prediction")
 
 
-def not_clamped(found: "Dependence", numbers: dict[Path, int]) -> list[str]:
+def not_clamped(found: "Dependence") -> list[str]:
     """A line with the paths of the circuit that were never clamped, by number; empty if none."""
     clamped = {training.clamped for training in found.clamped}
-    rest = [f"{number} {path}" for path, number in numbers.items() if path not in clamped]
+    numbered = enumerate(found.circuit, start=1)
+    rest = [f"{number} {path}" for number, path in numbered if path not in clamped]
     return wrapped("not clamped: " + "; ".join(rest), rest=" " * 4) if rest else []
-
-
-def learnt(training: "Training") -> str:
-    """The hops that a training learnt."""
-    return " ".join(training.learnt) or "–"
-
-
-def matrix(found: "Dependence", numbers: dict[Path, int]) -> list[str]:
-    """What formed: a row for the path that is clamped, a column for the other."""
-    by = {(pair.clamped, pair.other): pair for pair in found.pairs}
-    room = max(1, (width() - 11) // 4)
-    lines = []
-    for first in range(0, len(found.circuit), room):
-        across = found.circuit[first : first + room]
-        rows = [["clamped", *(str(numbers[path]) for path in across)]]
-        for training in found.clamped:
-            down = training.clamped
-            assert down is not None
-            cells = [mark(by.get((down, path))) for path in across]
-            rows.append([str(numbers[down]), *cells])
-        lines += aligned(rows, "r" + "r" * len(across), gap=2)
-    lines += wrapped("● forms   · does not form   ! not as predicted; columns are the paths above")
-    return lines
-
-
-def mark(pair: Pair | None) -> str:
-    """A cell of the matrix."""
-    if pair is None:
-        return ""
-    return MARKS[pair.formed] + ("!" if pair.agrees is False else "")
 
 
 def kinds(pairs: Sequence[Pair]) -> list[str]:

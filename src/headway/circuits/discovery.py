@@ -6,30 +6,28 @@ and `certificate` bounds its agreement with the model.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from headway.circuits.candidates import CANDIDATE_ATTENTION, Attention
-from headway.circuits.evidence_records import Evidence
+from headway.circuits.evidence import Evidence
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.looks import MOST_HEADS, Look, looks
 from headway.circuits.looks import SEQUENCES as LOOKED_AT
-from headway.circuits.mechanism import Circuit
+from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.study import Settings, study
 from headway.circuits.text import of_discovery
-from headway.circuits.verdicts import held
+from headway.circuits.verdicts import verdicts
+from headway.circuits.yardstick import Yardstick
 from headway.errors import HeadwayError, require
-from headway.fields import Written, found_in, to_json
+from headway.fields import found_in, to_json
 from headway.tasks import Task
 from headway.text import command
 from headway.training.data import held_out
 from headway.training.files import clear_content_errors
 from headway.training.run import Run
-
-WrittenCircuit = Annotated[Circuit, Written(Circuit.from_json, Circuit.to_json)]
-"""A circuit that is saved as `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,8 @@ class Discovery:
 
     Attributes:
         circuit: a mechanism for every head.
-        threshold: the loss that the circuit was to stay below.
+        yardstick: when the circuit is faithful.
+        threshold: the loss to stay below by that yardstick, on the sequences of the evidence.
         ablation: what stands in rows without a path (`patterns.ABLATIONS`).
         evidence: measured on sequences that the search did not see.
         attention: mean attention along every relation, [layer, head], by relation.
@@ -55,6 +54,7 @@ class Discovery:
     FILE: ClassVar[str] = "circuit.json"
 
     circuit: WrittenCircuit
+    yardstick: Yardstick
     threshold: float
     ablation: str
     evidence: Evidence
@@ -77,8 +77,10 @@ class Discovery:
 
     @property
     def faithful(self) -> bool:
-        """Whether the circuit alone solves the task: its loss is below the threshold."""
-        return self.replaced_loss < self.threshold
+        """Whether the circuit alone does as the model does, by the yardstick."""
+        like = self.evidence.likeness.circuit
+        agrees = self.yardstick.agrees(like.agreement, like.r2)
+        return agrees and self.replaced_loss < self.threshold
 
     @property
     def necessary(self) -> bool | None:
@@ -119,7 +121,7 @@ class Discovery:
         return {
             **saved,
             "loss": {"intact": self.intact_loss, "replaced": self.replaced_loss},
-            "verdicts": held(self),
+            "verdicts": [asdict(verdict) for verdict in verdicts(self)],
             "useful_heads": len(self.circuit.useful_heads),
             "useful_layers": len(self.circuit.useful_layers),
             "heads": saved.pop("circuit"),
@@ -184,8 +186,8 @@ def discover(
         circuit: to be measured as it is, instead of searching for one.
         step: the checkpoint to study, if a run is given; by default the last.
         threshold: the loss that the model must stay below with every head replaced; by default the
-            paper's 0.05, or, for a task that names neither roles nor relations, what closes 90 % of
-            the gap between the model's own loss and that with every head ablated.
+            task's own, or, if it has none, what closes 90 or 80 % of the gap between the model's
+            own loss and that with every head ablated (see `Yardstick`).
         sequences: how many held-out sequences to search on, and as many others to judge on.
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
             default zero, or, for such a task, mean.
@@ -254,6 +256,7 @@ def _timed(
         heads = sorted(found.circuit.mechanisms)[:MOST_HEADS]
     return Discovery(
         circuit=found.circuit,
+        yardstick=found.yardstick,
         threshold=found.threshold,
         ablation=found.ablation,
         evidence=found.evidence,

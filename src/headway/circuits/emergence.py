@@ -16,9 +16,8 @@ import torch
 
 from headway.circuits.ablation import Bench
 from headway.circuits.discovery import Discovery
-from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.given import device_of, require_task, with_tap
-from headway.circuits.mechanism import Circuit, KnockOut
+from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require

@@ -1,52 +1,191 @@
-"""Measuring the evidence, on sequences that the search for the circuit never saw."""
+"""The evidence for a circuit, as data, and how it is measured.
+
+It is measured on sequences that the search for the circuit never saw, and guarantees nothing about
+others; `certificate` has a bound for all of them.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations, islice
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from headway.circuits.ablation import Bench
 from headway.circuits.candidates import Attention
-from headway.circuits.evidence_records import BackUp, Evidence, Necessity, Pair
-from headway.circuits.likeness import likenesses
-from headway.circuits.mechanism import Circuit, Head, Paths, Uniform
-from headway.circuits.mlps import mlps_of
+from headway.circuits.fresh import Fresh
+from headway.circuits.likeness import Likenesses, likenesses
+from headway.circuits.mechanism import Circuit, Paths, Uniform, WrittenHead, WrittenPath
+from headway.circuits.mlps import MLPs, mlps_of
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import free_above, losses_twice
+from headway.circuits.yardstick import Yardstick
 from headway.paths import Path
 from headway.theory import Flow
 
-RESAMPLES = 2_000
-INTERVAL = 0.95
+DRAWN = 2048
+"""Further sequences, for the intervals of losses."""
+
+
+@dataclass(frozen=True)
+class Necessity:
+    """What happens to the circuit when one of its paths is cut.
+
+    Attributes:
+        path: layer, head and relation.
+        attention: the model's own mean attention along the relation.
+        loss: with every head replaced and this path cut.
+        free: the same, with the useful heads of the layers above attending freely.
+        uniform: with this path's head uniform instead, as the paper tests its first layer.
+    """
+
+    path: WrittenPath
+    attention: float
+    loss: float
+    free: float
+    uniform: float
+
+    @property
+    def worst(self) -> float:
+        """The loss without the path, in the one of the two ways that costs more."""
+        return max(self.loss, self.free)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two paths that can be dropped together: the circuit is not minimal."""
+
+    first: WrittenPath
+    second: WrittenPath
+    loss: float
+
+
+@dataclass(frozen=True)
+class BackUp:
+    """A head outside the circuit that can stand in for one of its paths.
+
+    Attributes:
+        path: the path of the circuit.
+        by: the path that can do its work.
+        loss: with that path in the place of this one.
+    """
+
+    path: WrittenPath
+    by: WrittenPath
+    loss: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The same search once more, with another sample or threshold.
+
+    Attributes:
+        sample: the name of the held-out sample that was searched on.
+        threshold: the loss to stay below.
+        paths: of the circuit that was found.
+        jaccard: paths in both circuits / paths in either.
+    """
+
+    sample: str
+    threshold: float
+    paths: list[WrittenPath]
+    jaccard: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence for a circuit. All losses are those of the targets, on held-out sequences.
+
+    Attributes:
+        intact: the partial losses of the model as it is.
+        replaced: the partial losses with every head replaced by its mechanism.
+        interval: 95 % interval of the loss with every head replaced, from `drawn` sequences.
+        intact_interval: the same of the model as it is.
+        drawn: further sequences, for the intervals.
+        variants: the loss with every head replaced, by what stands in rows without a path.
+        necessity: for every path, the losses when it alone is cut.
+        droppable: the pairs of paths that could be dropped together.
+        pairs: how many pairs were tried.
+        backups: paths outside the circuit that could stand in for paths in it.
+        trials: the same search on other samples and at other thresholds.
+        infeasible: paths between positions that share no piece at their layer, whatever the
+            layers below did (section 5 of the paper); None if the task has no such theory.
+        minimum: the flow minimum, the least number of layers by that theory; None likewise.
+        sequences: how many held-out sequences the losses are over.
+        alone: for every head the loss of the model with this head alone replaced by its mechanism.
+            Its excess over the model's own loss tells what the head does beyond its mechanism.
+        likeness: how like the model the circuit is.
+        mlps: which MLPs the circuit needs; None if the model has none that headway can replace.
+    """
+
+    intact: dict[str, float]
+    replaced: dict[str, float]
+    interval: tuple[float, float]
+    intact_interval: tuple[float, float]
+    drawn: int
+    variants: dict[str, float]
+    necessity: list[Necessity]
+    droppable: list[Pair]
+    pairs: int
+    backups: list[BackUp]
+    trials: list[Trial]
+    infeasible: list[WrittenPath] | None
+    minimum: int | None
+    sequences: int
+    alone: dict[WrittenHead, float]
+    likeness: Likenesses
+    mlps: MLPs | None = None
+
+    @property
+    def intact_loss(self) -> float:
+        """The loss of the model as it is."""
+        return sum(self.intact.values()) / len(self.intact)
+
+    @property
+    def replaced_loss(self) -> float:
+        """The loss with every head replaced."""
+        return sum(self.replaced.values()) / len(self.replaced)
+
+    def stability(self, path: Path) -> float | None:
+        """The share of the trials in which a path was found again; None without trials."""
+        if not self.trials:
+            return None
+        return sum(path in trial.paths for trial in self.trials) / len(self.trials)
 
 
 def evidence_for(
     bench: Bench,
     circuit: Circuit,
     attention: Attention,
-    threshold: float,
-) -> Evidence:
+    yardstick: Yardstick,
+    seed: int,
+) -> tuple[float, Evidence]:
     """Measures a circuit on a bench. `trials` (searches on other samples) are left empty.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
         attention: mean attention along every relation, by relation.
-        threshold: the loss below which the circuit counts as solving the task.
+        yardstick: when the circuit is faithful.
+        seed: of further sequences.
+
+    Returns: the loss that the circuit is to stay below on these sequences, and the evidence.
     """
     names = bench.hops
-    intact, replaced = bench.errors([{}, circuit])
+    intact, replaced = bench.errors([{}, circuit]).mean(1).tolist()
+    threshold = yardstick.met(bench, sum(replaced) / len(replaced))
     flow = bench.task.flow()
     causal = bench.patterns.causal
     pairs = list(combinations(circuit.paths, 2))
-    return Evidence(
-        intact=dict(zip(names, intact.mean(0).tolist(), strict=True)),
-        replaced=dict(zip(names, replaced.mean(0).tolist(), strict=True)),
-        interval=bootstrap(replaced.mean(1)),
-        intact_interval=bootstrap(intact.mean(1)),
+    heads = sorted(circuit.mechanisms)
+    alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
+    rows = bench.patterns.rows
+    fresh = Fresh(bench.model, bench.task, circuit, rows, seed, "interval")
+    own, its = fresh.intervals(DRAWN)
+    return threshold, Evidence(
+        intact=dict(zip(names, intact, strict=True)),
+        replaced=dict(zip(names, replaced, strict=True)),
+        interval=its,
+        intact_interval=own,
+        drawn=DRAWN,
         variants=variants(bench, circuit),
         necessity=necessity(bench, circuit, attention),
         droppable=droppable(bench, circuit, pairs, threshold),
@@ -56,21 +195,10 @@ def evidence_for(
         infeasible=None if flow is None else infeasible(flow, circuit, causal),
         minimum=None if flow is None else flow.minimum_layers(causal),
         sequences=bench.sequences,
-        alone=alone(bench, circuit),
-        likeness=likenesses(bench, circuit),
+        alone=dict(zip(heads, alone, strict=True)),
+        likeness=likenesses(bench, circuit, yardstick.without(bench)),
         mlps=mlps_of(bench, circuit, threshold),
     )
-
-
-def bootstrap(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the mean over sequences; the same draws every time."""
-    generator = torch.Generator().manual_seed(0)
-    count = len(losses)
-    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
-    means = losses.cpu()[drawn].mean(1)
-    tail = (1 - INTERVAL) / 2
-    low, high = means.quantile(torch.tensor([tail, 1 - tail])).tolist()
-    return low, high
 
 
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
@@ -81,16 +209,6 @@ def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
             other = Bench(bench.model, bench.task, bench.batch, rows)
             losses[rows] = other.loss(circuit)
     return {rows: losses[rows] for rows in ABLATIONS}
-
-
-def alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:
-    """The loss with one head replaced by its mechanism and all others as they are, for every head.
-
-    Its excess over the model's own loss tells what the head does beyond its mechanism.
-    """
-    heads = sorted(circuit.mechanisms)
-    losses = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
-    return dict(zip(heads, losses, strict=True))
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:

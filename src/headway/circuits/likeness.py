@@ -1,17 +1,74 @@
 """How like the intact model an altered one is: agreement, R², faithfulness."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.ablation import Bench
-from headway.circuits.evidence_records import Likeness, Likenesses
+from headway.circuits.ablation import Bench, Replaced
 from headway.circuits.mechanism import Circuit, Head, Mechanism, Uniform
 
 CONSTANT = 1e-10
 """Outputs count as constant if their variance is at most so much of their mean square."""
+
+Outputs = Float[Tensor, "sequence query output"]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How like the intact model an altered one is, on the sequences of the evidence.
+
+    Attributes:
+        loss: of the altered model, the mean over the hops.
+        agreement: of all answers that are asked for, the share that is the intact model's own,
+            right or wrong. The answer is the nearest of the symbols that the sequence's queries are
+            asked for at that hop, or the likeliest token.
+        agreement_by_hop: the same of every hop alone.
+        sequence_agreement: the share of sequences of which all answers agree.
+        r2: of the altered model's outputs against the intact one's: 1 - the sum of squared
+            differences / the sum of squares of the intact outputs about their mean over sequences.
+            Outputs are vectors, or logits less their mean. None if the intact outputs are constant.
+        faithfulness: the share of the gap that is closed: (loss of the ablated model - loss) /
+            (loss of the ablated model - loss of the intact one): 1 is as good as the model, 0 is
+            as bad as without attention. None if ablation does no harm.
+        median_faithfulness: the same of the median losses of sequences.
+    """
+
+    loss: float
+    agreement: float
+    agreement_by_hop: dict[str, float]
+    sequence_agreement: float
+    r2: float | None
+    faithfulness: float | None
+    median_faithfulness: float | None
+
+
+@dataclass(frozen=True)
+class Likenesses:
+    """The circuit, its complement and the ablated model, each against the model as it is.
+
+    Attributes:
+        circuit: with every head replaced by its mechanism.
+        complement: without the circuit: attention along each of its paths is zero, and all else is
+            as it is.
+        ablated: with every head ablated as the yardstick says.
+        layerwise: the agreement of models whose layers below l are replaced by the circuit's while
+            the layers from l on are as they are, for l = 1, 2, … If the circuit solves the task as
+            the model does, the model can go on from what the circuit has computed so far.
+    """
+
+    circuit: Likeness
+    complement: Likeness
+    ablated: Likeness
+    layerwise: tuple[float, ...]
+
+    @property
+    def least_layerwise(self) -> float:
+        """The least of them; 1 if there is one layer."""
+        return min(self.layerwise, default=1.0)
 
 
 def ablated(bench: Bench) -> dict[Head, Mechanism]:
@@ -20,116 +77,74 @@ def ablated(bench: Bench) -> dict[Head, Mechanism]:
 
 
 @torch.no_grad()
-def likenesses(bench: Bench, circuit: Circuit) -> Likenesses:
+def likenesses(bench: Bench, circuit: Circuit, without: Replaced | None = None) -> Likenesses:
     """Compares the circuit, its complement and the ablated model with the intact model.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
+        without: what ablates every head; by default all are uniform.
     """
-    handover = [circuit.below(layer) for layer in range(1, bench.model.n_layers)]
-    altered = [{}, circuit.mechanisms, circuit.complement, ablated(bench), *handover]
-    tallies, spread = [Tally(bench) for _ in altered], Spread(bench)
-    for part in bench.parts:
-        said = bench.outputs(altered, part)
-        spread.add(said[0], part)
-        for outputs, tally in zip(said, tallies, strict=True):
-            tally.add(outputs, said[0], part)
-    own, whole, rest, without, *hands = tallies
-    circuits, complement, nothing = (
-        t.likeness(own, without, spread) for t in (whole, rest, without)
-    )
-    return Likenesses(circuits, complement, nothing, tuple(hand.agreement for hand in hands))
+    nothing = ablated(bench) if without is None else without
+    intact, most = whole(bench, {}), whole(bench, nothing)
+    ends = _losses(bench, intact), _losses(bench, most)
+    found = [
+        likeness(bench, outputs, intact, ends)
+        for outputs in (whole(bench, circuit), whole(bench, circuit.complement), most)
+    ]
+    below = (circuit.below(layer) for layer in range(1, bench.model.n_layers))
+    layerwise = (_agreement(bench, whole(bench, one), intact) for one in below)
+    return Likenesses(*found, layerwise=tuple(share(*map(torch.sum, pair)) for pair in layerwise))
 
 
-def agreeing(bench: Bench, one: Tensor, other: Tensor, part: slice) -> Bool[Tensor, " sequence"]:
-    """In which sequences all answers of two models agree.
+def whole(bench: Bench, replaced: Replaced) -> Outputs:
+    """What an altered model puts out at the queries of all sequences."""
+    return torch.cat([bench.outputs([replaced], part)[0] for part in bench.parts])
+
+
+def likeness(
+    bench: Bench, altered: Outputs, intact: Outputs, ends: Sequence[tuple[float, float]]
+) -> Likeness:
+    """The likeness of outputs to the intact ones.
 
     Args:
         bench: the sequences.
-        one: what one model puts out at the queries of the part, [sequence, query, output].
-        other: what another one does.
-        part: the sequences that both are about.
+        altered: what an altered model puts out.
+        intact: what the model itself does.
+        ends: mean and median loss of a sequence, of the intact and of the ablated model.
     """
+    same, asked = _agreement(bench, altered, intact)
+    total, found = spread(bench, intact), _losses(bench, altered)
+    one, other = (numbers_of(bench, outputs)[0] for outputs in (altered, intact))
+    closed = [
+        (most - loss) / (most - own) if most > own else None
+        for loss, own, most in zip(found, *ends, strict=True)
+    ]
+    return Likeness(
+        loss=found[0],
+        agreement=share(same.sum(), asked.sum()),
+        agreement_by_hop=dict(zip(bench.hops, map(share, same, asked), strict=True)),
+        sequence_agreement=agreeing(bench, altered, intact, slice(None)).double().mean().item(),
+        r2=None if total is None else 1 - (one - other).square().sum().item() / total,
+        faithfulness=closed[0],
+        median_faithfulness=closed[1],
+    )
+
+
+def agreeing(bench: Bench, one: Outputs, other: Outputs, part: slice) -> Bool[Tensor, " sequence"]:
+    """In which sequences of a part all answers of two models agree."""
     wanted, targets = bench.batch.targets[part], bench.task.targets
     differs = targets.asked(wanted) & ~targets.same(one, other, wanted)
     return ~differs[..., bench.columns].flatten(1).any(1)
 
 
-class Spread:
-    """How much the outputs of the intact model vary from sequence to sequence.
-
-    Args:
-        bench: the sequences.
-    """
-
-    def __init__(self, bench: Bench):
-        self.bench = bench
-        self._count = self._sum = self._squares = torch.zeros((), dtype=torch.double)
-
-    def add(self, intact: Tensor, part: slice) -> None:
-        """Adds the model's outputs at the queries of a part of the sequences."""
-        numbers, asked = numbers_of(self.bench, intact, part)
-        self._count = self._count + asked.sum(0)
-        self._sum = self._sum + numbers.sum(0)
-        self._squares = self._squares + numbers.square().sum(0)
-
-    @property
-    def total(self) -> float | None:
-        """The sum of squares about the mean over sequences; None if the outputs are constant."""
-        about = self._squares - self._sum.square() / self._count.clamp(min=1)
-        found, most = about.sum().item(), self._squares.sum().item()
-        return found if found > CONSTANT * most else None
-
-
-class Tally:
-    """Counts of an altered model's answers and errors, part by part.
-
-    Args:
-        bench: the sequences.
-    """
-
-    def __init__(self, bench: Bench):
-        self.bench = bench
-        self._errors, self._same, self._asked = (torch.zeros(len(bench.hops)) for _ in range(3))
-        self._sequences, self._apart = 0, 0.0
-
-    def add(self, said: Tensor, intact: Tensor, part: slice) -> None:
-        """Adds the outputs of the altered and of the intact model at the queries of a part."""
-        bench = self.bench
-        wanted, targets = bench.batch.targets[part], bench.task.targets
-        same = targets.same(said, intact, wanted)[..., bench.columns]
-        self._same = self._same + same.sum((0, 1)).cpu()
-        self._asked = self._asked + targets.asked(wanted)[..., bench.columns].sum((0, 1)).cpu()
-        self._sequences += int(agreeing(bench, said, intact, part).sum())
-        self._errors = self._errors + bench.judged(said, part).sum(0).cpu()
-        one, other = (numbers_of(bench, outputs, part)[0] for outputs in (said, intact))
-        self._apart += (one - other).square().sum().item()
-
-    @property
-    def agreement(self) -> float:
-        """The share of answers that agree; 1 if none is asked for."""
-        return share(self._same.sum(), self._asked.sum())
-
-    @property
-    def loss(self) -> float:
-        """The mean of the partial losses."""
-        return self._errors.mean().item() / self.bench.sequences
-
-    def likeness(self, intact: "Tally", without: "Tally", spread: Spread) -> Likeness:
-        """The likeness, given the counts of the intact and of the ablated model."""
-        hops, total, gap = self.bench.hops, spread.total, without.loss - intact.loss
-        losses = (self._errors / self.bench.sequences).tolist()
-        shares = [share(same, asked) for same, asked in zip(self._same, self._asked, strict=True)]
-        return Likeness(
-            loss=self.loss,
-            loss_by_hop=dict(zip(hops, losses, strict=True)),
-            agreement=self.agreement,
-            agreement_by_hop=dict(zip(hops, shares, strict=True)),
-            sequence_agreement=self._sequences / self.bench.sequences,
-            r2=None if total is None else 1 - self._apart / total,
-            faithfulness=(without.loss - self.loss) / gap if gap > 0 else None,
-        )
+def spread(bench: Bench, intact: Outputs) -> float | None:
+    """The sum of squares of outputs about their mean over sequences; None if they are constant."""
+    numbers, asked = numbers_of(bench, intact)
+    squares = numbers.square().sum(0)
+    about = squares - numbers.sum(0).square() / asked.sum(0).clamp(min=1)
+    found = about.sum().item()
+    return found if found > CONSTANT * squares.sum().item() else None
 
 
 def share(same: Tensor, asked: Tensor) -> float:
@@ -137,9 +152,27 @@ def share(same: Tensor, asked: Tensor) -> float:
     return (same / asked).item() if asked else 1.0
 
 
-def numbers_of(bench: Bench, outputs: Tensor, part: slice) -> Sequence[Tensor]:
+def numbers_of(bench: Bench, outputs: Outputs) -> tuple[Tensor, Tensor]:
     """What answers are read off, 0 where none is asked for, and whether one is: doubles both."""
-    wanted, targets = bench.batch.targets[part], bench.task.targets
+    wanted, targets = bench.batch.targets, bench.task.targets
     asked = targets.asked(wanted)[..., bench.columns, None]
     numbers = targets.numbers(outputs, wanted)[..., bench.columns, :]
     return torch.where(asked, numbers, 0.0).double(), asked.double()
+
+
+def _agreement(bench: Bench, altered: Outputs, intact: Outputs) -> tuple[Tensor, Tensor]:
+    """How many answers of every hop agree, and how many are asked for."""
+    wanted, targets = bench.batch.targets, bench.task.targets
+    same, asked = targets.same(altered, intact, wanted), targets.asked(wanted)
+    return same[..., bench.columns].sum((0, 1)), asked[..., bench.columns].sum((0, 1))
+
+
+def _losses(bench: Bench, outputs: Outputs) -> tuple[float, float]:
+    """The mean and the median loss of a sequence."""
+    each = bench.judged(outputs, slice(None)).mean(1)
+    return each.mean().item(), each.median().item()
+
+
+def percent(part: float) -> str:
+    """A share in percent: rounded down, so that only what is whole says 100 %."""
+    return f"{math.floor(part * 1000 + 1e-9) / 10:.1f} %"

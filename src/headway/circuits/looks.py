@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headway.circuits.evidence_records import WrittenHead
-from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, name_of
+from headway.circuits.mechanism import Circuit, Head, Mechanism, Paths, WrittenHead, name_of
 from headway.circuits.patterns import Patterns
 from headway.circuits.reading import relations_of, row_weights
 from headway.models import Tappable, attention_patterns

@@ -4,9 +4,10 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from headway.errors import HeadwayError, require
+from headway.fields import Written
 from headway.paths import Path, require_name
 from headway.relations.composed import ELSE
 
@@ -241,3 +242,13 @@ def _mechanism(entry: Any) -> Mechanism:
         f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, identity or a"
         " list of relations"
     )
+
+
+WrittenPath = Annotated[Path, Written(Path.parse, str)]
+"""A path that is saved as `L1.H0 s0←s2`."""
+
+WrittenHead = Annotated[Head, Written(head_of, name_of)]
+"""A head that is saved as `L1.H0`."""
+
+WrittenCircuit = Annotated[Circuit, Written(Circuit.from_json, Circuit.to_json)]
+"""A circuit that is saved as `{"L0.H0": "uniform", "L1.H0": ["s0←s2"]}`."""

@@ -12,14 +12,12 @@ from headway.circuits.ablation import Bench
 from headway.circuits.candidates import candidates_of
 from headway.circuits.discovery import (
     Discovery,
-    WrittenCircuit,
     device_of,
     saved_discovery,
     with_tap,
 )
-from headway.circuits.evidence_records import WrittenPath
 from headway.circuits.exhaustive import Exhaustive, Watch, idle_mechanisms
-from headway.circuits.mechanism import Circuit, Head, Mechanism
+from headway.circuits.mechanism import Circuit, Head, Mechanism, WrittenCircuit, WrittenPath
 from headway.circuits.minimal_text import of_minimal_circuits
 from headway.circuits.study import require_fits
 from headway.circuits.workers import Workers

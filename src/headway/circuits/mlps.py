@@ -9,18 +9,61 @@ mechanism, and with every head as it is.
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from headway.circuits.ablation import Bench
-from headway.circuits.evidence_records import MLP, MLPs
 from headway.circuits.mechanism import Circuit
 from headway.models import Transformer
 from headway.models.hooks import Edit, HookPoint
 
 SEQUENCES = 64
 """The most sequences that MLPs are judged on."""
+
+
+@dataclass(frozen=True)
+class MLP:
+    """What it costs to replace one layer's MLP. All losses are of the whole model.
+
+    Attributes:
+        layer: from 0.
+        mean: with its output at its mean and every head replaced by the circuit's mechanism.
+        mean_free: with its output at its mean and every head as it is.
+        resampled: as `mean`, with its output from another sequence.
+        resampled_free: as `mean_free`, with its output from another sequence.
+    """
+
+    layer: int
+    mean: float
+    mean_free: float
+    resampled: float
+    resampled_free: float
+
+    @property
+    def worst(self) -> float:
+        """The loss with it at its mean, in the one of the two ways that costs more."""
+        return max(self.mean, self.mean_free)
+
+
+@dataclass(frozen=True)
+class MLPs:
+    """The MLPs of a model under its circuit.
+
+    Attributes:
+        each: what replacing each alone costs, layer by layer.
+        needed: layers whose MLPs stay as they are while all others are at their means. None of them
+            can be put to its mean, too: the loss would not stay below the threshold both with every
+            head replaced and with every head as it is.
+        without_rest: the larger of these two losses with all other MLPs at their means.
+        sequences: how many the losses are over.
+    """
+
+    each: tuple[MLP, ...]
+    needed: tuple[int, ...]
+    without_rest: float
+    sequences: int
 
 
 @torch.no_grad()

@@ -14,26 +14,19 @@ from headway.circuits.candidates import (
     searched,
 )
 from headway.circuits.comparison import jaccard
-from headway.circuits.evidence import evidence_for
-from headway.circuits.evidence_records import Evidence, Trial
+from headway.circuits.evidence import Evidence, Trial, evidence_for
 from headway.circuits.exhaustive import Exhaustive, idle_mechanisms
 from headway.circuits.mechanism import Circuit, KnockOut, Mean, Paths, name_of
 from headway.circuits.reading import read
 from headway.circuits.search import search, simplify
 from headway.circuits.workers import Workers
+from headway.circuits.yardstick import THRESHOLD, Yardstick
 from headway.errors import HeadwayError, require
 from headway.models import Tappable
 from headway.tasks import Task
 from headway.training.data import held_out
 
-THRESHOLD = 0.05
-"""The loss below which a circuit must stay with every head replaced (appendix E)."""
-
-GAP = 0.1
-"""Where nobody says what heads may look at, a circuit must close all but this share of the gap
-between the model's own loss and the loss with every head ablated."""
-
-HARDLY = 0.2
+HARDLY = 0.4
 """The part of the way from the model's own loss to the threshold that a path which is hardly missed
 may cost, with all others that went; at most `THRESHOLD`."""
 
@@ -90,6 +83,7 @@ class Studied:
     """What a study found; see `Discovery` for the fields."""
 
     circuit: Circuit
+    yardstick: Yardstick
     threshold: float
     ablation: str
     evidence: Evidence
@@ -118,8 +112,8 @@ def study(
         return (BlindSample if blind else Sample)(bench, count, settings)
 
     here = sample("circuit", whole)
-    threshold = settings.threshold or here.yardstick()
-    own = here.require_learnt(threshold)
+    yardstick = Yardstick.of(here.bench, settings.threshold)
+    own = here.require_learnt(yardstick.limits(here.bench)[-1])
     again = settings.trials and circuit is None
     first = here.part(half) if again else here
     others = {name: sample(name, half) for name in OTHER_SAMPLES} if again else {}
@@ -131,24 +125,27 @@ def study(
 
     benches = list({fresh, *(one.bench for one in (here, first, *others.values()))})
     with Workers(settings.workers, device, benches) as work:
-        searching = work.start(lambda: circuit or here.search(threshold))
-        elsewhere = {name: work.start(s.search, threshold) for name, s in others.items()}
+        searching = work.start(lambda: circuit or here.circuit(yardstick))
+        elsewhere = {name: work.start(s.circuit, yardstick) for name, s in others.items()}
         chosen = searching.result()
         attention = here.attention_with(chosen)
-        at = [own + (threshold - own) * part for part in OTHER_THRESHOLDS]
+        limit = yardstick.met(here.bench, here.all.loss(chosen))
+        at = [own + (limit - own) * part for part in OTHER_THRESHOLDS]
         at = at if again and not blind else []
-        measuring = work.start(evidence_for, fresh, chosen, attention, threshold)
-        otherwise = work.start(lambda: [first.search(threshold) for threshold in at])
+        measuring = work.start(evidence_for, fresh, chosen, attention, yardstick, seed)
+        otherwise = work.start(lambda: [first.search(limit) for limit in at])
 
         def trial(name: str, threshold: float, found: Circuit) -> Trial:
             return Trial(name, threshold, found.paths, jaccard(found.paths, chosen.paths))
 
         there = zip(at, otherwise.result(), strict=True)
-        trials = [trial("circuit", threshold, found) for threshold, found in there]
+        trials = [trial("circuit", limit, found) for limit, found in there]
+        threshold, measured = measuring.result()
         trials += [trial(n, threshold, f.result()) for n, f in elsewhere.items()]
-        evidence = replace(measuring.result(), trials=trials)
+        evidence = replace(measured, trials=trials)
     return Studied(
         chosen,
+        yardstick,
         threshold,
         ablation,
         evidence,
@@ -180,10 +177,6 @@ class Sample:
         more = relation_attention(self.bench.model, self.bench.task, batch, names=names)
         return self.attention | more
 
-    def yardstick(self) -> float:
-        """The loss to stay below unless another is asked for."""
-        return THRESHOLD
-
     def require_learnt(self, threshold: float) -> float:
         """The model's own loss; raises unless it is below the threshold."""
         partial = self.bench.partial()
@@ -196,12 +189,21 @@ class Sample:
             )
         return partial.mean().item()
 
-    def search(self, threshold: float) -> Circuit:
+    def circuit(self, yardstick: Yardstick) -> Circuit:
+        """The circuit below the least limit that one is found below, or else the last found."""
+        *stricter, last = yardstick.limits(self.bench)
+        for limit in stricter:
+            found = self.search(limit, exhaust=False)
+            if self.all.loss(found) < limit:
+                return found
+        return self.search(last)
+
+    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """A circuit: drafted on a few sequences, settled on all of them.
 
         If the draft fails on all of them, the search is made on all of them. If that fails too,
         heads may keep some of what stands at a position beside what they bring there: paths from
-        roles to themselves. The last resort is to judge all sets of paths.
+        roles to themselves. The last resort is to judge all sets of paths, unless `exhaust` is off.
         """
         limit = max(MARGIN * threshold, (self.all.loss() + threshold) / 2)
         few = max(DRAFT_MARGIN * threshold, (self.few.loss() + threshold) / 2)
@@ -219,7 +221,8 @@ class Sample:
             if tried[-1][0] < threshold:
                 break
         loss, _, circuit = min(tried)
-        return circuit if loss < threshold else self.exhausted(circuit, threshold)
+        enough = loss < threshold or not exhaust
+        return circuit if enough else self.exhausted(circuit, threshold)
 
     def exhausted(self, circuit: Circuit, threshold: float) -> Circuit:
         """The smallest circuit among all sets of candidate paths, if there are few.
@@ -241,25 +244,11 @@ class Sample:
 class BlindSample(Sample):
     """A sample of a task of which nobody says what heads may look at."""
 
-    def yardstick(self) -> float:
-        """The loss to stay below: it closes all but `GAP` of what ablating every head costs.
+    def circuit(self, yardstick: Yardstick) -> Circuit:
+        """What heads are read to look at; the limit decides of what is hardly missed alone."""
+        return self.search(yardstick.limits(self.bench)[0])
 
-        Ablated heads have their mean patterns or zeros, whichever costs more.
-
-        Raises:
-            HeadwayError: if ablating every head costs nothing.
-        """
-        heads = self.bench.heads
-        ends = [dict.fromkeys(heads, Mean()), dict.fromkeys(heads, Paths(frozenset()))]
-        own, *ablated = self.bench.losses([{}, *ends])
-        if not max(ablated) > own:
-            raise HeadwayError(
-                f"there is no circuit to find: the model's own loss is {own:.3f}, and without any"
-                f" attention to what stands in a sequence it is {max(ablated):.3f}"
-            )
-        return own + GAP * (max(ablated) - own)
-
-    def search(self, threshold: float) -> Circuit:
+    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
         """What heads are read to look at, without all that is hardly missed.
 
         Paths go as long as the loss stays as low as it is, or near the model's own, with zeros in

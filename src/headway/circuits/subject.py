@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from headway.circuits.discovery import Discovery, WrittenCircuit, listed, saved_discovery
+from headway.circuits.discovery import Discovery, listed, saved_discovery
 from headway.circuits.given import read_given, require_task, with_tap
-from headway.circuits.mechanism import Circuit
+from headway.circuits.mechanism import Circuit, WrittenCircuit
 from headway.circuits.patterns import ABLATIONS
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json

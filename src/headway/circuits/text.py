@@ -1,14 +1,14 @@
 """Circuits, their evidence and their timelines as plain text of at most 80 columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headway.circuits.certificate_text import said_of_likeness
-from headway.circuits.evidence_records import MLPs
+from headway.circuits.evidence import Evidence
+from headway.circuits.likeness import percent
 from headway.circuits.looks import of_looks
 from headway.circuits.mechanism import Circuit, name_of
-from headway.circuits.patterns import ABLATIONS
-from headway.circuits.verdicts import held, reasons
+from headway.circuits.mlps import MLPs
+from headway.circuits.verdicts import Verdict, verdicts
 from headway.paths import Path
 from headway.text import aligned, rounded, sparkline, width, wrapped
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 SPARKS = 18
 """The most characters of a curve in a table."""
+
+WORDS = {True: "yes", False: "NO", None: "?"}
+"""Verdicts as words."""
 
 
 def drawing(circuit: Circuit, roles: Sequence[str]) -> list[str]:
@@ -68,8 +71,9 @@ def of_discovery(found: "Discovery") -> str:
         ]
     for kind, heads in found.circuit.idle_heads.items():
         lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
-    lines += ["", *of_looks(found.looks, found.circuit, found.faithful), "", *verdicts(found), ""]
-    lines += [*said_of_likeness(found.evidence), ""]
+    lines += ["", *of_looks(found.looks, found.circuit, found.faithful)]
+    lines += ["", *verdict_lines(verdicts(found)), ""]
+    lines += [*likeness_table(found.evidence), ""]
     lines += necessity_table(found)
     lines += wrapped("without: the loss with this path cut and all other heads replaced")
     lines += wrapped("free above: the same, with the useful heads above attending freely")
@@ -84,49 +88,45 @@ def of_discovery(found: "Discovery") -> str:
     return "\n".join(lines)
 
 
-def verdicts(found: "Discovery") -> list[str]:
-    """The verdicts, each with its numbers."""
-    rows = list(_verdicts(found))
-    names = max(len(name) for name, *_ in rows) + 2
-    indent = names + max(len(verdict) for _, verdict, _ in rows) + 2
+def verdict_lines(given: Sequence[Verdict]) -> list[str]:
+    """Verdicts one below the other: name, word, reason, and the line to type next."""
+    names = max(len(one.name) for one in given) + 2
+    indent = " " * (names + 5)
     lines = []
-    for name, verdict, said in rows:
-        first = name.ljust(names) + verdict
-        for part in said:
-            lines += wrapped(part, first.ljust(indent), " " * indent)
-            first = ""
+    for one in given:
+        first = one.name.ljust(names) + WORDS[one.holds]
+        lines += wrapped(one.because, first.ljust(len(indent)), indent)
+        lines += [] if one.next is None else wrapped(f"next: {one.next}", indent, indent)
     return lines
 
 
-def what_next(found: "Discovery") -> list[str]:
-    """What may help if a circuit is not faithful, in a line."""
-    variants = found.evidence.variants
-    better = [f"{name} {loss:.3f}" for name, loss in variants.items() if loss < found.threshold]
-    if found.faithful:
-        return []
-    if better:
-        return [
-            f"rows without a path are {found.ablation} here; with other rows the same circuit has a"
-            f" loss of {', '.join(better)}: try --ablation"
-        ]
-    return ["what may help: to train longer, a higher --threshold, another --ablation"]
-
-
-def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
-    """Every verdict: its name, the verdict, and lines on it."""
-    evidence, holds = found.evidence, held(found)
-    for name, said in reasons(found).items():
-        by_hop = "  ".join(f"{hop} {rounded(loss)}" for hop, loss in evidence.replaced.items())
-        more = [f"Hop by hop: {by_hop}", *what_next(found)] if name == "faithful" else []
-        yield name, verdict(holds[name]), [*said, *more]
-    rest = [
-        f"{rows} {loss:.4f}" for rows, loss in evidence.variants.items() if rows != found.ablation
-    ]
-    yield "ablation", "", [ABLATIONS[found.ablation], "loss with other rows: " + "  ".join(rest)]
-    backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in evidence.backups]
+def likeness_table(evidence: Evidence) -> list[str]:
+    """Intact, circuit, complement and ablated, each with its loss and its agreement; beside it what
+    other rows, MLPs and back-ups do."""
+    likeness = evidence.likeness
+    rows = [["", "loss", "answers", "sequences", "R²", "faithfulness"]]
+    rows.append(["intact", f"{evidence.intact_loss:.4f}", *["100.0 %"] * 2, "1.000", "1.000"])
+    for name in ("circuit", "complement", "ablated"):
+        one = getattr(likeness, name)
+        numbers = ["-" if x is None else f"{x:.3f}" for x in (one.r2, one.faithfulness)]
+        shares = map(percent, (one.agreement, one.sequence_agreement))
+        rows.append([name, f"{one.loss:.4f}", *shares, *numbers])
+    by_hop = (
+        f"{hop} {rounded(loss)} ({percent(likeness.circuit.agreement_by_hop[hop])})"
+        for hop, loss in evidence.replaced.items()
+    )
+    by_rows = (f"{rows} {rounded(loss)}" for rows, loss in evidence.variants.items())
+    lines = aligned(rows, "lrrrrr", gap=2)
+    lines += wrapped(
+        "answers: the share that is the intact model's own; sequences: the share of which all"
+        " answers are"
+    )
+    lines += wrapped(f"the circuit hop by hop: {', '.join(by_hop)}")
+    lines += wrapped(f"its loss by rows without a path: {', '.join(by_rows)}")
     if evidence.mlps is not None:
-        yield "MLPs", "", [said_of_mlps(evidence.mlps)]
-    yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
+        lines += wrapped(f"MLPs: {said_of_mlps(evidence.mlps)}")
+    backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in evidence.backups]
+    return lines + wrapped(f"back-ups: {'; '.join(backups) or 'none'}")
 
 
 def said_of_mlps(mlps: MLPs) -> str:
@@ -138,11 +138,6 @@ def said_of_mlps(mlps: MLPs) -> str:
         return "all are needed: none can be at its mean"
     layers = ", ".join(map(str, mlps.needed))
     return f"needed in layer {layers}; with the others at their means {loss}"
-
-
-def verdict(holds: bool | None) -> str:
-    """A verdict as a word."""
-    return {True: "yes", False: "NO", None: "?"}[holds]
 
 
 def necessity_table(

@@ -1,155 +1,278 @@
-"""The five verdicts on a circuit: which hold, which do not, and which cannot be given."""
+"""The verdicts on a circuit, as data: which hold, which do not, which cannot be given, and why.
 
-from collections.abc import Iterator
+Every view shows this list. `RUN` in a line to type stands for the run's folder; lines of Python
+suppose a `model`, its `task`, and `found`, what `discover` found.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headway.circuits.likeness import percent
+from headway.circuits.mechanism import Head, Paths, name_of
+from headway.circuits.yardstick import AGREES, CLOSES
+from headway.paths import Path
 from headway.text import counted, enumerated, rounded
 
 if TYPE_CHECKING:
     from headway.circuits.discovery import Discovery
+    from headway.circuits.minimal import MinimalCircuits
+
+LAYERWISE = 0.9
+"""The least share of its answers with which the model goes on from what its circuit computed."""
+
+EXPLAINED = 0.3
+"""The least share of a useful head's attention that its paths must have, either where they lead or
+on all rows that matter."""
+
+APART = 0.05
+"""A rival must lead elsewhere in at least this share of the rows that matter, and have there more
+than `TIMES` the attention of the path."""
+
+TIMES = 2
+
+NO_PATH = "the circuit has no path"
+NOT_FAITHFUL = "the whole circuit is not faithful, so cutting a part of it shows nothing"
 
 
-def held(discovery: "Discovery") -> dict[str, bool | None]:
-    """Whether the circuit is faithful, necessary, minimal, stable and feasible; None if unknown.
+@dataclass(frozen=True)
+class Verdict:
+    """One verdict on a circuit.
 
-    Stable: the search finds this very circuit on every other sample at the same threshold. Of an
-    unfaithful circuit, or of one without paths, most of this is unknown.
+    Attributes:
+        name: what the circuit is, or is not.
+        holds: None if that cannot be said.
+        because: the reason, with its numbers and the ablation that they hold for.
+        next: a line to type that helps on; None if there is none.
     """
-    found = discovery.evidence
-    same = [t.jaccard == 1 for t in found.trials if t.threshold == discovery.threshold]
-    feasible = discovery.feasible if discovery.circuit.paths else None
-    if found.minimum is None:  # no number of layers can answer, or nobody knows how many can
-        feasible = None if found.infeasible is None else False
-    return {
-        "faithful": discovery.faithful,
-        "necessary": discovery.necessary,
-        "minimal": discovery.minimal,
-        "stable": all(same) if same else None,
-        "feasible": feasible,
-    }
+
+    name: str
+    holds: bool | None
+    because: str
+    next: str | None = None
 
 
-def untestable(discovery: "Discovery") -> str | None:
-    """Why cutting paths would show nothing, in a sentence; None if it does show something."""
-    if not discovery.circuit.paths:
-        return "There is nothing to drop: the circuit has no path."
-    if not discovery.faithful:
-        return (
-            "Cannot be said: the whole circuit is not below the threshold, so without a part of it"
-            " there is nothing to stay below."
-        )
-    return None
+def verdicts(found: "Discovery", every: "MinimalCircuits | None" = None) -> list[Verdict]:
+    """The verdicts on a circuit, always the same seven in the same order.
+
+    Args:
+        found: the circuit, and the evidence for it.
+        every: all minimal circuits of the model, if they are known.
+    """
+    return [
+        _faithful(found),
+        _own(found),
+        _necessary(found),
+        _minimal(found),
+        _unique(found, every),
+        _stable(found),
+        _feasible(found),
+    ]
 
 
-def reasons(discovery: "Discovery") -> dict[str, list[str]]:
-    """Why the circuit has each property, or has not, or why that cannot be said, in sentences."""
-    cannot = untestable(discovery)
-    return {
-        "faithful": list(_faithful(discovery)),
-        "necessary": [cannot] if cannot else list(_necessary(discovery)),
-        "minimal": [cannot] if cannot else list(_minimal(discovery)),
-        "stable": list(_stable(discovery)),
-        "feasible": list(_feasible(discovery)),
-    }
-
-
-def _faithful(discovery: "Discovery") -> Iterator[str]:
-    found, at = discovery.evidence, discovery.threshold
-    (low, high), (own_low, own_high) = found.interval, found.intact_interval
-    replaced, intact = rounded(discovery.replaced_loss), rounded(discovery.intact_loss)
-    yield (
-        f"With every head replaced the loss is {replaced} ({rounded(low)} to {rounded(high)}),"
-        f" {'' if discovery.faithful else 'not '}below the threshold {at:.3g}; of the model as it"
-        f" is, {intact} ({rounded(own_low)} to {rounded(own_high)})."
+def _faithful(found: "Discovery") -> Verdict:
+    like, yardstick, rows = found.evidence.likeness.circuit, found.yardstick, _rows(found)
+    low, high = map(rounded, found.evidence.interval)
+    own_low, own_high = map(rounded, found.evidence.intact_interval)
+    because = (
+        f"{rows} the loss is {rounded(found.replaced_loss)}, the model's own"
+        f" {rounded(found.intact_loss)} (on {found.evidence.drawn} more sequences, 95 %: {low} to"
+        f" {high}, and {own_low} to {own_high}); "
     )
-    if low < at <= high:
-        yield "The interval contains the threshold: other sequences could change the verdict."
-    above = [hop for hop, loss in found.replaced.items() if loss >= at]
-    if discovery.faithful and above:
-        yield f"That is the mean: alone, {enumerated(above)} lies above {at:.3g}."
-
-
-def _necessary(discovery: "Discovery") -> Iterator[str]:
-    necessity, at = discovery.evidence.necessity, discovery.threshold
-    if spare := [n.path for n in necessity if n.worst < at]:
-        yield f"The loss stays below {at:.3g} without {enumerated(spare, 'or')} (each alone)."
-        return
-    least, tried = min(necessity, key=lambda n: n.worst), len(necessity)
-    yield (
-        f"Without any one of its {counted(tried, 'path')} the loss is {at:.3g} or more, with every"
-        " head replaced or with the useful heads above it free, whichever is worse; the least,"
-        f" {rounded(least.worst)}, without {least.path}."
-    )
-    if helpers := [n.path for n in necessity if n.loss < at]:
-        yield (
-            "With every head replaced, as the paper tests it, that holds for"
-            f" {tried - len(helpers)} of {tried}; {enumerated(helpers)}"
-            f" {'is' if len(helpers) == 1 else 'are'} needed by the heads above only."
-        )
-
-
-def _minimal(discovery: "Discovery") -> Iterator[str]:
-    found = discovery.evidence
-    tried = counted(found.pairs, "pair")
-    if not discovery.necessary:
-        yield "A path can be dropped by itself."
-    if found.droppable:
-        pairs = (f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in found.droppable)
-        yield f"Of {tried} tried, droppable together: {'; '.join(pairs)}."
-    elif found.pairs:
-        yield f"No two paths can be dropped together ({tried} tried)."
-        if discovery.minimal:
-            yield "Three or more at once were not tried."
+    if yardstick.loss is not None:
+        side = "below" if found.replaced_loss < found.threshold else "not below"
+        because += f"{side} {found.threshold:.3g}"
     else:
-        yield "There is no pair of paths to try."
+        median = like.median_faithfulness
+        because += (
+            f"{_share(like.faithfulness)} of the gap to {yardstick.ablated} ablation"
+            f" ({rounded(found.evidence.likeness.ablated.loss)}) is closed (at least"
+            f" {percent(CLOSES[-1])}; {_share(median)} in the median), and "
+        )
+        because += (
+            f"{percent(like.agreement)} of answers agree (at least {percent(AGREES['agreement'])})"
+            if yardstick.measure == "agreement"
+            else f"R² is {_number(like.r2)} (at least {AGREES['r2']})"
+        )
+    if found.faithful:
+        close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
+        return Verdict("faithful", True, because, _more(found) if close else None)
+    others = {k: x for k, x in found.evidence.variants.items() if k != found.ablation}
+    best = min(others, key=lambda name: others[name])
+    if others[best] < min(found.threshold, found.replaced_loss):
+        because += f"; with rows {best} it is {rounded(others[best])}"
+        return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
+    alone = found.evidence.alone
+    worst = max(alone, key=lambda head: alone[head])
+    because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone[worst])}"
+    return Verdict("faithful", False, because, _map(worst))
 
 
-def _stable(discovery: "Discovery") -> Iterator[str]:
-    trials, at = discovery.evidence.trials, discovery.threshold
+def _own(found: "Discovery") -> Verdict:
+    name, evidence = "the model's own", found.evidence
+    if not found.circuit.paths:
+        return Verdict(name, None, NO_PATH)
+    useful = [look for look in found.looks if look.head in found.circuit.useful_heads]
+    for head, rival in ((look.head, rival) for look in useful for rival in look.rivals):
+        wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
+        if wins and 1 - rival.same >= APART:
+            because = (
+                f"{name_of(head)} follows {rival.rival} rather than {rival.relation}:"
+                f" {percent(rival.instead)} to {percent(rival.follows)} of its attention in the"
+                f" {percent(1 - rival.same)} of rows where the two differ"
+            )
+            path = Path.of(*head, rival.relation)
+            return Verdict(name, False, because, _given(found, path, rival.rival))
+    shares = {look.head: max(look.explained, _along(found, look.head)) for look in useful}
+    least, explained = min(shares, key=lambda head: shares[head], default=None), ""
+    if least is not None:
+        explained = (
+            f"; its paths have {percent(shares[least])} or more of heads' attention (least:"
+            f" {name_of(least)})"
+        )
+        if shares[least] < EXPLAINED:
+            because = f"its paths do not explain {name_of(least)}{explained}"
+            return Verdict(name, False, because, _map(least))
+    layers = evidence.likeness.layerwise
+    if not layers:
+        because = f"there is no layer above to go on{explained}"
+        return Verdict(name, found.faithful or None, because)
+    at = min(range(len(layers)), key=lambda layer: layers[layer])
+    because = (
+        f"{_rows(found)}, with the circuit in layers 0 to {at} alone,"
+        f" {percent(layers[at])} of the model's answers stay (at least {percent(LAYERWISE)})"
+        + explained
+    )
+    if layers[at] >= LAYERWISE:
+        return Verdict(name, True, because)
+    other = "own" if found.ablation != "own" else "mean"
+    return Verdict(name, False, because, f"headway circuit RUN --ablation {other}")
+
+
+def _necessary(found: "Discovery") -> Verdict:
+    if found.necessary is None:
+        return Verdict("necessary", None, _untestable(found))
+    evidence, at = found.evidence.necessity, found.threshold
+    if spare := [n for n in evidence if n.worst < at]:
+        because = (
+            f"{_rows(found)} the loss stays below {at:.3g} without"
+            f" {enumerated((n.path for n in spare), 'or')} (each alone)"
+        )
+        return Verdict("necessary", False, because, _given(found, spare[0].path))
+    least = min(evidence, key=lambda n: n.worst)
+    because = (
+        f"{_rows(found)} the loss is {at:.3g} or more without any of its"
+        f" {counted(len(evidence), 'path')}; the least is {rounded(least.worst)}, without"
+        f" {least.path}"
+    )
+    if helpers := [n.path for n in evidence if n.loss < at]:
+        because += f"; only the heads above, left free, need {enumerated(helpers)}"
+    return Verdict("necessary", True, because)
+
+
+def _minimal(found: "Discovery") -> Verdict:
+    pairs, tried = found.evidence.droppable, counted(found.evidence.pairs, "pair")
+    if found.minimal is None:
+        return Verdict("minimal", None, _untestable(found))
+    if not found.necessary:
+        return Verdict("minimal", False, "a path can be dropped by itself")
+    if pairs:
+        both = "; ".join(f"{p.first} with {p.second} (loss {rounded(p.loss)})" for p in pairs)
+        because = f"{_rows(found)}, of {tried} tried, droppable together: {both}"
+        return Verdict("minimal", False, because, "headway circuit RUN --all")
+    because = f"{_rows(found)} no two paths can be dropped together ({tried} tried)"
+    return Verdict("minimal", True, because)
+
+
+def _unique(found: "Discovery", every: "MinimalCircuits | None") -> Verdict:
+    ask = "headway circuit RUN --all"
+    if every is None:
+        return Verdict("unique", None, "not every set of paths was judged", ask)
+    count = counted(len(every.circuits), "minimal circuit")
+    because = f"{_rows(found)} {count} among {counted(len(every.candidates), 'candidate path')}"
+    others = [one for one in every.circuits if set(one) != set(found.circuit.paths)]
+    if others:
+        shared = f"; {counted(len(every.core), 'path')} in all of them"
+        return Verdict("unique", False, because + shared)
+    if not every.complete:
+        because += f" of up to {every.searched}, and larger sets were not judged"
+        return Verdict("unique", None, because, f"{ask} --most {10 * max(1, every.judged)}")
+    return Verdict("unique", True if every.circuits else None, because)
+
+
+def _stable(found: "Discovery") -> Verdict:
+    trials, at = found.evidence.trials, found.threshold
     same = [trial.jaccard for trial in trials if trial.threshold == at]
-    others = [jaccard for jaccard in same if jaccard < 1]
     if not same:
-        yield "The search was not repeated on other sequences."
-    elif not others:
-        yield f"On {counted(len(same), 'other sample')} the same search finds this very circuit."
-    else:
-        likeness = enumerated(f"{jaccard:.2f}" for jaccard in others)
-        yield (
-            f"On {counted(len(others), 'other sample')} the same search finds another circuit:"
-            f" Jaccard {likeness}."
-        )
-        if len(others) < len(same):
-            yield f"On {len(same) - len(others)} it finds this one."
-    if moved := [f"{t.jaccard:.2f} at {t.threshold:.3g}" for t in trials if t.threshold != at]:
-        yield f"With another threshold: Jaccard {enumerated(moved)}."
+        because = "the search was not repeated on other sequences"
+        return Verdict("stable", None, because, "headway circuit RUN --trials True")
+    holds = all(jaccard == 1 for jaccard in same)
+    because = f"on {counted(len(same), 'other sample')} the search finds "
+    because += "this very circuit" if holds else f"circuits like it to {_jaccards(same)} (Jaccard)"
+    if moved := [trial.jaccard for trial in trials if trial.threshold != at]:
+        because += f"; at other thresholds to {_jaccards(moved)}"
+    return Verdict("stable", holds, because, None if holds else _more(found))
 
 
-def _feasible(discovery: "Discovery") -> Iterator[str]:
-    found, circuit = discovery.evidence, discovery.circuit
+def _feasible(found: "Discovery") -> Verdict:
+    evidence, circuit = found.evidence, found.circuit
     heads, layers = len(circuit.useful_heads), len(circuit.useful_layers)
     size = f"{counted(heads, 'useful head')} in {counted(layers, 'layer')}"
-    if found.infeasible is None:
-        yield f"How information must flow in this task is not known. {size}."
-    elif found.minimum is None:
-        yield f"No number of layers can answer. {size}."
-    elif not circuit.paths:
-        yield "There is no path that could be impossible."
-    else:
-        if found.infeasible:
-            paths = enumerated(found.infeasible, "or")
-            yield (
-                f"Information cannot flow along {paths}: the two positions hold nothing in common"
-                " by then."
-            )
-        else:
-            yield "Along every path the two positions can hold a piece in common by then."
-        beyond = [(layers - found.minimum, "layer"), (heads - found.minimum, "head")]
-        yield (
-            f"{size}; flow minimum {counted(found.minimum, 'layer')}, with a head in each:"
-            f" {enumerated(_beyond(*one) for one in beyond)}."
-        )
+    if evidence.infeasible is None:
+        return Verdict("feasible", None, f"the flow of this task is not known; {size}")
+    if evidence.minimum is None:
+        return Verdict("feasible", False, f"no number of layers can answer; {size}")
+    size += f", flow minimum {evidence.minimum}"
+    if not circuit.paths:
+        return Verdict("feasible", None, f"{NO_PATH}; {size}")
+    if evidence.infeasible:
+        paths = enumerated(evidence.infeasible, "or")
+        because = f"along {paths} the two positions hold nothing in common by then; {size}"
+        return Verdict("feasible", False, because, "headway theory RUN")
+    because = f"along every path the two positions can hold a piece in common by then; {size}"
+    return Verdict("feasible", True, because)
 
 
-def _beyond(spare: int, thing: str) -> str:
-    side = "below" if spare < 0 else "above"
-    return f"{counted(abs(spare), thing) if spare else f'no {thing}'} {side} it"
+def _along(found: "Discovery", head: Head) -> float:
+    """The mean attention of a head along its paths, in the rows in which they lead."""
+    along = [n.attention for n in found.evidence.necessity if n.path.at == head]
+    return sum(along) / len(along) if along else 0.0
+
+
+def _rows(found: "Discovery") -> str:
+    return f"with {found.ablation} rows"
+
+
+def _untestable(found: "Discovery") -> str:
+    return NOT_FAITHFUL if found.circuit.paths else NO_PATH
+
+
+def _given(found: "Discovery", path: Path, instead: str | None = None) -> str:
+    """A line that measures the circuit without a path, or with another in its place."""
+    mechanism = found.circuit.mechanisms[path.at]
+    assert isinstance(mechanism, Paths)
+    names = sorted({*mechanism.relations, instead or ""} - {path.relation, ""})
+    other = f"found.circuit.replacing({tuple(path.at)}, Paths(frozenset({names})))"
+    return f"discover(model, task, circuit={other})"
+
+
+def _more(found: "Discovery") -> str:
+    """A line that studies the model on more sequences."""
+    return f"headway circuit RUN --sequences {4 * found.evidence.sequences}"
+
+
+def _map(head: Head) -> str:
+    """A line that shows where a head looks."""
+    return f"headway report RUN  # Look inside, {name_of(head)}"
+
+
+def _share(part: float | None) -> str:
+    return "-" if part is None else percent(part)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _jaccards(found: Sequence[float]) -> str:
+    return enumerated(f"{one:.2f}" for one in found)

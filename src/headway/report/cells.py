@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from headway.circuits import Circuit, Discovery, Timeline
+from headway.circuits import Circuit, Discovery, Timeline, verdicts
 from headway.circuits.casting import cast_of
 from headway.circuits.emergence import hop_steps
 from headway.circuits.roles import Cast
-from headway.circuits.verdicts import held
 from headway.errors import HeadwayError
 from headway.report.findings import Findings
 from headway.report.page.births import loss_group, path_group
@@ -75,9 +74,9 @@ def discovery_cell(found: Discovery) -> str:
         "cell/discovery.html",
         found=found,
         properties=[
-            name if holds else tag("b", "not") + f" {name}"
-            for name, holds in held(found).items()
-            if name != "stable" and holds is not None
+            one.name if one.holds else tag("b", "not") + f" {one.name}"
+            for one in verdicts(found)
+            if one.holds is not None
         ],
         drawing=_drawing(found.circuit, cast, found),
         looks=path_looks(cast, found.circuit.paths),

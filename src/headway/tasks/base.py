@@ -68,6 +68,9 @@ class Task(ABC):
     kind: ClassVar[str]
     """The task's name, as in `config.json`; unless it is given, that of the class in snake_case."""
 
+    threshold: ClassVar[float | None] = None
+    """The loss below which a circuit solves the task, if a number can be named (`Yardstick`)."""
+
     def __init_subclass__(cls, registered: bool = True, **kwargs):
         super().__init_subclass__(**kwargs)
         if "kind" not in cls.__dict__:
@@ -235,11 +238,6 @@ class Task(ABC):
     def n_read(self) -> int:
         """Queries in a sequence: they are its last positions."""
         return self._example.targets.shape[1]
-
-    @property
-    def n_chains(self) -> int:
-        """Chains in a sequence."""
-        return self._example.roles.shape[2]
 
     @property
     def d_input(self) -> int:

@@ -43,8 +43,9 @@ class Conditional(Task):
         order: table first and queries' facts last, or the other way round.
     """
 
+    threshold = 0.05
     n_values: AtLeastTwo = 2
-    n_chains: AtLeastOne = 4  # pyright: ignore[reportIncompatibleMethodOverride]
+    n_chains: AtLeastOne = 4
     d_token: Even = 4
     position_code: Literal["token", "pair"] = "token"
     position_base: Base | None = 10_000.0

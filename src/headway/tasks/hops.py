@@ -21,14 +21,14 @@ from headway.tasks.targets import IGNORE_INDEX, Tokens
 class SeveralHops(Task, registered=False):
     """Asks where k hops lead among symbols, for the rising numbers k in `asked`."""
 
+    threshold = 0.05
     asked: tuple[Depth, ...] = (1,)
     n_symbols: int = 2
 
     def __post_init__(self):
         super().__post_init__()
         rising = len(self.asked) > 0 and all(low < high for low, high in pairwise((0, *self.asked)))
-        allowed = "whole numbers of at least 1 that rise"
-        require(rising, "task.asked", self.asked, allowed)
+        require(rising, "task.asked", self.asked, "whole numbers of at least 1 that rise")
 
     @property
     def hops(self) -> tuple[str, ...]:

@@ -45,8 +45,9 @@ class Retrieval(Task):
             pair to the next.
     """
 
+    threshold = 0.05
     depth: Depth = 3
-    n_chains: AtLeastOne = 4  # pyright: ignore[reportIncompatibleMethodOverride]
+    n_chains: AtLeastOne = 4
     d_token: Even = 4
     position_code: Literal["token", "pair"] = "token"
     position_base: Base | None = 10_000.0

@@ -5,10 +5,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline
+from headway.circuits import THRESHOLD, Discovery, MinimalCircuits, Timeline, verdicts
 from headway.circuits.mechanism import name_of
 from headway.circuits.text import at_step, necessity_table, said_of_order
-from headway.circuits.verdicts import held
 from headway.report.findings import solved_at
 from headway.terminal.base import console
 from headway.text import counted, duration, wrapped
@@ -54,7 +53,7 @@ def print_summary(
         f" {found.replaced_loss:.4f} (threshold {found.threshold:g})",
         *necessity_table(found, born, len(INDENT)),
         *(f"{kind}: {' '.join(map(name_of, heads))}" for kind, heads in idle.items()),
-        said_of_verdicts(found),
+        said_of_verdicts(found, every),
     )
     _part(
         out,
@@ -74,11 +73,11 @@ def _part(out: Console, title: str, *lines: str) -> None:
     out.print(Text.assemble((title, "bold"), "\n".join(broken).removeprefix(INDENT)))
 
 
-def said_of_verdicts(found: Discovery) -> str:
+def said_of_verdicts(found: Discovery, every: MinimalCircuits | None = None) -> str:
     """Which verdicts hold, which do not, and which cannot be said; how like other searches are."""
     words = {True: "{}", False: "NOT {}", None: "{} unknown"}
-    verdicts = {name: holds for name, holds in held(found).items() if name != "stable"}
-    said = ", ".join(words[holds].format(name) for name, holds in verdicts.items())
+    given = [one for one in verdicts(found, every) if one.name != "stable"]
+    said = ", ".join(words[one.holds].format(one.name) for one in given)
     likeness = [trial.jaccard for trial in found.evidence.trials]
     again = f"; found again {sum(likeness) / len(likeness):.0%}" if likeness else ""
     return said + again

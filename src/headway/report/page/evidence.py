@@ -2,11 +2,8 @@
 
 from markupsafe import Markup
 
-from headway.circuits import ABLATIONS
-from headway.circuits.certificate_text import sentences
-from headway.circuits.evidence import INTERVAL
+from headway.circuits import ABLATIONS, verdicts
 from headway.circuits.text import said_of_mlps
-from headway.circuits.verdicts import held, reasons, untestable
 from headway.report.findings import Findings
 from headway.report.page.every import every_circuit
 from headway.report.page.templating import of_run
@@ -16,20 +13,15 @@ def evidence_section(findings: Findings) -> Markup:
     """Verdicts and tables."""
     if findings.discovery is None:
         return of_run(findings, "run/evidence_section.html")
-    parts = {"verdicts": verdicts(findings), "details": details(findings)}
+    parts = {"verdicts": verdict_list(findings), "details": details(findings)}
     return of_run(findings, "run/evidence_section.html", **parts)
 
 
-def verdicts(findings: Findings) -> Markup:
-    """The five verdicts on a run's circuit, and how they were measured."""
+def verdict_list(findings: Findings) -> Markup:
+    """The verdicts on a run's circuit, and how they were measured."""
     assert findings.discovery is not None
-    return of_run(
-        findings,
-        "run/verdicts.html",
-        held=held(findings.discovery),
-        reasons=reasons(findings.discovery),
-        interval=INTERVAL,
-    )
+    given = verdicts(findings.discovery, findings.circuits)
+    return of_run(findings, "run/verdicts.html", verdicts=given)
 
 
 def details(findings: Findings) -> Markup:
@@ -40,8 +32,7 @@ def details(findings: Findings) -> Markup:
         findings,
         "run/evidence.html",
         ablations=ABLATIONS,
-        untestable=untestable(findings.discovery),
         mlps_said=None if mlps is None else said_of_mlps(mlps),
-        certified=[] if certificate is None else sentences(certificate),
+        certified=[] if certificate is None else certificate.sentences(),
         every_circuit=every_circuit(findings.circuits),
     )

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from headway.circuits import verdicts
 from headway.circuits.emergence import BIRTH, learnt_in_order
-from headway.circuits.verdicts import held
 from headway.report.findings import Findings
 from headway.report.labels import typeset
 from headway.report.settings import setting_of
@@ -20,13 +20,13 @@ def first_screen(findings: Findings) -> dict[str, Any]:
     task, discovery, timeline = findings.task, findings.discovery, findings.timeline
     partial = findings.metrics[-1]["partial"] if findings.metrics else {}
     learnt = learnt_first(findings.hops)
-    properties = {} if discovery is None else held(discovery)
+    given = [] if discovery is None else verdicts(discovery, findings.circuits)
     return {
         "title": title(findings),
         "kicker": f"run {findings.run.folder.name}",
         "setting": setting_of(findings.run.config),
         "below": [hop for hop, loss in partial.items() if loss < BIRTH],
-        "failed": [name for name, holds in properties.items() if holds is False],
+        "failed": [one.name for one in given if one.holds is False],
         "dated": [] if timeline is None else learnt_first(timeline.hops),
         "learnt": [hop for _, hop in learnt],
         "in_order": learnt_in_order(findings.hops, task.hop_order) if learnt else None,

@@ -9,8 +9,8 @@ from jinja2.lexer import Token
 from markupsafe import Markup
 
 from headway.circuits import THRESHOLD
-from headway.circuits.certificate_text import percent
 from headway.circuits.emergence import BIRTH, MATTERS
+from headway.circuits.likeness import percent
 from headway.circuits.mechanism import name_of
 from headway.report.findings import Findings
 from headway.report.labels import signed

@@ -1,0 +1,143 @@
+"""Verdicts: seven in one order, each with what it holds for, why, and what to type next."""
+
+from dataclasses import replace
+
+import pytest
+
+from headway.circuits import (
+    Circuit,
+    MinimalCircuits,
+    Necessity,
+    Pair,
+    Trial,
+    Uniform,
+    Yardstick,
+    discover,
+    every_circuit,
+    verdicts,
+)
+from headway.circuits.looks import Rival
+from headway_experiments.arena import compiled
+
+NAMES = ("faithful", "the model's own", "necessary", "minimal", "unique", "stable", "feasible")
+OPEN = {"faithful": False, "necessary": None, "minimal": None}
+SPARE = {"necessary": False, "minimal": False}
+OWN = "the model's own"
+
+
+@pytest.fixture(scope="module")
+def known():
+    return compiled(1)
+
+
+@pytest.fixture(scope="module")
+def found(known):
+    return discover(known.model, known.task, sequences=16, workers=1)
+
+
+def held(found, every=None):
+    return {one.name: one.holds for one in verdicts(found, every)}
+
+
+def test_a_right_circuit_has_all_but_what_nobody_asked(found, known):
+    given = verdicts(found)
+    assert tuple(one.name for one in given) == NAMES
+    assert held(found) == {**dict.fromkeys(NAMES, True), "unique": None}
+    assert [one.next for one in given if one.next] == ["headway circuit RUN --all"]
+    every = every_circuit(known.model, known.task, found, sequences=16, workers=1)
+    assert held(found, every) == dict.fromkeys(NAMES, True)
+    saved = found.to_json()["verdicts"]
+    assert [one["holds"] for one in saved] == list(held(found).values())
+    assert all(one.because in str(found).replace("\n" + " " * 22, " ") for one in given[:1])
+
+
+def without(loss, free):
+    return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free, 0.7)]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "holds", "next_"),
+    [
+        (lambda _: {"replaced": {"x_1": 0.05}}, OPEN, "--ablation"),
+        (lambda _: {"interval": (0.0, 0.06)}, {}, "--sequences 64"),
+        (without(0.04, 0.045), SPARE, "discover(model, task, circuit=found.circuit.replacing("),
+        (without(0.04, 0.9), {}, None),
+        (lambda paths: {"droppable": [Pair(*paths, 0.0412)]}, {"minimal": False}, "--all"),
+        (lambda paths: {"trials": [Trial("s", 0.05, paths, 0.9)]}, {"stable": False}, "--seq"),
+        (lambda paths: {"trials": [Trial("s", 0.04, paths, 0.5)]}, {"stable": None}, "--trials"),
+        (lambda paths: {"infeasible": paths[-1:]}, {"feasible": False}, "headway theory RUN"),
+        (lambda _: {"infeasible": None, "minimum": None}, {"feasible": None}, None),
+        (lambda _: {"infeasible": [], "minimum": None}, {"feasible": False}, None),
+    ],
+)
+def test_what_fails_is_named_and_so_is_what_helps(found, changes, holds, next_):
+    changed = replace(found, evidence=replace(found.evidence, **changes(found.circuit.paths)))
+    expected = {**dict.fromkeys(NAMES, True), "unique": None, **holds}
+    assert held(changed) == expected
+    lines = [one.next for one in verdicts(changed) if one.next and one.name != "unique"]
+    assert (next_ is None and not lines) or any(str(next_) in line for line in lines)
+
+
+@pytest.mark.parametrize(("layers", "holds"), [((0.9,), True), ((0.89,), False), ((), True)])
+def test_the_model_must_go_on_from_what_the_circuit_computed(found, layers, holds):
+    likeness = replace(found.evidence.likeness, layerwise=layers)
+    changed = replace(found, evidence=replace(found.evidence, likeness=likeness))
+    assert held(changed)[OWN] is holds
+
+
+def test_without_paths_there_is_nothing_to_drop(found):
+    empty = replace(found, circuit=Circuit(dict.fromkeys(found.circuit.mechanisms, Uniform())))
+    unknown = {name for name, holds in held(empty).items() if holds is None}
+    assert unknown == {OWN, "necessary", "minimal", "unique", "feasible"}
+
+
+@pytest.mark.parametrize(
+    ("others", "searched", "holds"), [([], 2, True), ([], 1, None), ([0], 2, False)]
+)
+def test_a_circuit_is_unique_if_exhaustion_finds_no_other(found, others, searched, holds):
+    own = tuple(found.circuit.paths)
+    circuits = (own, *((own[i],) for i in others))
+    every = MinimalCircuits(
+        *(0.05, 16, own, found.circuit, circuits, (0.0,) * len(circuits)),
+        *(3, searched, own, None, 0.1),
+    )
+    assert held(found, every)["unique"] is holds
+
+
+@pytest.mark.parametrize(
+    ("measure", "like", "holds"),
+    [("agreement", 0.9, True), ("agreement", 0.89, False), ("r2", 0.8, True), ("r2", 0.79, False)],
+)
+def test_by_the_gap_answers_must_agree_too(found, measure, like, holds):
+    circuit = replace(found.evidence.likeness.circuit, **{measure: like})
+    likeness = replace(found.evidence.likeness, circuit=circuit)
+    gap = replace(
+        found,
+        yardstick=Yardstick(None, "mean", measure),
+        evidence=replace(found.evidence, likeness=likeness),
+    )
+    assert held(gap)["faithful"] is holds
+    assert replace(gap, yardstick=found.yardstick).faithful
+
+
+@pytest.mark.parametrize(
+    ("changes", "next_"),
+    [
+        ({"explained": 0.29, "attention": 0.2}, "headway report RUN  # Look inside, L0.H0"),
+        ({"explained": 0.29, "attention": 0.9}, None),
+        ({"rivals": [("3 back", 0.6, 0.1, 0.7)]}, "frozenset(['3 back'])"),
+        ({"rivals": [("3 back", 0.6, 0.4, 0.6)]}, None),
+        ({"rivals": [("3 back", 0.96, 0.0, 1.0)]}, None),
+    ],
+)
+def test_a_head_that_does_not_follow_its_path_is_not_the_models_own(found, changes, next_):
+    relation = str(found.circuit.paths[0].relation)
+    rivals = [Rival(relation, *one) for one in changes.pop("rivals", [])]
+    first, *others = found.evidence.necessity
+    first = replace(first, attention=changes.pop("attention", 1.0))
+    look = replace(found.looks[0], **changes, rivals=rivals)
+    evidence = replace(found.evidence, necessity=[first, *others])
+    changed = replace(found, looks=[look, *found.looks[1:]], evidence=evidence)
+    own = verdicts(changed)[1]
+    assert own.holds is (next_ is None)
+    assert next_ is None or next_ in str(own.next)

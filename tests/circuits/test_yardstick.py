@@ -1,0 +1,77 @@
+"""The yardstick of any task, and intervals that cover."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from headway.circuits import Bench, Yardstick, discover
+from headway.circuits.fresh import bootstrap_t
+from headway.errors import HeadwayError
+from headway.tasks import Hops
+from headway.training.data import held_out
+from headway_experiments.arena import compiled
+from headway_experiments.tasks import Bigrams
+
+
+@pytest.fixture
+def bench():
+    known = compiled(1)
+    return Bench(known.model, known.task, held_out(known.task, 16, 0, "cpu", "circuit"))
+
+
+def unbounded(task):
+    """The same task without a loss of its own."""
+    task = replace(task)
+    object.__setattr__(task, "threshold", None)
+    return task
+
+
+def test_a_task_names_its_own_loss_and_another_can_be_asked_for(bench):
+    assert Hops.threshold == bench.task.threshold == 0.05
+    assert Bigrams.threshold is None
+    assert Yardstick.of(bench) == Yardstick(0.05, "uniform", "r2")
+    asked = Yardstick.of(bench, 0.2)
+    assert asked.limits(bench) == [0.2]
+    assert asked.agrees(0.0, None)
+
+
+def test_elsewhere_the_gap_to_the_costlier_ablation_counts(bench):
+    gap = Yardstick(None, "zero", "r2")
+    own, most = bench.losses([{}, gap.without(bench)])
+    shares = [(most - limit) / (most - own) for limit in gap.limits(bench)]
+    assert shares == pytest.approx([0.95, 0.9, 0.8])
+    assert gap.met(bench, 0.15 * most) == gap.limits(bench)[2] == gap.met(bench, 9.0)
+    bench.task = unbounded(bench.task)
+    costs = {x: bench.loss(Yardstick(None, x, "r2").without(bench)) for x in ("mean", "zero")}
+    assert costs[Yardstick.of(bench).ablated] == max(costs.values())
+
+
+def test_where_attention_does_nothing_there_is_no_circuit(bench):
+    bench.task = unbounded(bench.task)
+    for weights in bench.model.parameters():
+        weights.data.mul_(0.0)
+    with pytest.raises(HeadwayError, match="there is no circuit to find: "):
+        Yardstick.of(bench)
+
+
+def test_a_right_circuit_is_faithful_where_no_loss_is_named():
+    known = compiled(1)
+    task = unbounded(known.task)
+    found = discover(known.model, task, sequences=16, trials=False, workers=1)
+    assert found.yardstick.loss is None
+    assert found.faithful
+    assert set(found.circuit.paths) == known.required
+
+
+@pytest.mark.parametrize("rare", [0.01, 0.05, 1.0])
+def test_intervals_cover_where_few_sequences_carry_much_of_the_loss(rare):
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(count):
+        seldom = torch.rand(count, generator=generator) < rare
+        return torch.rand(count, generator=generator) * torch.where(seldom, 0.7 / rare, 1.0)
+
+    truth = drawn(2_000_000).mean()
+    ends = [bootstrap_t(drawn(2048)) for _ in range(200)]
+    assert sum(low <= truth <= high for low, high in ends) >= 0.93 * 200
