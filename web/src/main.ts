@@ -30,6 +30,22 @@ interface Model {
   off(event: string, act: () => void): void;
 }
 
+const DARK = '[data-jp-theme-light="false"], .vscode-dark, .dark, [theme="dark"]';
+const LIGHT = '[data-jp-theme-light="true"], .vscode-light, .light, [theme="light"]';
+
+/** Follow the theme of the notebook, as Jupyter, VS Code, marimo and Colab tell it. */
+function followTheme(el: HTMLElement): () => void {
+  const roots = [document.documentElement, document.body];
+  const show = () => {
+    const is = (theme: string) => roots.some((root) => root.matches(theme));
+    el.style.colorScheme = is(DARK) ? "dark" : is(LIGHT) ? "light" : "";
+  };
+  const watch = new MutationObserver(show);
+  for (const root of roots) watch.observe(root, { attributes: true });
+  show();
+  return () => watch.disconnect();
+}
+
 /** Draw a run in a notebook, as anywidget asks for it; steps, paths and cuts go both ways. */
 export async function render({ model, el }: { model: Model; el: HTMLElement }) {
   const root = el.shadowRoot ?? el.attachShadow({ mode: "open" });
@@ -52,7 +68,9 @@ export async function render({ model, el }: { model: Model; el: HTMLElement }) {
   const events = ["change:step", "change:path", "change:cut"];
   for (const event of events) model.on(event, follow);
   const app = mount(App, { target: root, props: { view } });
+  const letGo = followTheme(el);
   return () => {
+    letGo();
     for (const event of events) model.off(event, follow);
     void unmount(app);
   };

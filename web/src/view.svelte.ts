@@ -1,5 +1,5 @@
 import type { CircuitPath, Page, RunPage } from "./data";
-import type { Edge, Example, Prepared } from "./run";
+import type { Example, Prepared } from "./run";
 
 export const TABS = ["attention", "residual", "heads"] as const;
 export type Tab = (typeof TABS)[number];
