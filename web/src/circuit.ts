@@ -24,7 +24,6 @@ export interface Row {
   bottom: number;
 }
 
-const IDLE = 16;
 
 /** Rows of layers from the bottom up; neighbours without a path fold into one. */
 export function rowsOf(layers: number, used: Set<number>, top: number, bottom: number): Row[] {
@@ -35,11 +34,12 @@ export function rowsOf(layers: number, used: Set<number>, top: number, bottom: n
     else rows.push({ first: layer, last: layer, idle: !used.has(layer), top: 0, bottom: 0 });
   }
   const idle = rows.filter((row) => row.idle).length;
-  const height = (bottom - top - idle * IDLE) / Math.max(1, rows.length - idle);
+  const line = Math.min(16, (bottom - top) / rows.length / 2);
+  const height = (bottom - top - idle * line) / Math.max(1, rows.length - idle);
   let y = bottom;
   for (const row of rows) {
     row.bottom = y;
-    y -= row.idle ? IDLE : height;
+    y -= row.idle ? line : height;
     row.top = y;
   }
   return rows;
@@ -75,15 +75,17 @@ export interface Upright {
   lane: number;
 }
 
-/** What arrows on the way leave standing: from where each arrives to where it is last used. */
+/** What arrows on the way leave standing, from where each arrives to where it is last used; in
+ * every column a lane for each colour. */
 export function uprights(way: Edge[], position: number, layers: number, colours: number[]) {
-  const found: Upright[] = [];
-  const lanes = new Map<number, number>();
+  const found = new Map<string, Upright>();
   const add = (column: number, from: number, to: number, path: number) => {
     if (to <= from) return;
-    const lane = lanes.get(column) ?? 0;
-    lanes.set(column, lane + 1);
-    found.push({ column, from, to, path, lane });
+    const key = `${column} ${colours[path]}`;
+    const known = found.get(key);
+    const lane = [...found.values()].filter((one) => one.column === column).length;
+    if (!known) found.set(key, { column, from, to, path, lane });
+    else Object.assign(known, { from: Math.min(from, known.from), to: Math.max(to, known.to) });
   };
   for (const edge of way) {
     const uses = way.filter((other) => other.layer > edge.layer
@@ -94,5 +96,5 @@ export function uprights(way: Edge[], position: number, layers: number, colours:
       && colours[other.path] === colours[edge.path]);
     if (!brought) add(edge.from, 0, edge.layer, edge.path);
   }
-  return found;
+  return [...found.values()];
 }
