@@ -1,8 +1,18 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** Keep what would begin a comment of HTML out of the script, which stands in a page. */
+const inPage: Plugin = {
+  name: "in-page",
+  generateBundle(_, bundle) {
+    for (const file of Object.values(bundle)) {
+      if (file.type === "chunk") file.code = file.code.replaceAll("<!--", "<\\!--");
+    }
+  },
+};
 
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), inPage],
   build: {
     target: "es2022",
     outDir: "../src/headway/report",
