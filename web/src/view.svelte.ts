@@ -18,6 +18,7 @@ export class View {
   sequence = $state(0);
   query = $state(0);
   cut = $state<string | null>(null);
+  chosen = $state<string | null>(null);
   pointed = $state<string | null>(null);
   tab = $state<Tab>("attention");
   playing = $state(false);
@@ -87,8 +88,14 @@ export class View {
     this.changed();
   }
 
+  /** The path that stands out: the one pointed at, or else the one chosen. */
+  get lit(): string | null {
+    return this.pointed ?? this.chosen;
+  }
+
+  /** Cut a path, or heal it if it is cut. */
   toggle(key: string | null): void {
-    this.cut = this.cut === key ? null : key;
+    this.cut = this.chosen = this.cut === key ? null : key;
     this.changed();
   }
 
@@ -121,7 +128,7 @@ export class View {
     const tell = this.tell;
     this.tell = null;
     if (step !== null) this.goToStep(step);
-    this.pointed = path;
+    this.chosen = path;
     this.cut = cut ? path : null;
     this.tell = tell;
   }
@@ -133,7 +140,7 @@ export class View {
     this.at = wasLast || step === null ? this.last : nearest(this.steps, step);
     this.sequence = Math.max(0, Math.min(this.sequence, prepared.examples.length - 1));
     this.query = Math.max(0, Math.min(this.query, (this.example?.queries.length ?? 1) - 1));
-    if (!this.path(this.cut)) this.cut = null;
+    if (!this.path(this.chosen)) this.cut = this.chosen = null;
   }
 
   readAddress(): void {
@@ -145,7 +152,7 @@ export class View {
     this.sequence = Math.min((count("sequence") ?? 1) - 1, this.prepared.examples.length - 1);
     this.sequence = Math.max(0, this.sequence);
     this.query = Math.min(count("asked") ?? 0, (this.example?.queries.length ?? 1) - 1);
-    this.cut = this.path(given.get("cut"))?.key ?? null;
+    this.cut = this.chosen = this.path(given.get("cut"))?.key ?? null;
     this.tab = TABS.find((tab) => tab === given.get("tab")) ?? this.tab;
   }
 
@@ -161,7 +168,7 @@ export class View {
   }
 
   private changed(): void {
-    this.tell?.({ step: this.step, path: this.cut ?? this.pointed, cut: this.cut !== null });
+    this.tell?.({ step: this.step, path: this.chosen, cut: this.cut !== null });
     if (this.playing || !/^(https?|file):$/.test(location.protocol)) return;
     history.replaceState(null, "", this.fragment || location.pathname + location.search);
   }
