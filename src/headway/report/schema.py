@@ -108,8 +108,7 @@ class Task:
         kind: the name of the task.
         reading: how to read a sequence, in sentences.
         loss: what losses are, such as `MSE`.
-        tokens: whether sequences are made of tokens; else of vectors.
-        vocabulary: the names of the tokens, by number; empty for vectors.
+        vocabulary: how many tokens there are, which are known by their numbers; None for vectors.
         length: positions in a sequence.
         hops: what is asked for, in chain order.
         references: losses of predictors that follow no chain, by what they predict.
@@ -118,8 +117,7 @@ class Task:
     kind: str
     reading: str
     loss: str
-    tokens: bool
-    vocabulary: list[str]
+    vocabulary: int | None
     length: int
     hops: list[Hop]
     references: dict[str, float]
@@ -142,8 +140,10 @@ class CircuitPath:
             symbols are known; -1 if the path brings nothing new.
         dashes: 0 to 5, which tells apart curves of one colour.
         carries: the symbols that it brings, as they are printed; empty if none are known.
-        cells: where it leads in every example: pairs of positions, query and key.
-        attention: mean attention along it, at every step of the page; empty if it was not dated.
+        cells: where it leads in every example: pairs of positions, query and key; of very many the
+            last.
+        attention: mean attention along it, at every step of the page, None where it was not
+            measured; empty if the path was not dated.
         without: the loss of the model of that step with this attention set to zero; likewise.
         born: the step at which its attention first passes `BIRTH`; None if it never does.
         needed: the step from which the loss depends on it; None if it never does.
@@ -165,8 +165,8 @@ class CircuitPath:
     dashes: int
     carries: list[str]
     cells: list[list[tuple[int, int]]]
-    attention: list[float]
-    without: list[float]
+    attention: list[float | None]
+    without: list[float | None]
     born: float | None
     needed: float | None
     cut: float | None
@@ -242,49 +242,42 @@ class Question:
     Attributes:
         position: where it is asked.
         hop: the number of the hop.
-        token: the right one, by number; None for vectors.
+        chain: the number of the chain whose role stands there; None if none does.
+        answer: the right answer, as an index into the names of the sequence.
     """
 
     position: int
     hop: int
-    token: int | None
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What is answered to the questions of a sequence, in their order.
-
-    Attributes:
-        tokens: the likeliest, by number; empty for vectors. It is right if it is the question's.
-        scores: of tokens, the probability of the right one; of vectors, the loss, which counts as
-            right below `BIRTH`.
-    """
-
-    tokens: list[int]
-    scores: list[float]
+    chain: int | None
+    answer: int
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """A held-out sequence.
+    """A held-out sequence. Positions are counted from the first that is shown.
 
     Attributes:
-        labels: what stands at every position that is shown, as it is printed.
+        labels: what stands at every position, as it is printed.
         places: the place that each of them plays in its chain; None where it plays none.
         chains: the number of that chain; None likewise.
         questions: what is asked for.
-        answers: of the model, at every step of the page.
-        circuit: of the model with every head replaced, at the last step; None without a circuit.
-        without: the same with one path cut, in the order of the circuit's paths.
+        names: what is right or was answered, as it is printed; of very many, the last stands for
+            all others.
+        answers: one byte an answer, an index into the names, [variant, step, question]; by gzip, as
+            base64. The first variant is the model as it is, then comes one for every path of the
+            circuit, the model with the attention along that path at zero; steps are the answer
+            steps of the page. 255 where a vector is nowhere near the only one that it could be.
+        along: attention along paths, one byte a value, in hundredths, [step, cell], at every step
+            of the page, the cells of the first path first; by gzip, as base64.
     """
 
     labels: list[str]
     places: list[int | None]
     chains: list[int | None]
     questions: list[Question]
-    answers: list[Answers]
-    circuit: Answers | None
-    without: list[Answers]
+    names: list[str]
+    answers: str
+    along: str
 
 
 @dataclass(frozen=True)
@@ -333,18 +326,14 @@ class Attention:
         steps: for which it is kept, as indices into the steps of the page.
         sequences: of how many examples, from the first.
         heads: the heads.
-        size: positions shown of a sequence, the last of it.
-        first: the position that the first of them is.
-        packed: one byte a value, in hundredths, [step, sequence, head, query, key]; by gzip, as
-            base64.
+        packed: one byte a value, in hundredths, rounded to even ones, [sequence, head, query, key,
+            step]; by gzip, as base64.
         strays: the strongest attention that is no path, the strongest first.
     """
 
     steps: list[int]
     sequences: int
     heads: list[FollowedHead]
-    size: int
-    first: int
     packed: str
     strays: list[Stray]
 
@@ -445,6 +434,9 @@ class RunPage:
         circuit: None if none is known.
         model: the loss at every step of the page, on the sequences of the paths' losses; empty if
             the paths were not dated.
+        first: the position in a sequence at which the examples begin: of long ones, the end is
+            shown, and positions are counted from there.
+        answer_steps: for which answers are kept, as indices into the steps.
         sequences: examples; empty where the model cannot be run.
         attention: on the examples; None where there is none to show.
         verdicts: on the circuit.
@@ -477,7 +469,9 @@ class RunPage:
     end: float
     losses: Losses
     circuit: Circuit | None
-    model: list[float]
+    model: list[float | None]
+    first: int
+    answer_steps: list[int]
     sequences: list[Sequence]
     attention: Attention | None
     verdicts: list[Verdict]
