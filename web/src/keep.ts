@@ -8,7 +8,7 @@ export function keep(name: string, content: BlobPart, type: string): void {
 }
 
 /** Rows as comma-separated values, exact; RFC 4180. */
-export function csv(rows: unknown[][]): string {
+function csv(rows: unknown[][]): string {
   const cell = (value: unknown) => {
     const text = String(value ?? "");
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -33,6 +33,10 @@ export function standalone(svg: SVGSVGElement): string {
   copy.style.background = getComputedStyle(document.body).backgroundColor;
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return new XMLSerializer().serializeToString(copy);
+}
+
+export function keepCsv(name: string, rows: unknown[][]): void {
+  keep(`${name}.csv`, csv(rows), "text/csv");
 }
 
 export function keepSvg(name: string, svg: SVGSVGElement): void {

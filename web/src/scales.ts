@@ -19,7 +19,7 @@ export function linear(domain: number[], range: number[]): Scale {
   return Object.assign(straight(domain, range), { invert: back });
 }
 
-/** Steps on an axis from 0 to 1: the part until `until`, in which paths emerge, takes most of it. */
+/** Steps on an axis from 0 to 1: those until `until`, in which paths emerge, take most of it. */
 export function timeScale(first: number, until: number, end: number): Scale {
   const whole = end <= first ? first + 1 : end;
   if (until <= first || until >= whole) return linear([first, whole], [0, 1]);
@@ -30,13 +30,14 @@ export function timeScale(first: number, until: number, end: number): Scale {
 export function ticks(from: number, to: number, count: number): number[] {
   const rough = Math.max(1e-12, (to - from) / count);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * (rough / power >= 5 ? 10 : rough / power >= 2 ? 5 : rough / power > 1 ? 2 : 1);
+  const step = power * ([1, 2, 5, 10].find((one) => one * power >= rough) ?? 10);
   const start = Math.ceil(from / step - 1e-9);
-  const found = Math.floor(to / step + 1e-9) - start + 1;
-  return Array.from({ length: Math.max(0, found) }, (_, i) => +((start + i) * step).toPrecision(12));
+  const length = Math.max(0, Math.floor(to / step + 1e-9) - start + 1);
+  return Array.from({ length }, (_, i) => +((start + i) * step).toPrecision(12));
 }
 
 /** A line through points, as a path of SVG. */
 export function polyline(points: (readonly [number, number])[]): string {
-  return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}` : "";
+  const places = points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`);
+  return places.length ? `M${places.join("L")}` : "";
 }

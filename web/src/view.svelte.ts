@@ -145,7 +145,10 @@ export class View {
 
   readAddress(): void {
     const given = new URLSearchParams(location.hash.slice(1));
-    const count = (name: string) => (/^\d{1,15}$/.test(given.get(name) ?? "") ? +given.get(name)! : null);
+    const count = (name: string) => {
+      const text = given.get(name) ?? "";
+      return /^\d{1,15}$/.test(text) ? +text : null;
+    };
     const step = count("step");
     this.fresh = step === null && given.size === 0;
     if (this.steps.length) this.at = step === null ? this.last : nearest(this.steps, step);
