@@ -5,6 +5,12 @@ from collections.abc import Sequence
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+
+
+def plain(text: str) -> str:
+    """A text with escapes for what is invisible or turns text round: names may be anything."""
+    return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def typeset(name: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headway.report.examples import Memory
 from headway.report.findings import Findings
+from headway.report.labels import plain
 from headway.report.run import run_page
 from headway.report.schema import Page, to_json
 from headway.training import Run
@@ -51,12 +52,12 @@ def write_report(run: Run) -> Path:
     return page
 
 
-def render(findings: Findings, live: bool = False, memory: Memory | None = None) -> str:
+def render(findings: Findings, live: str = "", memory: Memory | None = None) -> str:
     """The page of a run as text.
 
     Args:
         findings: of the run.
-        live: whether the page is served, and to follow the run as it changes.
+        live: the version of what is shown, if it is served and is to follow changes.
         memory: of checkpoints seen before (see `examples`), for the next time.
 
     Raises:
@@ -69,10 +70,10 @@ def html(page: Page) -> str:
     """A page as text. Without scripts it shows its summary."""
     code = app()
     return HTML.format(
-        policy=policy(code, page.live),
-        title=escape(page.title),
-        name=escape(page.name),
-        summary="\n".join(f"<p>{escape(line)}</p>" for line in page.summary),
+        policy=policy(code, bool(page.live)),
+        title=escape(plain(page.title)),
+        name=escape(plain(page.name)),
+        summary="\n".join(f"<p>{escape(plain(line))}</p>" for line in page.summary),
         data=to_json(page),
         app=code,
     )

@@ -32,7 +32,7 @@ VERSIONS = ("headway", "python", "torch")
 def run_page(
     findings: Findings,
     kind: Literal["run", "widget"] = "run",
-    live: bool = False,
+    live: str = "",
     memory: Memory | None = None,
 ) -> schema.RunPage:
     """The data of a run's page.
@@ -40,7 +40,7 @@ def run_page(
     Args:
         findings: of the run.
         kind: where it is shown.
-        live: whether it is served.
+        live: the version of what is shown, if it is served and is to follow changes.
         memory: of checkpoints seen before (see `examples`), for the next time.
 
     Raises:

@@ -7,6 +7,8 @@ are plain text as the code writes them; a `label` is the same with subscripts. A
 finite is null.
 """
 
+import json
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -445,7 +447,8 @@ class RunPage:
         story: the way to the answer, in sentences.
         details: all else that was measured.
         missing: why parts are not there.
-        live: whether the page is served, and is to follow the run as it changes.
+        live: the version of what is shown if the page is served, and is to follow changes; else
+            empty.
     """
 
     kind: Literal["run", "widget"]
@@ -480,7 +483,7 @@ class RunPage:
     story: list[str]
     details: list[Section]
     missing: Missing
-    live: bool
+    live: str
 
 
 @dataclass(frozen=True)
@@ -532,7 +535,8 @@ class ComparisonPage:
         threshold: the loss below which a task counts as solved.
         until: the last step worth showing at first.
         end: the last step that there is.
-        live: whether the page is served, and is to follow the runs as they change.
+        live: the version of what is shown if the page is served, and is to follow changes; else
+            empty.
     """
 
     kind: Literal["comparison"]
@@ -551,7 +555,7 @@ class ComparisonPage:
     threshold: float
     until: float
     end: float
-    live: bool
+    live: str
 
 
 @dataclass(frozen=True)
@@ -673,7 +677,8 @@ class SweepPage:
         threshold: the loss below which a task counts as solved.
         until: the last step worth showing at first.
         end: the last step that there is.
-        live: whether the page is served, and is to follow the runs as they change.
+        live: the version of what is shown if the page is served, and is to follow changes; else
+            empty.
     """
 
     kind: Literal["sweep"]
@@ -699,7 +704,7 @@ class SweepPage:
     threshold: float
     until: float
     end: float
-    live: bool
+    live: str
 
 
 @dataclass(frozen=True)
@@ -762,7 +767,8 @@ class ListPage:
         threshold: the loss below which a task counts as solved.
         why: why there is nothing to show; None if there is.
         back: the address of the list of all runs; None on that list itself.
-        live: whether the page is served, and is to follow the runs as they change.
+        live: the version of what is shown if the page is served, and is to follow changes; else
+            empty.
     """
 
     kind: Literal["list"]
@@ -774,7 +780,7 @@ class ListPage:
     threshold: float
     why: str | None
     back: str | None
-    live: bool
+    live: str
 
 
 Page = Annotated[RunPage | ComparisonPage | SweepPage | ListPage, Field(discriminator="kind")]
@@ -788,4 +794,15 @@ def json_schema() -> dict[str, Any]:
 
 def to_json(page: Page) -> str:
     """A page's data as JSON that can stand in a `<script>`."""
-    return ADAPTER.dump_json(page).decode().replace("<", "\\u003c")
+    data = _finite(ADAPTER.dump_python(page, mode="json"))
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _finite(data: Any) -> Any:
+    """The data with None in the place of numbers that are not finite, which no page could read."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data

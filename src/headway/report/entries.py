@@ -9,8 +9,8 @@ from headway.circuits import THRESHOLD
 from headway.circuits.emergence import hop_steps, learnt_in_order
 from headway.circuits.least import Least
 from headway.errors import HeadwayError
+from headway.report.examples import thinned
 from headway.report.findings import judged_loss
-from headway.report.history import thinned
 from headway.tasks import Task
 from headway.training import Run, RunConfig, find_runs
 from headway.training.config import flat

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headway.report.sweep.entries import Entry
+from headway.report.entries import Entry
 from headway.words import MACHINE, natural, said, short_names, varied
 
 SEED = "seed"

@@ -1,4 +1,4 @@
-"""The runs that are compared, each with what its folder says, a number and a name."""
+"""Runs that are compared, each with what its folder says, a number and a name."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from markupsafe import Markup
-
-from headway.circuits import Circuit, PathHistory
+from headway.circuits import Circuit
 from headway.circuits.emergence import learnt_in_order
 from headway.circuits.roles import places
 from headway.reading import is_file
 from headway.report.findings import Findings
-from headway.report.page.html import tag
+from headway.text import command
 from headway.training import Run
 from headway.training.seeds import generator_for
 
@@ -56,12 +54,6 @@ class Member:
         return cls(number, name, link(run.folder), run.status, Findings.of(run))
 
     @property
-    def tag(self) -> Markup:
-        """Number and name; under the pointer, the run lights up wherever it is shown."""
-        name = self.name if self.link is None else tag("a", self.name, href=self.link)
-        return tag("span", tag("b", self.number), " ", name, class_="run", data_run=self.number)
-
-    @property
     def circuit(self) -> Circuit:
         """Of a run that has one."""
         assert self.findings.discovery is not None
@@ -81,9 +73,27 @@ class Member:
         return learnt_in_order(self.hops, self.findings.run.task.hop_order)
 
     @property
-    def births(self) -> list[PathHistory]:
-        """The histories of the circuit's paths, if they were dated."""
-        return [] if self.findings.timeline is None else self.findings.timeline.paths
+    def lacks(self) -> str:
+        """What is not there of the run, in sentences; perhaps empty."""
+        findings, said = self.findings, list[str]()
+        if findings.outcome and findings.outcome["status"] == "failed":
+            said.append(f"Training failed: {findings.outcome['message']}.")
+        elif findings.outcome is None:
+            running = self.status == "running"
+            said.append("Still training." if running else "Training was stopped.")
+        if not findings.metrics:
+            said.append("There is no evaluation yet.")
+        if not findings.checkpoints:
+            said.append("There are no checkpoints.")
+        elif findings.no_circuit is not None:
+            said.append(findings.no_circuit)
+        elif findings.discovery is None:
+            how = command("circuit", findings.run.folder)
+            said.append(f"No circuit has been looked for: {how}")
+        elif findings.timeline is None:
+            how = command("emergence", findings.run.folder)
+            said.append(f"The circuit's paths are not dated: {how}")
+        return " ".join(said)
 
 
 def families(members: Sequence[Member]) -> list[list[Member]]:
