@@ -8,17 +8,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.circuits import Timeline
+from headway.circuits.casting import cast_of
 from headway.circuits.emergence import BIRTH
 from headway.report.figures.style import FAINT, INK, PAPER, Line, hop_lines, path_lines, styled
 from headway.report.labels import typeset
 from headway.report.span import shown_until
+from headway.tasks import Task
 
 MANY = 20
 """From so many paths on, the legend is set smaller."""
 
 
 @styled
-def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> Figure:
+def draw_emergence(
+    timeline: Timeline, metrics: Sequence[Mapping[str, Any]], task: Task | None = None
+) -> Figure:
     """Attention along every path, the loss when it is knocked out, and partial losses, by step.
 
     Markers stand where a path's attention first passes 0.5 (its birth), where the rise of the
@@ -29,12 +33,13 @@ def draw_emergence(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> 
     Args:
         timeline: of the circuit's paths.
         metrics: the evaluations of the same run, as in `metrics.jsonl`.
+        task: of the run, if paths are to be coloured by what they carry; by default by their head.
     """
     figure, (above, middle, below) = _panels(timeline)
 
     middle.plot(timeline.steps, timeline.loss, color=INK, lw=2.2, zorder=4)
     above.plot([], [], color=INK, lw=2.2, label="the model as it is")
-    lines = path_lines([history.path for history in timeline.paths])
+    lines = path_lines(task or cast_of(timeline), [history.path for history in timeline.paths])
     for history, line in zip(timeline.paths, lines, strict=True):
         path = history.path
         born, needed = _step(history.born, "not yet"), _step(history.needed, "never")
