@@ -5,7 +5,6 @@ from tiny_runs import certified
 
 from headway.circuits import (
     ABLATIONS,
-    Certificate,
     Circuit,
     Discovery,
     Necessity,
@@ -15,12 +14,8 @@ from headway.circuits import (
     saved_discovery,
 )
 from headway.circuits.verdicts import held, reasons
-from headway.errors import HeadwayError
-from headway.report import write_report
 from headway.report.findings import Findings
-from headway.report.page.evidence import details, verdicts
-from headway.report.page.paths import path_table
-from headway.training import Run
+from headway.report.run import verdicts
 
 
 @pytest.fixture
@@ -42,11 +37,6 @@ def found(finished) -> Discovery:
         infeasible=[],
         minimum=2,
     )
-
-
-def shown(run: Run, discovery: Discovery) -> str:
-    findings = replace(Findings.of(run), discovery=discovery)
-    return verdicts(findings) + details(findings) + path_table(findings)
 
 
 def lost(loss, free):
@@ -78,9 +68,10 @@ def test_what_fails_is_named_and_so_is_why(found, finished, changes, fails, reas
     names = ("faithful", "necessary", "minimal", "stable", "feasible")
     assert held(changed) == {**dict.fromkeys(names, True), **fails}
     assert reason in " ".join(word for why in reasons(changed).values() for word in why)
-    html = shown(finished, changed)
-    assert ("✗" in html) == (False in fails.values())
-    assert ("not faithful" in html) == ("faithful" in fails)
+    data = verdicts(replace(Findings.of(finished), discovery=changed))
+    assert {one.name: one.holds for one in data} == held(changed)
+    assert reason in " ".join(one.because for one in data)
+    assert any(one.next for one in data) == ("faithful" in fails)
 
 
 def test_without_paths_there_is_nothing_to_drop(found):
@@ -89,44 +80,3 @@ def test_without_paths_there_is_nothing_to_drop(found):
     assert {name for name, holds in held(empty).items() if holds is None} == {
         *("necessary", "minimal", "feasible"),
     }
-
-
-@pytest.mark.parametrize("rows", ABLATIONS)
-def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
-    data = run.read("circuit.json")
-    data["ablation"] = rows
-    run.write("circuit.json", data)
-    text = write_report(run).read_text(encoding="utf-8").replace("&#39;", "'")
-    assert text.count(ABLATIONS[rows]) >= 3
-    for other in set(ABLATIONS) - {rows}:
-        assert ABLATIONS[other] not in text
-    assert text.count("(as searched)") == 1
-
-
-@pytest.mark.parametrize(("agreeing", "mark"), [(299, "✓"), (298, "✗")])
-def test_the_certificate_is_shown(found, finished, agreeing, mark):
-    certificate = Certificate(
-        found.circuit, found.ablation, 6, 0, 0.99, 0.95, 299, agreeing, 3, 1.0
-    )
-    findings = replace(Findings.of(finished), discovery=found, certificate=certificate)
-    html = details(findings)
-    assert f"{mark} Certificate.</b> {agreeing} of 299 fresh sequences agree" in html
-    assert "Certificate" not in details(replace(findings, certificate=None))
-
-
-def test_a_certificate_of_another_circuit_is_refused(run):
-    found = saved_discovery(run)
-    other = found.circuit.without(found.circuit.paths[0])
-    certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
-    run.write("certificate.json", certificate.to_json())
-    with pytest.raises(HeadwayError, match=r"certificate\.json is of another circuit"):
-        Findings.of(run)
-
-
-def test_every_loss_is_there(found, finished):
-    variants = {kind: 0.011 * (i + 1) for i, kind in enumerate(ABLATIONS)}
-    html = shown(finished, certified(found, variants=variants))
-    for value in (*variants.values(), 0.01, 0.03, 1.0, 1.5, 0.7, 0.9):
-        assert f'<data value="{value!r}">' in html
-    assert "0.0300 (0.0200 to 0.0400), below the threshold 0.05" in html
-    assert "the model as it is, 0.0100 (0.00500 to 0.0200)" in html

@@ -8,7 +8,7 @@ from headway.report.schema import json_schema
 def typescript() -> str:
     """An interface for every class of the schema, and the union of all pages."""
     lines = [
-        "// By tests/report/typescript.py from src/headway/report/schema.py, which says what all is.",
+        "// By tests/report/typescript.py from src/headway/report/schema.py, which documents it.",
         "",
     ]
     schema = json_schema()

@@ -275,11 +275,10 @@ def _dependence(found: Dependence) -> Section:
         tables.append(table("predicted dependences, and others that were found", head, pairs))
     if found.predicts and found.throughout:
         said.append(verdict(found))
-        shares = {kind: Share.of(found.pairs, kind) for kind in KINDS}
         kinds = [
             [f"{kind}: {MEANINGS[kind]}", "does not form" if kind in NEEDS else "forms", str(share)]
-            for kind, share in shares.items()
-            if share.count
+            for kind in KINDS
+            if (share := Share.of(found.pairs, kind)).count
         ]
         head = ["P is clamped", "then Q", "it does so"]
         tables.append(table("how often the prediction came true", head, kinds))

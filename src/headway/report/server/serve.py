@@ -56,7 +56,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 line that goes on in the next is refused, too."""
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
-JSON = "application/json"
+JSON = "application/json; charset=utf-8"
 
 VERSION, DATA = "version", "data.json"
 """What a page asks the server for, beside its own address."""
