@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 import pytest
@@ -23,6 +24,8 @@ from headway.models import attention_patterns
 from headway.report import Findings, render, write_report
 from headway.report.circuit import path_key, short
 from headway.report.examples import hundredths
+from headway.report.run import run_page
+from headway.report.schema import to_json
 from headway.training import Run
 
 ROOT = FilePath(__file__).parents[2]
@@ -209,10 +212,11 @@ def test_the_same_folder_gives_the_same_page(run):
     assert report(run) == report(run)
 
 
-def test_numbers_that_are_not_finite_are_null(run):
-    text = json.dumps({**run.read("emergence.json"), "loss": [math.inf] * 4})
-    (run.folder / "emergence.json").write_text(text.replace("Infinity", "1e999"))
-    assert page_data(report(run))["model"] == [None] * 4
+def test_numbers_that_are_not_finite_are_null(finished):
+    page = run_page(Findings.of(finished))
+    text = to_json(replace(page, model=[math.nan, -math.inf, 1.0], title="</script><b>"))
+    assert json.loads(text)["model"] == [None, None, 1.0]
+    assert "<" not in text
 
 
 def test_a_folder_that_takes_no_files_is_one_clear_line(run):

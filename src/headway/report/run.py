@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from headway.circuits import THRESHOLD
 from headway.circuits.emergence import BIRTH
 from headway.circuits.text import what_next
 from headway.circuits.verdicts import held, reasons
@@ -70,6 +71,7 @@ def run_page(
         python="" if isinstance(run.config.training, Elsewhere) else AGAIN,
         config=json.dumps(to_dict(run.config), indent=1, ensure_ascii=False),
         birth=BIRTH,
+        threshold=THRESHOLD,
         task=schema.Task(
             kind=task.kind,
             reading=task.reading,

@@ -409,17 +409,52 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class RunPage:
+class PageBase:
+    """What every page has.
+
+    Attributes:
+        name: of the folder; with it the names of files begin that are kept.
+        title: what the page is about, in a few words.
+        headline: what came out, in a sentence or two.
+        summary: the same and more in plain lines, for readers without scripts.
+        live: the version of what is shown if the page is served, and is to follow changes; else
+            empty.
+    """
+
+    name: str
+    title: str
+    headline: str
+    summary: list[str]
+    live: str
+
+
+@dataclass(frozen=True)
+class CurvesPage(PageBase):
+    """What a page with curves has.
+
+    Attributes:
+        setting: what decides the run, or what all runs have in common, in parts.
+        facts: key numbers.
+        birth: the loss at which a hop is learnt, and the attention at which a path counts as born.
+        threshold: the loss below which a task counts as solved.
+        until: the last step worth showing at first.
+        end: the last step that there is.
+    """
+
+    setting: list[str]
+    facts: list[Fact]
+    birth: float
+    threshold: float
+    until: float
+    end: float
+
+
+@dataclass(frozen=True)
+class RunPage(CurvesPage):
     """A run.
 
     Attributes:
         kind: `run`, or `widget` in a notebook.
-        name: of the folder.
-        title: the task in a few words.
-        headline: what came out, in a sentence.
-        summary: the same in plain lines, for readers without scripts.
-        setting: what decides the run, in parts.
-        facts: key numbers.
         warning: why the page may be of another task or model than the run's; None if it is not.
         status: `done`, `failed`, `running` or `stopped`.
         seed: of the run.
@@ -427,11 +462,8 @@ class RunPage:
         commands: that find and show what is on this page, to be run on the folder.
         python: code that trains the run again.
         config: of the run, as JSON text.
-        birth: the attention at which a path counts as born, and the loss at which a hop is learnt.
         task: what was learnt.
         steps: at which the model is shown, in order; empty without a checkpoint.
-        until: the last step worth showing at first.
-        end: the last step that there is.
         losses: by step.
         circuit: None if none is known.
         model: the loss at every step of the page, on the sequences of the paths' losses; empty if
@@ -447,17 +479,9 @@ class RunPage:
         story: the way to the answer, in sentences.
         details: all else that was measured.
         missing: why parts are not there.
-        live: the version of what is shown if the page is served, and is to follow changes; else
-            empty.
     """
 
     kind: Literal["run", "widget"]
-    name: str
-    title: str
-    headline: str
-    summary: list[str]
-    setting: list[str]
-    facts: list[Fact]
     warning: str | None
     status: str
     seed: int
@@ -465,11 +489,8 @@ class RunPage:
     commands: list[str]
     python: str
     config: str
-    birth: float
     task: Task
     steps: list[int]
-    until: float
-    end: float
     losses: Losses
     circuit: Circuit | None
     model: list[float | None]
@@ -483,7 +504,6 @@ class RunPage:
     story: list[str]
     details: list[Section]
     missing: Missing
-    live: str
 
 
 @dataclass(frozen=True)
@@ -514,48 +534,25 @@ class Member:
 
 
 @dataclass(frozen=True)
-class ComparisonPage:
+class ComparisonPage(CurvesPage):
     """Several runs side by side.
 
     Attributes:
         kind: `comparison`.
-        name: with which files begin that are kept.
-        title: the task, if all have the same.
-        headline: how many solved it, in sentences.
-        summary: the same in plain lines, for readers without scripts.
-        setting: what all runs have in common, in parts.
         varies: the fields that vary.
-        facts: key numbers.
         members: the runs.
         runs: a row for every run.
         shared: what the circuits of each task have in common, with tables by relation and of how
             alike every two are.
         learnt: when hops were learnt, run by run.
-        birth: as on the page of a run.
-        threshold: the loss below which a task counts as solved.
-        until: the last step worth showing at first.
-        end: the last step that there is.
-        live: the version of what is shown if the page is served, and is to follow changes; else
-            empty.
     """
 
     kind: Literal["comparison"]
-    name: str
-    title: str
-    headline: str
-    summary: list[str]
-    setting: list[str]
     varies: list[str]
-    facts: list[Fact]
     members: list[Member]
     runs: Table
     shared: list[Section]
     learnt: Table
-    birth: float
-    threshold: float
-    until: float
-    end: float
-    live: str
 
 
 @dataclass(frozen=True)
@@ -650,17 +647,11 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class SweepPage:
+class SweepPage(CurvesPage):
     """All runs of a folder.
 
     Attributes:
         kind: `sweep`.
-        name: of the folder.
-        title: likewise.
-        headline: how many are done and solved their task, in sentences.
-        summary: the same in plain lines, for readers without scripts.
-        setting: what all runs have in common, in parts.
-        facts: key numbers.
         axes: the fields that vary, besides the seed.
         runs: in natural order.
         panels: the number of the axis that divides curves into panels; None for one panel.
@@ -673,21 +664,9 @@ class SweepPage:
         order: in how many runs hops were learnt in order, in a sentence.
         waiting: the names of runs of the plan that have not been started.
         unreadable: what could not be read, each with the reason.
-        birth: as on the page of a run.
-        threshold: the loss below which a task counts as solved.
-        until: the last step worth showing at first.
-        end: the last step that there is.
-        live: the version of what is shown if the page is served, and is to follow changes; else
-            empty.
     """
 
     kind: Literal["sweep"]
-    name: str
-    title: str
-    headline: str
-    summary: list[str]
-    setting: list[str]
-    facts: list[Fact]
     axes: list[Axis]
     runs: list[SweepRun]
     panels: int | None
@@ -700,11 +679,6 @@ class SweepPage:
     order: str
     waiting: list[str]
     unreadable: list[str]
-    birth: float
-    threshold: float
-    until: float
-    end: float
-    live: str
 
 
 @dataclass(frozen=True)
@@ -754,33 +728,22 @@ class ListedGroup:
 
 
 @dataclass(frozen=True)
-class ListPage:
+class ListPage(PageBase):
     """The runs in a folder; or why something has no page.
 
     Attributes:
         kind: `list`.
-        name: with which files begin that are kept.
-        title: the folder's name, or that of what has no page.
-        headline: how many runs of every status there are.
-        summary: the same in plain lines, for readers without scripts.
         groups: the runs.
         threshold: the loss below which a task counts as solved.
         why: why there is nothing to show; None if there is.
         back: the address of the list of all runs; None on that list itself.
-        live: the version of what is shown if the page is served, and is to follow changes; else
-            empty.
     """
 
     kind: Literal["list"]
-    name: str
-    title: str
-    headline: str
-    summary: list[str]
     groups: list[ListedGroup]
     threshold: float
     why: str | None
     back: str | None
-    live: str
 
 
 Page = Annotated[RunPage | ComparisonPage | SweepPage | ListPage, Field(discriminator="kind")]

@@ -163,7 +163,18 @@ def without_page(name: str, why: str, version: str, back: str | None = "/") -> L
     said = (
         "There is nothing to show as it is now. This page looks again whenever something changes."
     )
-    return ListPage("list", "runs", title, said, [said, why], [], THRESHOLD, why, back, version)
+    return ListPage(
+        kind="list",
+        name="runs",
+        title=title,
+        headline=said,
+        summary=[said, why],
+        groups=[],
+        threshold=THRESHOLD,
+        why=why,
+        back=back,
+        live=version,
+    )
 
 
 def link(kind: str, name: Name) -> str:
