@@ -10,8 +10,7 @@ from headway.errors import HeadwayError, require
 from headway.models import attention_patterns
 from headway.report.figures.attention import draw_attention
 from headway.report.figures.circuit_drawing import draw_circuit
-from headway.report.figures.emergence_plot import draw_emergence
-from headway.report.figures.loss import draw_losses
+from headway.report.figures.curves import draw_emergence, draw_losses
 from headway.report.figures.style import png_bytes, svg_bytes
 from headway.report.findings import Findings
 from headway.text import rounded
