@@ -27,6 +27,7 @@ export function standalone(svg: SVGSVGElement): string {
   const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
   [svg, ...svg.querySelectorAll("*")].forEach((element, i) => {
     const look = getComputedStyle(element);
+    copies[i].removeAttribute("style");
     for (const name of LOOKS) copies[i].style.setProperty(name, look.getPropertyValue(name));
     for (const name of ["class", "data-path", "role", "tabindex"]) copies[i].removeAttribute(name);
   });
