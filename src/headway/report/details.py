@@ -25,9 +25,8 @@ from headway.circuits.verdicts import untestable
 from headway.report.circuit import path_key
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.minimum import minimum_table
 from headway.report.schema import Cell, Section, Table
-from headway.report.story import found_by, part_of
+from headway.report.story import found_by
 from headway.report.tables import listed, section, sentence, table
 from headway.tasks import task_to_json
 from headway.text import counted, rounded
@@ -47,8 +46,6 @@ def details(findings: Findings) -> Iterator[Section]:
         yield _trials(found)
     if findings.circuits is not None:
         yield _every(findings.circuits)
-    title = "How many layers would have been enough?"
-    yield section("minimum", title, [minimum_table(findings)])
     if findings.dependence is not None:
         yield _dependence(findings.dependence)
     yield section("fields", "What decides the run?", _fields(findings))
@@ -123,7 +120,7 @@ def _paths(findings: Findings, found: Discovery) -> Table:
     necessity = {n.path: n for n in found.evidence.necessity}
     head = ["path", "needed?", "rise", "head uniform", "found again"]
     head += ["felt from", "needed from", "largest rise"] if timeline else []
-    head += ["can be found by", "part"] if routes else []
+    head += ["can be found by"] if routes else []
     rows = list[list[Cell]]()
     for path in found.circuit.paths:
         n, again = necessity.get(path), found.evidence.stability(path)
@@ -137,7 +134,7 @@ def _paths(findings: Findings, found: Discovery) -> Table:
             felt = crossing(timeline.steps, rises, MATTERS)
             row += [_step(felt), _step(h.needed), max(rises)]
         if routes is not None:
-            row += [found_by(routes.legs[path]), part_of(path, routes)]
+            row.append(found_by(routes.legs[path]))
         rows.append(row)
     note = (
         f"needed?: whether the loss is at or above the threshold {found.threshold:g} without the"
@@ -155,8 +152,7 @@ def _paths(findings: Findings, found: Discovery) -> Table:
     if routes is not None:
         note += (
             " can be found by: what both positions hold before the layer, traced from the paths"
-            " alone. part: the branch it belongs to, if any, and the symbols at the query that"
-            " depend on it."
+            " alone."
         )
     keys = [f"path:{path_key(path)}" for path in found.circuit.paths]
     return table("paths of the circuit", head, rows, keys, note)

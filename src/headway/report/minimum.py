@@ -6,7 +6,6 @@ from headway.circuits.least import Least
 from headway.report import schema
 from headway.report.findings import Findings
 from headway.report.labels import typeset
-from headway.report.tables import table
 from headway.text import command, counted, enumerated
 from headway.theory import (
     Flow,
@@ -50,36 +49,6 @@ def minimum(findings: Findings) -> schema.Minimum:
     return schema.Minimum(findings.least.layers, used, sentences, query)
 
 
-def minimum_table(findings: Findings) -> schema.Table:
-    """The numbers of the theory beside those of the circuit and of the model."""
-    found, flow, causal = findings.discovery, findings.task.flow(), findings.causal
-    rows: list[list[schema.Cell]] = []
-    if found is not None:
-        circuit = found.circuit
-        rows += [
-            ["layers with a useful head, in the circuit", len(circuit.useful_layers)],
-            ["useful heads, in the circuit", len(circuit.useful_heads)],
-            ["attention paths, in the circuit", len(circuit.paths)],
-        ]
-    if flow is not None:
-        other = Least.of(findings.task, not causal).cell
-        rows.append([f"flow minimum of layers, {MASKS[causal]} (this run)", findings.least.cell])
-        rows.append([f"flow minimum of layers, {MASKS[not causal]}", other])
-        if (depth := chain_depth(flow)) is not None:
-            rows.append(["lower bound of Musat (2024), theorem 1", theorem_1_bound(depth)])
-            fewest = "fewest attention paths that any circuit can have"
-            rows.append([fewest, fewest_paths(depth)])
-    rows.append(["layers of the model", findings.run.config.model.n_layers])
-    note = (
-        "In the theory every position starts with its symbol and the code of its pair; in one layer"
-        " it may attend only to positions that share a piece with it, and takes over all that they"
-        " hold. Under these two assumptions no transformer can answer with fewer layers. Training"
-        " need not find so short a way, and a single layer may hold several useful heads."
-    )
-    title = "layers used and layers needed"
-    return table(title, ["quantity", "number"], rows, note=note if flow else "")
-
-
 def _sentences(findings: Findings, flow: Flow) -> Iterator[str]:
     causal, depth, found = findings.causal, chain_depth(flow), findings.discovery
     if findings.least.layers is None:
@@ -93,7 +62,10 @@ def _sentences(findings: Findings, flow: Flow) -> Iterator[str]:
         yield (
             f"In closed form the minimum is {formula}: what the query can reach"
             f" {'doubles' if causal else 'triples'} with every layer. For D = {depth} that is"
-            f" {closed_form(depth, causal)}."
+            f" {closed_form(depth, causal)}; {MASKS[not causal]} it is"
+            f" {Least.of(findings.task, not causal).cell}. The lower bound of Musat (2024), theorem"
+            f" 1, is {theorem_1_bound(depth)}; no circuit has fewer than {fewest_paths(depth)}"
+            " paths."
         )
     if found is None:
         yield f"{command('circuit', findings.run.folder)} tells how many the model uses."

@@ -72,21 +72,6 @@ def found_by(leg: Leg) -> str:
     return f"the code {_names(leg.codes)}" if leg.codes else "nothing that they share"
 
 
-def part_of(path: Path, routes: Routes) -> str:
-    """The part that a path has in the way to the answer."""
-    if path in routes.idle:
-        return "none"
-    parts, join = list[str](), routes.last_join()
-    if join is not None:
-        parts += [f"branch of {typeset(s)}" for s, paths in join.branches.items() if path in paths]
-        if path in join.key_side:
-            parts.append("readies the place where they join")
-        if path == join.path:
-            parts.append(f"joins {_names(list(join.branches))}")
-    wanted = [symbol for symbol, needs in routes.needs.items() if path in needs]
-    return "; ".join([*parts, *([f"for {_names(wanted)}"] if wanted else [])])
-
-
 def _along(paths: Sequence[Path]) -> str:
     return ", ".join(typeset(str(path)) for path in paths)
 
