@@ -13,21 +13,21 @@ async function get(address: string): Promise<Response | null> {
   return answer;
 }
 
-/** Keep a served page up to date: ask for its version, and take in new data when that changed. */
-export function follow(view: View): () => void {
-  let seen: string | undefined;
+/** Keep a served page of some version up to date: take in new data when that changes. */
+export function follow(view: View, version: string): () => void {
+  let seen = version;
   let wait = EVERY;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let over = false;
 
   async function look(): Promise<void> {
-    const version = await (await get("version"))?.text();
-    if (version === undefined) return void (view.connection = "not there any more");
-    if (version !== seen) {
+    const now = (await (await get("version"))?.text())?.trim();
+    if (now === undefined) return void (view.connection = "not there any more");
+    if (now !== seen) {
       const answer = await get("data.json");
       if (answer === null) return void (view.connection = "not there any more");
       view.renew(await prepared((await answer.json()) as Page));
-      seen = version;
+      seen = now;
     }
     view.connection = "live";
   }

@@ -2,6 +2,7 @@ import { columnsOf, wayTo } from "./circuit";
 import type { View } from "./view.svelte";
 
 const HEX = ["1d2228", "0a60b8", "cb4f05", "00532e", "b63b92", "5b2a06", "5440c4"];
+const SUBS = "₀₁₂₃₄₅₆₇₈₉";
 const GREY = "8a929a";
 
 const oneLine = (text: string) => text.replace(/\s+/g, " ");
@@ -9,7 +10,9 @@ const oneLine = (text: string) => text.replace(/\s+/g, " ");
 function escaped(text: string): string {
   const plain = text.replace(/[\\{}$&#%^~]/g, (letter) =>
     letter === "\\" || letter === "~" || letter === "^" ? `\\char\`\\${letter}{}` : `\\${letter}`);
-  return plain.replace(/\b([a-z])_?(\d+)\b/g, "$$$1_{$2}$$").replace(/_(?![{])/g, "\\_");
+  return plain
+    .replace(/[₀-₉]/g, (digit) => `$_{${SUBS.indexOf(digit)}}$`)
+    .replace(/_(?!\{\d)/g, "\\_");
 }
 
 /** The circuit over the sequence shown, at the step shown, as a TikZ picture. */
