@@ -1,6 +1,6 @@
 """The page of a large run: how long it takes to write, how big it is, how smoothly it is used.
 
-    python benchmarks/report_page.py [--out results/report_page.json]
+    python benchmarks/report_page.py [--out FILE]
 
 The run has the shape of the paper's deepest model, 24 layers of one head on sequences of 88
 positions, and 80 checkpoints of weights that nobody trained. Its page is opened five times in a
