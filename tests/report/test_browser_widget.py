@@ -9,7 +9,8 @@ from headway.report.page import app
 
 PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>notebook</title>
 <link rel="icon" href="data:,"><body data-jp-theme-light="false">
-<main id="app"><div></div></main><textarea hidden>{data}</textarea><div id="cell"></div><script type="module">
+<main id="app"><div></div></main><textarea hidden>{data}</textarea><div id="cell"></div>
+<script type="module">
 {code}
 const _data = document.querySelector("textarea").value;
 const state = {{ step: 0, path: null, cut: false }};
