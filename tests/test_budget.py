@@ -17,12 +17,13 @@ CAPS = {
     "src/headway/circuits": 6640,
     "src/headway/sweeps": 1330,
     "src/headway/language": 1990,
-    "src/headway/report": 9790,
+    "src/headway/report": 5720,
+    "web/src": 3310,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 14190,
     "benchmarks": 2130,
-    "tests": 29390,
+    "tests": 28830,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

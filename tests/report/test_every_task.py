@@ -57,7 +57,12 @@ def test_every_path_has_its_curve_and_its_cells(one):
     if task.length == 1:
         assert (data["attention"], data["circuit"], data["sequences"]) == (None, None, [])
         return
-    timeline, circuit = saved_timeline(one), data["circuit"]
+    timeline, circuit, first = saved_timeline(one), data["circuit"], data["sequences"][0]
+    asked = task.targets.asked(batch.targets)[0]
+    assert len(first["questions"]) == asked.sum()
+    if one.folder.name not in VECTORS:
+        right = [first["names"][question["answer"]] for question in first["questions"]]
+        assert right == list(map(str, batch.targets[0][asked].tolist()))
     assert circuit["joined"] == bool(task.roles)
     for entry, history in zip(circuit["paths"], timeline.paths, strict=True):
         relation = history.path.relation
