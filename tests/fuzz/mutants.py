@@ -233,7 +233,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "data are put into a page as they are",
             "report/schema.py",
-            'return text.replace("<", "\\u003c")',
+            'return text.replace("<", "\\\\u003c")',
             "return text",
         ),
     ),
