@@ -1,6 +1,7 @@
 """A page as one HTML file: its data, the app that draws it, and the policy that allows no more."""
 
 import base64
+import functools
 import hashlib
 from html import escape
 from importlib import resources
@@ -79,6 +80,7 @@ def html(page: Page) -> str:
     )
 
 
+@functools.cache
 def app() -> str:
     """The app that draws pages, an ES module that also exports what a widget needs."""
     return resources.files("headway.report").joinpath("app.js").read_text(encoding="utf-8")
