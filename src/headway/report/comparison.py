@@ -174,8 +174,8 @@ def _whole(value: float | None) -> str:
 def _runs(members: Sequence[Member]) -> Table:
     """Every run with its task in words and the values of the other fields that vary."""
     configs = [flat(member.findings.run.config) for member in members]
-    told = [f"task.{label_field(member.findings.run.config.task)}" for member in members]
-    fields = [name for name in varied_in_all(configs) if name not in (*SHOWN, *told)]
+    labels = [f"task.{label_field(member.findings.run.config.task)}" for member in members]
+    fields = [name for name in varied_in_all(configs) if name not in (*SHOWN, *labels)]
     head = ["run", "task", "model", "seed", "status", "validation loss", "circuit loss", "faithful"]
     head += ["useful heads", "layers used", "flow minimum", f"step below {THRESHOLD:g}", "in order"]
     rows = list[list[Cell]]()

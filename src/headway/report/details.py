@@ -109,8 +109,8 @@ def _alike(findings: Findings, found: Discovery) -> Iterator[Table]:
 
 
 def _certificate(found: Certificate) -> Section:
-    said = map(sentence, certificate_text.sentences(found))
-    return section("certificate", "Is it certified?", sentences=said)
+    lines = map(sentence, certificate_text.sentences(found))
+    return section("certificate", "Is it certified?", sentences=lines)
 
 
 def _paths(findings: Findings, found: Discovery) -> Table:
@@ -204,8 +204,8 @@ def _mlps(found: Discovery) -> Section:
         f" {mlps.sequences:,} sequences."
     )
     losses = table("losses with one MLP replaced", head, rows, note=note)
-    said = [sentence(said_of_mlps(mlps))]
-    return section("mlps", "Which MLPs does it need?", [losses], said)
+    sentences = [sentence(said_of_mlps(mlps))]
+    return section("mlps", "Which MLPs does it need?", [losses], sentences)
 
 
 def _trials(found: Discovery) -> Section:
@@ -219,8 +219,8 @@ def _trials(found: Discovery) -> Section:
         against = [f"without {listed(lost)}"] if lost else []
         against += [f"also {listed(more)}"] if more else []
         sample = "the same" if trial.sample == "circuit" else f"another ({trial.sample})"
-        told = "; ".join(against) or "the same paths"
-        rows.append([sample, trial.threshold, len(trial.paths), trial.jaccard, told])
+        rest = "; ".join(against) or "the same paths"
+        rows.append([sample, trial.threshold, len(trial.paths), trial.jaccard, rest])
     head = ["sample", "threshold", "paths", "Jaccard", "against this circuit"]
     note = (
         f"Jaccard: paths in both circuits / paths in either. This circuit:"
@@ -232,22 +232,22 @@ def _trials(found: Discovery) -> Section:
 
 
 def _every(found: MinimalCircuits) -> Section:
-    said = [sentence(one) for one in minimal_text.sentences(found)]
+    sentences = [sentence(one) for one in minimal_text.sentences(found)]
     if found.core:
-        said.append(f"In all of them: {listed(found.core)}.")
+        sentences.append(f"In all of them: {listed(found.core)}.")
     if len(found.circuits) > minimal_text.SHOWN:
-        said.append(f"And {len(found.circuits) - minimal_text.SHOWN} more, in circuits.json.")
+        sentences.append(f"And {len(found.circuits) - minimal_text.SHOWN} more, in circuits.json.")
     rows = [
         [len(circuit), loss, listed(path for path in circuit if path not in found.core)]
         for circuit, loss in zip(found.circuits[: minimal_text.SHOWN], found.losses, strict=False)
     ]
     head = ["paths", "loss", "paths that not all have"]
     tables = [table("minimal circuits", head, rows)] if rows else []
-    return section("every", "Are there other circuits?", tables, said)
+    return section("every", "Are there other circuits?", tables, sentences)
 
 
 def _dependence(found: Dependence) -> Section:
-    said, rows = [f"{when(found)}."], list[list[Cell]]()
+    sentences, rows = [f"{when(found)}."], list[list[Cell]]()
     for training in (found.free, *found.clamped):
         lacks = [grown.path for grown in training.paths if not grown.formed]
         learnt = [f"{typeset(h)} (step {training.hops[h]:,.0f})" for h in training.learnt]
@@ -270,7 +270,7 @@ def _dependence(found: Dependence) -> Section:
         head = ["clamped", "other path", "predicted", "measured", "as predicted"]
         tables.append(table("predicted dependences, and others that were found", head, pairs))
     if found.predicts and found.throughout:
-        said.append(verdict(found))
+        sentences.append(verdict(found))
         kinds = [
             [f"{kind}: {MEANINGS[kind]}", "does not form" if kind in NEEDS else "forms", str(share)]
             for kind in KINDS
@@ -278,7 +278,7 @@ def _dependence(found: Dependence) -> Section:
         ]
         head = ["P is clamped", "then Q", "it does so"]
         tables.append(table("how often the prediction came true", head, kinds))
-    return section("dependence", "What depends on what?", tables, said)
+    return section("dependence", "What depends on what?", tables, sentences)
 
 
 def _fields(findings: Findings) -> Iterator[Table]:

@@ -98,13 +98,13 @@ def examples(findings: Findings, memory: Memory | None = None) -> Examples:
     most = min(MOST_FORWARDS // variants, MOST_ANSWERS // max(1, variants * int(asked.sum())))
     answer_steps = thinned(range(len(steps)), most)
     seen = [looker.snapshot(step, i in answer_steps) for i, step in enumerate(steps)]
-    told = torch.stack([one.answers for one in seen if one.answers is not None], dim=1)
+    answers = torch.stack([one.answers for one in seen if one.answers is not None], dim=1)
     return Examples(
         steps=steps,
         cells=looker.cells,
         answer_steps=answer_steps,
         sequences=[
-            _sequence(findings, batch, i, told[:, :, i], [one.along[i] for one in seen])
+            _sequence(findings, batch, i, answers[:, :, i], [one.along[i] for one in seen])
             for i in range(len(batch.inputs))
         ],
         attention=looker.attention(seen),
@@ -151,7 +151,7 @@ class _Looker:
         return self.memory[name]
 
     @torch.no_grad()
-    def _look(self, step: int, answers: bool) -> Snapshot:
+    def _look(self, step: int, with_answers: bool) -> Snapshot:
         findings, batch, start = self.findings, self.batch, self.findings.shown.start
         model, size = findings.run.model(step), findings.task.length
         layers, heads = [list(each) for each in zip(*findings.followed_heads, strict=True)]
@@ -161,26 +161,26 @@ class _Looker:
             here = [(*p.at, *cell) for p in self.paths for cell in self.cells[p.relation][i]]
             at = torch.tensor(here, dtype=torch.long).reshape(-1, 4).unbind(1)
             along.append(pattern[at])
-        told = None
-        if answers:
+        answers = None
+        if with_answers:
             bench = Bench(with_tap(model, findings.task), findings.task, batch)
             cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in self.paths]
             parts = [bench.outputs([{}, *cut], part) for part in bench.parts]
-            told = torch.stack([self._answers(said) for said in torch.cat(parts, dim=1)])
+            answers = torch.stack([self._answers(outputs) for outputs in torch.cat(parts, dim=1)])
         kept = 2 * (50 * patterns[: self.count, layers, heads]).round()
-        return Snapshot(hundredths(kept / 100), along, told)
+        return Snapshot(hundredths(kept / 100), along, answers)
 
     def _answers(
-        self, said: Float[Tensor, "sequence query output"]
+        self, outputs: Float[Tensor, "sequence query output"]
     ) -> Int[Tensor, "sequence query hop"]:
         """The answers in some outputs (see `Snapshot`)."""
         targets, wanted = self.findings.task.targets, self.batch.targets
-        chosen = targets.answers(said, wanted)
+        chosen = targets.answers(outputs, wanted)
         if isinstance(targets, Tokens):
             return chosen[..., 0].long().cpu()
         nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
         alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
-        astray = alone & (targets.each(said, wanted) >= BIRTH)
+        astray = alone & (targets.each(outputs, wanted) >= BIRTH)
         return nearest.masked_fill(astray, -1).cpu()
 
     def attention(self, seen: Sequential[Snapshot]) -> schema.Attention:
@@ -213,7 +213,7 @@ def _sequence(
     findings: Findings,
     batch: Batch,
     number: int,
-    told: Int[Tensor, "variant step query hop"],
+    answers: Int[Tensor, "variant step query hop"],
     along: Sequential[UInt8[Tensor, " cell"]],
 ) -> schema.Sequence:
     """One of the examples."""
@@ -237,7 +237,7 @@ def _sequence(
     asked = task.targets.asked(example.targets)[0].nonzero().tolist()
     right = [int(example.targets[0, q, h]) if of_tokens else q for q, h in asked]
     wanted = [name(answer, h) for answer, (_, h) in zip(right, asked, strict=True)]
-    given = [[name(a, h) for a in told[..., q, h].flatten().tolist()] for q, h in asked]
+    given = [[name(a, h) for a in answers[..., q, h].flatten().tolist()] for q, h in asked]
     names = list(dict.fromkeys([*wanted, *(n for each in given for n in each if n != "-1")]))
     index = {n: min(i, MOST_NAMES) for i, n in enumerate(names)} | {"-1": NO_ANSWER}
     coded = torch.tensor([[index[n] for n in each] for each in given], dtype=torch.uint8)

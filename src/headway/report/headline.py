@@ -48,12 +48,12 @@ def summary(findings: Findings) -> Iterator[str]:
     if not last or (outcome or {}).get("status", "done") != "done":
         return
     if findings.solved:
-        said = f"The task was solved, with a validation loss of {rounded(findings.loss or 0.0)}"
+        text = f"The task was solved, with a validation loss of {rounded(findings.loss or 0.0)}"
         if task.judged != task.hops:
             names = enumerated(map(typeset, task.judged))
-            said += f" ({rounded(findings.judged_loss or 0.0)} for {names}; the rest cannot be told"
-            said += " without error)"
-        yield f"{said}."
+            text += f" ({rounded(findings.judged_loss or 0.0)} for {names}; the rest cannot be told"
+            text += " without error)"
+        yield f"{text}."
         yield from _circuit(findings)
     elif outcome is not None:
         below = [typeset(hop) for hop, loss in last[0]["partial"].items() if loss < BIRTH]

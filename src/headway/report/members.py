@@ -75,25 +75,25 @@ class Member:
     @property
     def lacks(self) -> str:
         """What is not there of the run, in sentences; perhaps empty."""
-        findings, said = self.findings, list[str]()
+        findings, lines = self.findings, list[str]()
         if findings.outcome and findings.outcome["status"] == "failed":
-            said.append(f"Training failed: {findings.outcome['message']}.")
+            lines.append(f"Training failed: {findings.outcome['message']}.")
         elif findings.outcome is None:
             running = self.status == "running"
-            said.append("Still training." if running else "Training was stopped.")
+            lines.append("Still training." if running else "Training was stopped.")
         if not findings.metrics:
-            said.append("There is no evaluation yet.")
+            lines.append("There is no evaluation yet.")
         if not findings.checkpoints:
-            said.append("There are no checkpoints.")
+            lines.append("There are no checkpoints.")
         elif findings.no_circuit is not None:
-            said.append(findings.no_circuit)
+            lines.append(findings.no_circuit)
         elif findings.discovery is None:
             how = command("circuit", findings.run.folder)
-            said.append(f"No circuit has been looked for: {how}")
+            lines.append(f"No circuit has been looked for: {how}")
         elif findings.timeline is None:
             how = command("emergence", findings.run.folder)
-            said.append(f"The circuit's paths are not dated: {how}")
-        return " ".join(said)
+            lines.append(f"The circuit's paths are not dated: {how}")
+        return " ".join(lines)
 
 
 def families(members: Sequence[Member]) -> list[list[Member]]:

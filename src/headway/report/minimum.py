@@ -26,8 +26,8 @@ def minimum(findings: Findings) -> schema.Minimum:
     used = None if found is None else len(found.circuit.useful_layers)
     if flow is None:
         why = "the task does not say how information must flow to its answers."
-        said = f"The flow minimum of this task is not known: {why}"
-        return schema.Minimum(None, used, [said], [])
+        sentence = f"The flow minimum of this task is not known: {why}"
+        return schema.Minimum(None, used, [sentence], [])
     best = flow.holdings(findings.run.config.model.n_layers, findings.causal)
     along, broken = None, []
     paths = [] if found is None else found.circuit.paths

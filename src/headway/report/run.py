@@ -51,7 +51,7 @@ def run_page(
     shown = examples(findings, memory)
     steps = shown.steps
     end = max([1, *steps, *(line["step"] for line in findings.metrics)])
-    said, dated = headline(findings), dict[int, float]()
+    line, dated = headline(findings), dict[int, float]()
     if timeline is not None:
         dated = dict(zip(timeline.steps, map(short, timeline.loss), strict=True))
     session = findings.sessions[-1] if findings.sessions else {}
@@ -59,8 +59,8 @@ def run_page(
         kind=kind,
         name=run.folder.name,
         title=typeset(task.title),
-        headline=said,
-        summary=[said, *summary(findings)],
+        headline=line,
+        summary=[line, *summary(findings)],
         setting=setting_of(run.config),
         facts=list(facts(findings)),
         warning=_warning(findings),

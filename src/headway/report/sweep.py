@@ -139,15 +139,15 @@ def _headline(found: Gathered) -> str:
     counts = {word: states[word] for word in ("failed", "running", "stopped")}
     counts |= {"not started": len(found.missing), "cannot be read": len(found.unreadable)}
     unfinished = [f"{count} {word}" for word, count in counts.items() if count]
-    said = f"{came.done} of {counted(found.planned or came.runs, 'run')} done"
-    said += f"; {enumerated(unfinished)}." if unfinished else "."
+    text = f"{came.done} of {counted(found.planned or came.runs, 'run')} done"
+    text += f"; {enumerated(unfinished)}." if unfinished else "."
     if came.done:
-        said += (
+        text += (
             f" {came.solved} of {came.done} solved the task (validation loss below {THRESHOLD:g});"
             f" the median loss is {number(came.median)}, from {rounded(came.losses[0])} to"
             f" {rounded(came.losses[-1])}."
         )
-    return said
+    return text
 
 
 def _varies(entries: Sequence[Entry], axes: Sequence[Axis]) -> str:

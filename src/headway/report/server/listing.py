@@ -160,15 +160,15 @@ def listed_run(entry: Entry, unread: ListedRun) -> ListedRun:
 def without_page(name: str, why: str, version: str, back: str | None = "/") -> ListPage:
     """The page that says why there is none of something; it looks again when that changes."""
     title, why = plain(name), plain(why)
-    said = (
+    text = (
         "There is nothing to show as it is now. This page looks again whenever something changes."
     )
     return ListPage(
         kind="list",
         name="runs",
         title=title,
-        headline=said,
-        summary=[said, why],
+        headline=text,
+        summary=[text, why],
         groups=[],
         threshold=THRESHOLD,
         why=why,
