@@ -5,11 +5,12 @@ import type { View } from "./view.svelte";
 const EVERY = 1000;
 const LONGEST = 8000;
 const PATIENCE = 20000;
+const GONE = "not there any more";
+const STOPPED = "server stopped";
 
-async function get(address: string): Promise<Response | null> {
+async function get(address: string): Promise<Response> {
   const answer = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
-  if (answer.status === 404) return null;
-  if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+  if (!answer.ok) throw new Error(answer.status === 404 ? GONE : STOPPED);
   return answer;
 }
 
@@ -21,12 +22,10 @@ export function follow(view: View, version: string): () => void {
   let over = false;
 
   async function look(): Promise<void> {
-    const now = (await (await get("version"))?.text())?.trim();
-    if (now === undefined) return void (view.connection = "not there any more");
+    const now = (await (await get("version")).text()).trim();
     if (now !== seen) {
-      const answer = await get("data.json");
-      if (answer === null) return void (view.connection = "not there any more");
-      view.renew(await prepared((await answer.json()) as Page));
+      const page = (await (await get("data.json")).json()) as Page;
+      view.renew(await prepared(page));
       seen = now;
     }
     view.connection = "live";
@@ -36,24 +35,17 @@ export function follow(view: View, version: string): () => void {
     try {
       if (!document.hidden) await look();
       wait = EVERY;
-    } catch {
+    } catch (error) {
       wait = Math.min(2 * wait, LONGEST);
-      view.connection = "server stopped";
+      view.connection = error instanceof Error && error.message === GONE ? GONE : STOPPED;
     }
     if (!over) timer = setTimeout(again, wait);
   }
 
-  const shown = () => {
-    if (document.hidden) return;
-    clearTimeout(timer);
-    void again();
-  };
-  document.addEventListener("visibilitychange", shown);
   view.connection = "live";
   timer = setTimeout(again, EVERY);
   return () => {
     over = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", shown);
   };
 }
