@@ -80,5 +80,5 @@ def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
     data = page_data(pages[0])
     keys = [path_key(path) for path in saved_discovery(run).circuit.paths]
     assert [path["key"] for path in data["circuit"]["paths"]] == keys
-    assert "alert(`doc</script>`)</script> & $x_1$." in data["task"]["reading"]
+    assert "alert(`doc</script>`)</script> & $x₁$." in data["task"]["reading"]
     assert data["task"]["references"] == {"<u>$guess$</u>": 1.0}

@@ -74,7 +74,7 @@ def run_page(
         threshold=THRESHOLD,
         task=schema.Task(
             kind=task.kind,
-            reading=task.reading,
+            reading=typeset(task.reading),
             loss=task.targets.loss_name,
             vocabulary=task.vocabulary,
             length=task.length,
