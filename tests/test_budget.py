@@ -17,12 +17,13 @@ CAPS = {
     "src/headway/circuits": 6390,
     "src/headway/sweeps": 1330,
     "src/headway/language": 1980,
-    "src/headway/report": 9790,
+    "src/headway/report": 5720,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 11000,
     "benchmarks": 1500,
     "tests": 27950,
+    "web/src": 3310,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -21,7 +21,7 @@ VERBS = ("arguments", "userfile", "words")
 NAMES = """
 IGNORE_INDEX Batch Circuit Edges HeadwayError Recorder Run RunConfig Task Tokens TrainingConfig
 Transformer TransformerConfig Vectors certify check_task depend discover emergence every_circuit
-fast minimum_layers own patch patch_all resume sweep tapped train widget write_report
+fast figure minimum_layers own patch patch_all resume sweep tapped train widget write_report
 """
 
 MOST_MODULES = 82

@@ -7,6 +7,7 @@ Every notebook runs in an empty folder of its own. What no second run would repe
 a cell ran, for how long, the plain text of what has a drawing, and of a widget all but its picture.
 """
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -38,6 +39,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
         for output in cell.get("outputs", []):
             if 'class="headway"' in output.get("data", {}).get("text/html", ""):
                 del output.data["text/plain"]
+                shown = output.data["text/html"]
+                output.data["text/html"] = re.sub(r", [0-9.]+ s</pre>", "</pre>", shown)
             output.get("data", {}).pop(WIDGET, None)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = nbformat.from_dict(

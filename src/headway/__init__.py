@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headway.circuits import patch as patch
     from headway.circuits import patch_all as patch_all
     from headway.errors import HeadwayError as HeadwayError
+    from headway.figures import figure as figure
     from headway.models import Transformer as Transformer
     from headway.models import TransformerConfig as TransformerConfig
     from headway.models import tapped as tapped

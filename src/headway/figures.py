@@ -8,6 +8,7 @@ from headway.report.figures.accuracy_plot import Point as Point
 from headway.report.figures.accuracy_plot import draw_accuracy as draw_accuracy
 from headway.report.figures.depth_plot import draw_depths as draw_depths
 from headway.report.figures.flow_drawing import draw_flow as draw_flow
+from headway.report.figures.saving import figure as figure
 from headway.report.figures.saving import save_both as save_both
 from headway.report.figures.saving import save_figure as save_figure
 from headway.report.figures.saving import save_figures as save_figures

@@ -9,7 +9,7 @@ from typing import Any
 from fuzz.calls import Calls
 from fuzz.runs import CONFIG, kept, require_same
 from fuzz.tried import Tried
-from headway.report.page.render import write_report
+from headway.report.page import write_report
 from headway.sweeps import Plan, sweep
 from headway.training import Run, resume, train
 from in_process import InThisProcess

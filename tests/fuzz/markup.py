@@ -14,9 +14,9 @@ from typing import Any
 from fuzz.tried import Tried, is_one_line
 from headway.errors import HeadwayError
 from headway.report import Findings, render
-from headway.report.comparison.page import write_comparison
+from headway.report.comparison import write_comparison
 from headway.report.server import Server
-from headway.report.sweep.page import write_sweep
+from headway.report.sweep import write_sweep
 from headway.training import Run
 
 MARKUP = (

@@ -15,31 +15,14 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 SHOWN = """() => ({
-  step: document.querySelector('#now').textContent,
-  losses: [...document.querySelectorAll('#losses span')].map((span) => span.textContent),
-  slider: time.places.indexOf(+document.querySelector('#when').value),
-  outputs: [...document.querySelectorAll('output[data-now]')].map((output) => [
-    output.dataset.now,
-    output.closest('[data-path]')?.dataset.path ?? output.closest('[data-hop]')?.dataset.hop ?? '',
-    output.textContent]),
-  arrows: Object.fromEntries([...document.querySelectorAll('.arrow')].map((arrow) =>
-    [arrow.dataset.path, +arrow.style.getPropertyValue('--a')])),
-  cursor: [...new Set([...document.querySelectorAll('.cursor')].map((cursor) =>
-    +cursor.style.getPropertyValue('--now')))],
-})"""
-
-LIT = """() => ({
-  picking: document.body.classList.contains('picking'),
-  ...Object.fromEntries(['.arrow', '.frame', '.curve', '#marks i', 'span.path'].map((kind) => {
-    const lit = [...document.querySelectorAll(`${kind}.lit`)].map((it) => it.dataset.path);
-    return [kind, [...new Set(lit)]];
-  })),
-})"""
-
-READ = """(points) => points.map(([clientX, clientY]) => {
-  const at = document.elementFromPoint(clientX, clientY);
-  at.dispatchEvent(new PointerEvent('pointermove', {clientX, clientY, bubbles: true}));
-  return document.querySelector('#readout').textContent;
+  step: document.querySelector('.step').textContent,
+  losses: [...document.querySelectorAll('.now span')].map((span) => span.textContent),
+  answers: [...document.querySelectorAll('.answer')].map((answer) =>
+    [answer.querySelector('.hop').textContent, answer.querySelector('b').textContent,
+     answer.classList.contains('right')]),
+  arrows: [...document.querySelectorAll('.hero .arrow')].map((arrow) =>
+    [arrow.dataset.path, +arrow.querySelector('.tip').style.opacity]),
+  cut: [...document.querySelectorAll('.hero .arrow.cut')].map((arrow) => arrow.dataset.path),
 })"""
 
 
@@ -66,8 +49,12 @@ class Visit:
         complaints: what the console, the script or the network would tell of a fault.
     """
 
-    def __init__(self, browser: Browser, file: Path, **context: Any):
-        context = {"viewport": {"width": 1280, "height": 900}, **context}
+    def __init__(self, browser: Browser, file: Path, address: str = "", **context: Any):
+        context = {
+            "viewport": {"width": 1280, "height": 900},
+            "reduced_motion": "reduce",
+            **context,
+        }
         self.context = browser.new_context(**context)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
@@ -75,7 +62,8 @@ class Visit:
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         self.page.on("request", self._asked)
         self.url = file.as_uri()
-        self.page.goto(self.url)
+        self.page.goto(self.url + address)
+        self.wait_until("!!document.querySelector('#app > :not(h1, p, ul, noscript)')")
         self.settle()
 
     def _said(self, message: ConsoleMessage) -> None:
@@ -83,7 +71,7 @@ class Visit:
             self.complaints.append(f"console: {message.text}")
 
     def _asked(self, request: Request) -> None:
-        if request.url != self.url:
+        if not request.url.startswith((self.url, "blob:", "data:")):
             self.complaints.append(f"asks for {request.url}")
 
     def wait_until(self, expression: str, seconds: float = 20.0) -> None:
@@ -111,75 +99,45 @@ class Visit:
         self.settle()
 
     def go_to(self, index: int) -> dict[str, Any]:
-        """Moves the slider to a checkpoint; what the page shows then."""
-        place = self.page.evaluate("(index) => time.places[index]", index)
-        self.page.locator("#when").fill(str(place))
+        """Moves the slider to a checkpoint, by its keys; what the page shows then."""
+        self.page.locator("#when").focus()
+        self.page.keyboard.press("Home")
+        for _ in range(index):
+            self.page.keyboard.press("ArrowRight")
         return self.shown()
 
     def shown(self) -> dict[str, Any]:
-        """Step, losses, lists and arrows as the page has them."""
+        """Step, losses, answers and arrows as the page has them."""
         self.settle()
         return self.page.evaluate(SHOWN)
 
-    def lit(self) -> dict[str, Any]:
-        """The paths that are lit, by kind of thing, and whether all others are dimmed."""
-        return self.page.evaluate(LIT)
+    def cut(self, path: str) -> dict[str, Any]:
+        """Clicks an arrow of a path, in the circuit; what the page shows then."""
+        x, y = self.page.evaluate(
+            """(path) => {
+              const arrow = [...document.querySelectorAll('.hero .arrow')]
+                .find((one) => one.dataset.path === path).querySelector('.hit');
+              scrollTo(0, 0);
+              const at = arrow.getPointAtLength(0.7 * arrow.getTotalLength());
+              const {x, y} = at.matrixTransform(arrow.getScreenCTM());
+              return [x, y];
+            }""",
+            path,
+        )
+        self.page.mouse.click(x, y)
+        return self.shown()
 
     def words(self, selector: str) -> str:
         """The text of the one element that there is of a kind, spaces made one."""
         return " ".join((self.page.locator(selector).text_content() or "").split())
 
-    def on_arrow(self, path: str) -> tuple[float, float]:
-        """A point in the window on an arrow of the circuit."""
-        return tuple(
-            self.page.evaluate(
-                """(path) => {
-                  const arrow = document.querySelector(`.arrow[data-path="${path}"] .hit`);
-                  arrow.scrollIntoView({block: 'center', behavior: 'instant'});
-                  const at = arrow.getPointAtLength(0.6 * arrow.getTotalLength());
-                  const {x, y} = at.matrixTransform(arrow.getScreenCTM());
-                  return [x, y];
-                }""",
-                path,
-            )
-        )
-
-    def point_at(self, map_number: int, row: int, column: int) -> str:
-        """Points at a pixel of a map; what the page reads there."""
-        self.page.mouse.move(*self._pixels(map_number)(row, column))
-        return self.words("#readout")
-
-    def sweep(self, map_number: int, edge: int = 0) -> dict[tuple[int, int], str]:
-        """Points at every cell of a map, by row and column; what the page reads there.
-
-        Args:
-            map_number: of the map.
-            edge: pixels at the top and the left that are no cells.
-        """
-        across, down = (
-            self.page.locator("#maps canvas")
-            .nth(map_number)
-            .evaluate("(it) => [it.width, it.height]")
-        )
-        place = self._pixels(map_number)
-        cells = [(row, column) for row in range(edge, down) for column in range(edge, across)]
-        read = self.page.evaluate(READ, [place(row, column) for row, column in cells])
-        return {(r - edge, c - edge): text for (r, c), text in zip(cells, read, strict=True)}
-
-    def _pixels(self, map_number: int) -> Callable[[int, int], tuple[float, float]]:
-        """Where in the window the pixels of a map are, by row and column."""
-        left, top, width, height = (
-            self.page.locator("#maps canvas")
-            .nth(map_number)
-            .evaluate(
-                """(canvas) => {
-              canvas.scrollIntoView({block: 'center', behavior: 'instant'});
-              const {left, top, width, height} = canvas.getBoundingClientRect();
-              return [left, top, width / canvas.width, height / canvas.height];
-            }"""
-            )
-        )
-        return lambda row, column: (left + width * (column + 0.5), top + height * (row + 0.5))
+    def kept(self, button: str, folder: Path) -> str:
+        """Presses a button that offers a file; the file's text."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name=button, exact=True).first.click()
+        file = folder / download.value.suggested_filename
+        download.value.save_as(file)
+        return file.read_bytes().decode("utf-8", errors="replace")
 
 
 def faults(seen: Visit) -> list[tuple[str, list[str], str]]:
@@ -191,13 +149,3 @@ def faults(seen: Visit) -> list[tuple[str, list[str], str]]:
         for fault in Axe().run(seen.page, options=options).response["violations"]
         for node in fault["nodes"]
     ]
-
-
-def printed(value: float | None) -> str:
-    """A number as the page prints it."""
-    return "—" if value is None else f"{value:#.3g}".rstrip(".")
-
-
-def spoken(name: str) -> str:
-    """A name as its text reads when the number is a subscript."""
-    return name.replace("_", "")

@@ -4,12 +4,14 @@ import contextlib
 import http.client
 import json
 import os
-import re
 import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pages import page_data
 
 from headway.report.server import Server
 from headway.training import Run
@@ -64,7 +66,20 @@ class Site:
 
     def links(self) -> list[str]:
         """Of the list to the pages of runs."""
-        return re.findall(r'href="(/run/[^"]*)"', self.page())
+        groups = self.data()["groups"]
+        return [run["link"] for group in groups for run in group["runs"]]
+
+    def data(self, path: str = "/") -> dict[str, Any]:
+        """What is shown at a path."""
+        data = page_data(self.page(path))
+        assert json.loads(self.page(f"{path}data.json")) == data
+        return data
+
+    def row(self, name: str) -> dict[str, Any]:
+        """A run in the list."""
+        runs = [run for group in self.data()["groups"] for run in group["runs"]]
+        (found,) = [run for run in runs if run["name"] == name]
+        return found
 
 
 @contextlib.contextmanager
@@ -86,10 +101,6 @@ def add_line(run: Run, loss: float, step: int = 100) -> None:
     partial = dict.fromkeys(run.task.hops, loss)
     told = {"step": step, "train_loss": loss, "val_loss": loss, "partial": partial}
     run.append_metrics({**told, "rate_scale": 1.0, "seconds": 2.0, "examples_per_second": 3.0})
-
-
-def main_of(page: str) -> str:
-    return page[page.index("<main>") : page.index("</main>")]
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -1,186 +1,246 @@
-"""In a browser: the page opens whatever the run has, in both themes, at every width, for all."""
+"""In a browser: the page of a run, its circuit over a sequence, and all that moves with time."""
 
-import shutil
+import base64
+import csv
+import gzip
+import io
+from xml.etree import ElementTree
 
 import pytest
 from browser import faults
-from pages import written
+from every_task import TASKS, taken_apart
+from pages import page_data, written
 
-from headway.training import Run
-
-WIDTHS = (1280, 390)
-
-
-@pytest.mark.parametrize(
-    ("state", "says"),
-    [
-        ("without circuit", "The circuit has not been looked for yet."),
-        ("without dates", "The circuit’s paths have not been dated yet."),
-        ("without paths", "The circuit has no path."),
-        ("without checkpoints", "The run has no checkpoint yet, so there is no attention to show."),
-        ("without evaluations", "There is no evaluation yet, so there is no curve to draw."),
-        ("with one checkpoint", "The circuit has not been looked for yet."),
-        ("failed", "Training failed: the loss is nan"),
-        ("half done", "Training has not ended; the validation loss so far is"),
-    ],
-)
-def test_the_page_of_a_run_that_lacks_something_says_so(
-    visit, finished, unfinished, tmp_path, state, says
-):
-    circuit = state in ("without dates", "without paths")
-    source = finished if circuit else unfinished
-    run = Run.open(shutil.copytree(source.folder, tmp_path / "run"))
-    steps = run.checkpoint_steps()
-    match state:
-        case "without dates":
-            run.remove("emergence.json")
-        case "without paths":
-            found = run.read("circuit.json")
-            found["heads"] = dict.fromkeys(found["heads"], "uniform")
-            found["evidence"]["necessity"] = []
-            run.write("circuit.json", found)
-            run.remove("emergence.json")
-        case "without checkpoints":
-            shutil.rmtree(run.folder / "checkpoints")
-        case "without evaluations":
-            run.remove("metrics.jsonl")
-            run.remove("outcome.json")
-        case "with one checkpoint":
-            for step in steps[1:]:
-                run.drop_checkpoint(step)
-        case "failed":
-            run.write("outcome.json", {"status": "failed", "message": "the loss is nan", "step": 6})
-        case "half done":
-            run.remove("outcome.json")
-    seen = visit(written(run, tmp_path))
-    assert says.replace("’", "'") in seen.words("body").replace("’", "'")
-    followed = len(run.checkpoint_steps())
-    assert seen.page.locator("#time").is_visible() == (followed > 1)
-    assert bool(seen.page.locator("#maps canvas").count()) == (followed > 0)
-    assert bool(seen.page.locator(".arrow").count()) == (state == "without dates")
-    assert bool(seen.page.locator(".map.idle").count()) == (state == "without paths")
-    use_everything(seen)
+PAIR, FIRST = "0.0.s2←s1", "1.0.s0←s2"
+"""The paths of the run that learnt."""
 
 
-def use_everything(seen):
-    """Presses every key and button that there is."""
-    for key in ("ArrowLeft", "ArrowRight", "Space", "Space", "Escape"):
-        seen.page.keyboard.press(key)
-    seen.page.evaluate(
-        """() => {
-          for (const it of all('button:enabled, .switch, .arrow, #maps canvas')) {
-            it.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}));
-          }
-        }"""
+def data_of(page):
+    return page_data(page.file.read_text(encoding="utf-8"))
+
+
+def unpacked(text):
+    return gzip.decompress(base64.b64decode(text))
+
+
+def answers(data, index, variant=0, sequence=0):
+    """Hop, answer and whether it is right, of the first query of a sequence at a step."""
+    one = data["sequences"][sequence]
+    questions, steps = one["questions"], data["answer_steps"]
+    nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - index))
+    start = (variant * len(steps) + nearest) * len(questions)
+    given = unpacked(one["answers"])[start : start + len(questions)]
+    hops = data["task"]["hops"]
+    return [
+        [hops[q["hop"]]["label"], one["names"][answer], answer == q["answer"]]
+        for q, answer in zip(questions, given, strict=True)
+        if q["position"] == questions[0]["position"]
+    ]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_the_first_screen_is_whole(visit, learnt, width, height):
+    seen = visit(learnt, viewport={"width": width, "height": height})
+    for part in ("h1", ".answers", ".stage svg", ".choices", ".time"):
+        box = seen.page.locator(part).first.bounding_box()
+        assert 0 <= box["y"] <= height - box["height"], part
+        assert 0 <= box["x"] <= width - box["width"], part
+
+
+def test_what_is_shown_is_of_the_moment(visit, learnt):
+    seen, data = visit(learnt), data_of(learnt)
+    keys = [path["key"] for path in data["circuit"]["paths"]]
+    edges = [
+        key
+        for key, path in zip(keys, data["circuit"]["paths"], strict=True)
+        for _ in path["cells"][0]
+    ]
+    along = unpacked(data["sequences"][0]["along"])
+    for index, step in enumerate(data["steps"]):
+        shown = seen.go_to(index)
+        assert shown["step"] == f"step {step:,}"
+        assert shown["answers"] == answers(data, index)
+        row = along[index * len(edges) : (index + 1) * len(edges)]
+        for key, opacity in shown["arrows"]:
+            shares = [share / 100 for share, edge in zip(row, edges, strict=True) if edge == key]
+            assert min(abs(opacity - 0.35 - 0.65 * share) for share in shares) < 0.011
+    heads = {key for key, _ in shown["arrows"]}
+    assert heads == {PAIR, FIRST}
+
+
+def test_a_cut_changes_the_answers_to_those_without_the_path(visit, learnt):
+    seen, data = visit(learnt), data_of(learnt)
+    last = len(data["steps"]) - 1
+    keys = [path["key"] for path in data["circuit"]["paths"]]
+    assert seen.shown()["answers"] == answers(data, last)
+    for key in keys:
+        shown = seen.cut(key)
+        assert shown["cut"] == [key]
+        assert shown["answers"] == answers(data, last, 1 + keys.index(key))
+        seen.page.keyboard.press("Escape")
+        assert seen.shown()["cut"] == []
+    assert any(answers(data, last, 1 + i) != answers(data, last) for i in range(len(keys)))
+    seen.page.get_by_label("path to cut").select_option(FIRST)
+    assert seen.shown()["cut"] == [FIRST]
+    seen.page.locator("table .path").first.click()
+    assert seen.shown()["cut"] == [PAIR]
+
+
+def test_any_sequence_and_query_can_be_chosen(visit, learnt):
+    seen, data = visit(learnt), data_of(learnt)
+    last = len(data["steps"]) - 1
+    assert len(data["sequences"]) == 8
+    for number in range(8):
+        assert seen.shown()["answers"] == answers(data, last, sequence=number)
+        seen.page.get_by_role("button", name="next sequence").first.click()
+    assert "sequence 1 of 8" in seen.words(".hero .stepper")
+    before = seen.words(".asks")
+    seen.page.get_by_label("asked at").select_option("1")
+    assert seen.words(".asks") != before
+
+
+def test_the_address_keeps_what_is_shown(visit, learnt):
+    steps = data_of(learnt)["steps"]
+    seen = visit(learnt)
+    assert seen.page.evaluate("location.hash") == ""
+    seen.go_to(3)
+    seen.cut(FIRST)
+    seen.page.get_by_role("button", name="next sequence").first.click()
+    seen.page.get_by_role("tab", name="Heads").click()
+    opened = visit(learnt, address=seen.page.evaluate("location.hash"))
+    assert opened.shown() == seen.shown()
+    assert opened.shown()["step"] == f"step {steps[3]:,}"
+    assert opened.shown()["cut"] == [FIRST]
+    assert opened.page.get_by_role("tab", name="Heads").get_attribute("aria-selected") == "true"
+    for nonsense in ("#step=9e9&cut=7.7.s9&sequence=99", "#%&&=&%E0%A4%A", "#asked=77&tab=x"):
+        odd = visit(learnt, address=nonsense)
+        assert odd.shown()["step"] == f"step {steps[-1]:,}"
+        assert odd.shown()["cut"] == []
+
+
+def test_it_plays_once_by_itself_and_not_with_reduced_motion(visit, learnt):
+    seen = visit(learnt, reduced_motion="no-preference")
+    seen.wait_until("document.querySelector('.play').getAttribute('aria-label') === 'pause'")
+    seen.page.keyboard.press(" ")
+    assert seen.page.get_by_role("button", name="play").is_enabled()
+    seen.page.reload()
+    seen.wait_until("!!document.querySelector('.play')")
+    last = f"step {data_of(learnt)['steps'][-1]:,}"
+    assert seen.shown()["step"] == last
+    seen.page.get_by_role("button", name="play").click()
+    seen.wait_until(f"document.querySelector('.step').textContent !== '{last}'")
+    seen.wait_until(f"document.querySelector('.step').textContent === '{last}'")
+    assert visit(learnt).page.get_by_role("button", name="play").is_disabled()
+
+
+def test_maps_are_read_cell_by_cell(visit, two_hops):
+    seen, data = visit(two_hops), data_of(two_hops)
+    attention, size = data["attention"], len(data["sequences"][0]["labels"])
+    values, steps = unpacked(attention["packed"]), len(attention["steps"])
+    box = seen.page.locator(".cells").first
+    box.scroll_into_view_if_needed()
+    place = box.bounding_box()
+    for row, column in ((0, 0), (size - 1, 1), (size - 1, size - 1)):
+        seen.page.mouse.move(
+            place["x"] + (column + 0.5) * place["width"] / size,
+            place["y"] + (row + 0.5) * place["height"] / size,
+        )
+        share = values[(row * size + column) * steps + steps - 1] / 100
+        read = seen.words("#panel output")
+        assert f"({row}) reads" in read
+        assert f"({column}):" in read
+        assert float(read.rpartition(":")[2]) == pytest.approx(share)
+    seen.page.get_by_role("button", name="lines").click()
+    assert seen.page.locator(".map svg line").count()
+
+
+def test_tables_sort_and_say_how(visit, learnt, tmp_path):
+    seen, data = visit(learnt), data_of(learnt)
+    table = seen.page.locator("figure.table", has_text="emerges at step").first
+    assert "Sorted by layer and head" in table.text_content()
+    table.get_by_role("button", name="attention").click()
+    assert "Sorted by attention, smallest first" in table.text_content()
+    shares = [float(text) for text in table.locator("tbody td:nth-child(3)").all_text_contents()]
+    assert shares == sorted(shares)
+    with seen.page.expect_download() as download:
+        table.get_by_role("button", name="CSV").click()
+    download.value.save_as(tmp_path / "paths.csv")
+    text = (tmp_path / "paths.csv").read_text(encoding="utf-8")
+    found = {float(row["attention"]) for row in csv.DictReader(io.StringIO(text))}
+    assert found == {row["attention"] for row in data["evidence"]}
+
+
+def test_figures_are_kept_and_need_nothing_else(visit, learnt, tmp_path):
+    seen = visit(learnt)
+    drawn = ElementTree.fromstring(seen.kept("circuit as SVG", tmp_path))
+    words = "".join(drawn.itertext())
+    for label in ("layer 0", "layer 1", "right"):
+        assert label in words
+    for element in drawn.iter():
+        assert element.tag.rpartition("}")[2] not in ("style", "script", "foreignObject")
+        assert "var(" not in "".join(element.attrib.values())
+    assert seen.kept("PNG", tmp_path)[1:4] == "PNG"
+    tikz = seen.kept("TikZ", tmp_path)
+    assert tikz.count("\\draw") == sum(
+        len(p["cells"][0]) for p in data_of(learnt)["circuit"]["paths"]
     )
-    for plot in seen.page.locator(".plot").all():
-        plot.click()
-    seen.settle()
+    assert "\\begin{tikzpicture}" in tikz
+    assert "layer 1" in tikz
+    head, *rows = csv.reader(io.StringIO(seen.kept("CSV", tmp_path)))
+    assert head == ["curve", "step", "value"]
+    assert {row[0] for row in rows} >= {"training", "x₁"}
 
 
-def test_other_tasks_and_models_open_too(visit, other, tmp_path):
-    page = written(other, tmp_path)
-    seen = visit(page)
-    config = other.config
-    heads = config.model.n_layers * config.model.n_heads
-    titles = seen.page.locator(".map h3").all_text_contents()
-    assert len(titles) == heads
-    each = config.model.n_heads
-    assert all(f"L{i // each}.H{i % each} " in title for i, title in enumerate(titles))
-    conditional = "Looking up what needs two facts at once"
-    assert (seen.words("h1") == conditional) == (not hasattr(config.task, "depth"))
-    assert ("no mask" in seen.words(".setting")) == (not config.model.causal)
-    use_everything(seen)
-    steps = other.checkpoint_steps()
-    for index in (0, len(steps) - 1):
-        assert seen.go_to(index)["step"] == f"step {steps[index]}"
-
-
-def colours(seen):
-    """The page's background, and the colours of the first map."""
-    seen.settle()
-    return seen.page.evaluate(
-        """() => {
-          const canvas = document.querySelector('#maps canvas');
-          const {width, height} = canvas, copy = made('canvas', {width, height}).getContext('2d');
-          copy.drawImage(canvas, 0, 0);
-          const {data} = copy.getImageData(0, 0, width, height);
-          return [getComputedStyle(document.body).backgroundColor,
-            [...new Set(new Uint32Array(data.buffer))]];
-        }"""
+def test_two_steps_are_compared(visit, learnt):
+    seen, data = visit(learnt), data_of(learnt)
+    seen.page.get_by_text("Path by path").click()
+    cells = seen.page.locator("section[aria-labelledby=compare] tbody tr").first.locator("td")
+    path = data["circuit"]["paths"][0]
+    assert float(cells.nth(1).get_attribute("title")) == pytest.approx(
+        path["attention"][0], rel=0.01
+    )
+    assert float(cells.nth(2).get_attribute("title")) == pytest.approx(
+        path["attention"][-1], rel=0.01
     )
 
 
-def test_the_theme_is_the_readers_until_they_choose(visit, learnt):
-    seen = visit(learnt, color_scheme="light")
-    light = colours(seen)
-    seen.page.locator("#theme").click()
-    dark = colours(seen)
-    assert dark[0] != light[0]
-    assert not set(dark[1]) & set(light[1])
-    seen.page.locator("#theme").click()
-    assert colours(seen) == light
-    night = visit(learnt, color_scheme="dark")
-    assert colours(night) == dark
-    night.page.locator("#theme").click()
-    assert colours(night) == light
-    other = visit(learnt, color_scheme="light")
-    other.page.emulate_media(color_scheme="dark")  # while the page is open
-    assert colours(other) == dark
+def test_the_circuit_stands_alone_where_it_is_embedded(visit, learnt):
+    seen = visit(learnt, address="?embed=circuit")
+    assert seen.page.locator(".stage svg.circuit").is_visible()
+    assert not seen.page.locator("h2").count()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_is_wider_than_the_window_and_all_controls_can_be_reached(visit, learnt, width):
-    seen = visit(learnt, viewport={"width": width, "height": 844})
-    seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
-    seen.page.get_by_role("button", name="one sequence").click()
-    for enlarge in (None, *seen.page.locator(".enlarge").all()):
-        if enlarge is not None:
-            enlarge.click()
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    hidden = seen.page.evaluate(
-        """() => all('button, input, a').filter((it) => it.checkVisibility()).filter((it) => {
-          it.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
-          const {left, top, width, height} = it.getBoundingClientRect();
-          const found = document.elementFromPoint(left + width / 2, top + height / 2);
-          return !(it === found || it.contains(found));
-        }).map((it) => it.outerHTML.slice(0, 120))"""
-    )
-    assert hidden == []
-    seen.page.evaluate("scrollTo({top: 1e9, behavior: 'instant'})")
-    bar, end = (seen.page.locator(name).bounding_box() for name in ("#time", "footer"))
-    assert end["y"] + end["height"] <= bar["y"]  # the bar hides nothing at the end
-
-
-def test_on_paper_there_are_no_controls(visit, learnt):
-    seen = visit(learnt, color_scheme="dark")
-    shown = colours(seen)[0]
+def test_it_prints_on_five_pages_with_the_circuit(visit, learnt):
+    seen = visit(learnt)
+    pages = seen.page.pdf().count(b"/Type /Page\n") or seen.page.pdf().count(b"/Type /Page")
+    assert 1 <= pages <= 5
     seen.page.emulate_media(media="print")
-    for kind in ("#time", "#theme", "nav", ".keep", ".enlarge", ".whole"):
-        assert seen.page.locator(kind).count()
-        assert not any(it.is_visible() for it in seen.page.locator(kind).all())
-    for name in ("circuit", "births", "attention", "evidence", "minimum", "reproduce"):
-        assert seen.page.locator(f"section#{name}").is_visible()
-    assert seen.page.locator(".arrow").first.is_visible()
-    assert colours(seen)[0] != shown  # dark ink on light paper
+    assert seen.page.locator(".proof svg.circuit").is_visible()
+    assert not seen.page.get_by_role("button", name="TikZ").is_visible()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "widths"),
-    [
-        ("light", (390, 1920)),
-        ("dark", (1280,)),
-        pytest.param("light", (1280,), marks=pytest.mark.slow),
-        pytest.param("dark", (390, 1920), marks=pytest.mark.slow),
-    ],
-)
-def test_the_page_is_accessible(visit, learnt, scheme, widths):
-    seen = visit(learnt, color_scheme=scheme)
-    seen.page.evaluate("all('details').forEach((it) => { it.open = true; })")
-    for group in ("evidence", "way"):
-        seen.page.get_by_role("button", name=group).click()
-    seen.page.locator(".switch").first.click()  # what it costs, and a ghost
-    seen.page.get_by_role("button", name="one sequence").click()
-    for width in widths:
+@pytest.fixture(scope="module", params=["learnt", "hops", "reassigned", "associations", "recall"])
+def any_page(request, tmp_path_factory, learnt):
+    if request.param == "learnt":
+        return learnt
+    folder = tmp_path_factory.mktemp(request.param)
+    return written(taken_apart(TASKS[request.param](), folder / request.param), folder)
+
+
+def test_anyone_can_read_and_use_it(visit, any_page, learnt):
+    seen = visit(any_page)
+    seen.page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+    looks = [(width, scheme) for width in (390, 1280, 1920) for scheme in ("light", "dark")]
+    for width, scheme in looks if any_page is learnt else [(390, "dark"), (1280, "light")]:
         seen.look(width, scheme)
-        assert not faults(seen), width
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not faults(seen)
+
+
+def test_a_click_leaves_no_focus_box_and_keys_show_one(visit, learnt):
+    seen = visit(learnt)
+    style = "getComputedStyle(document.activeElement).outlineStyle"
+    seen.page.get_by_role("button", name="next sequence").first.click()
+    assert seen.page.evaluate(style) == "none"
+    seen.page.keyboard.press("Tab")
+    assert seen.page.evaluate(style) == "solid"

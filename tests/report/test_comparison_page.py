@@ -5,13 +5,13 @@ import shutil
 from pathlib import Path as FilePath
 
 import pytest
-from pages import Page
+from pages import page_data, table
 
 from headway import cli
 from headway.circuits import Discovery, Path, compare
 from headway.errors import HeadwayError
 from headway.report.comparison import write_comparison
-from headway.text import rounded
+from headway.report.labels import typeset
 from headway.training import Run
 
 
@@ -33,64 +33,44 @@ def pair(finished, tmp_path) -> list[Run]:
     return runs
 
 
-def page_of(runs: list[Run]) -> tuple[str, Page]:
+def data_of(runs: list[Run]) -> dict:
     path = write_comparison(runs)
     assert path == runs[0].folder.parent / "comparison.html"
-    text = path.read_text(encoding="utf-8")
-    page = Page(text)
-    assert not page.open
-    assert len(page.ids) == len(set(page.ids))
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
-    return text, page
-
-
-def table(text: str, label: str) -> list[list[str]]:
-    """The cells of a table as words, its head first."""
-    inner = text[text.index(f'aria-label="{label}"') :]
-    rows = re.findall("<tr>(.*?)</tr>", inner[: inner.index("</table>")], re.DOTALL)
-    cells = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
-    return [[re.sub("<[^>]*>", "", cell) for cell in row] for row in cells]
+    return page_data(path.read_text(encoding="utf-8"))
 
 
 def test_the_numbers_are_those_of_the_folders(pair):
-    text, _ = page_of(pair)
-    rows = table(text, "the runs")
-    for run, cells in zip(pair, rows[1:], strict=True):
+    data = data_of(pair)
+    head, rows = table(data, "the runs")
+    for run, cells, member in zip(pair, rows, data["members"], strict=True):
         found = Discovery.from_json(run.read("circuit.json"))
-        named = dict(zip(rows[0], cells, strict=True))
-        assert named["run"].split()[1] == run.folder.name
+        named = dict(zip(head, cells, strict=True))
+        assert (member["name"], member["status"]) == (run.folder.name, "done")
         assert named["task"] == "retrieval D=1 n_chains=2"
-        assert named["status"] == "done"
-        assert named["validation loss"] == rounded(run.metrics()[-1]["val_loss"])
-        assert named["circuit loss"] == rounded(found.replaced_loss)
-        assert named["faithful"] == ("✓ yes" if found.faithful else "✗ no")
+        assert named["validation loss"] == run.metrics()[-1]["val_loss"]
+        assert named["circuit loss"] == found.replaced_loss == member["circuit"]["loss"]
+        assert named["faithful"] == found.faithful == member["circuit"]["faithful"]
         assert named["useful heads"] == f"{len(found.circuit.useful_heads)} of 2"
-        assert named["layers used"] == str(len(found.circuit.useful_layers))
+        assert named["layers used"] == len(found.circuit.useful_layers)
         assert named["flow minimum"] == "2"
-        for value in (found.replaced_loss, run.metrics()[-1]["val_loss"]):
-            assert f'value="{value!r}"' in text
-
-    assert [row[rows[0].index("circuit loss")] for row in rows[2:]] == ["0.0123"]
+        born = [history["born"] for history in run.read("emergence.json")["paths"]]
+        assert [path["born"] for path in member["circuit"]["paths"]] == born
+    assert data["members"][1]["hops"][0]["learnt"] == 3.5
+    assert rows[1][head.index("circuit loss")] == 0.0123
 
 
 def test_what_is_shared_is_what_compare_says(pair):
-    text, page = page_of(pair)
-    circuits = [Discovery.from_json(run.read("circuit.json")).circuit for run in pair]
-    found = compare(circuits)
+    data = data_of(pair)
+    found = compare([Discovery.from_json(run.read("circuit.json")).circuit for run in pair])
     assert 0 < found.likeness < 1
-    assert f'value="{found.likeness!r}"' in text
-    rows = table(text, "the heads that attend along each relation, by run")
-    assert rows[0][-2:] == ["1", "2"]
-    assert len(rows) == 1 + len(found.heads)
-    for (relation, by), cells in zip(found.heads.items(), rows[1:], strict=True):
-        assert cells[0].replace("←", "") == relation.replace("←", "")
-        assert cells[1] == f"{sum(map(bool, by))} of 2"
+    head, rows = table(data, "the heads that attend along each relation, by run")
+    assert head[-2:] == ["1", "2"]
+    for (relation, by), cells in zip(found.heads.items(), rows, strict=True):
+        assert cells[:2] == [typeset(relation), f"{sum(map(bool, by))} of 2"]
         for heads, cell in zip(by, cells[-2:], strict=True):
-            for layer, head in heads:
-                assert f"{layer}.{head}" in cell
-            assert heads or cell == "—"
-    words = "".join(page.words)
-    assert f"of {len(found.heads)} relations in any of them" in words
+            assert [f"{layer}.{head}" for layer, head in heads] == re.findall(r"\d\.\d", cell or "")
+    (section,) = data["shared"]
+    assert f"of {len(found.heads)} relations in any of them" in " ".join(section["sentences"])
 
 
 def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
@@ -105,15 +85,16 @@ def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
     running = Run.open(tmp_path / "running")
     with running.writing():
         runs = [pair[0], Run.open(tmp_path / "bare"), Run.open(tmp_path / "failed"), running]
-        _, page = page_of(runs)
-    words = " ".join("".join(page.words).split())
-    assert "1 failed: 3 failed." in words
-    assert "1 still training: 4 running." in words
-    assert "1 not finished: 2 bare." in words
+        data = data_of(runs)
+    words = " ".join(data["summary"])
+    assert "1 failed: failed." in words
+    assert "1 still training: running." in words
+    assert "1 not finished: bare." in words
     assert "3 runs without a circuit" in words
-    assert "training failed: the loss is nan" in words
-    assert "There is no evaluation yet. There are no checkpoints." in words
-    assert "Fewer than two runs have a circuit" in words
+    notes = [member["note"] for member in data["members"]]
+    assert "There is no evaluation yet. There are no checkpoints." in notes[1]
+    assert "Training failed: the loss is nan." in notes[2]
+    assert data["shared"] == []
 
 
 def test_what_cannot_be_compared_is_one_clear_line(pair):

@@ -4,10 +4,10 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 import torch
+from pages import page_data, table
 from tiny_runs import ANY_LOSS, tiny_config
 
 from headway.circuits import (
@@ -23,10 +23,10 @@ from headway.circuits.dependence import (
     Dependence,
     grown_in,
 )
+from headway.circuits.dependence_text import when
 from headway.cli import main
 from headway.errors import HeadwayError
 from headway.report import write_report
-from headway.report.figures import save_figures
 from headway.sweeps import depend
 from headway.sweeps.depend import clamped_plan, require_comparable, schedule
 from headway.tasks import Retrieval
@@ -199,22 +199,11 @@ def test_another_circuit_has_other_dependences(mine):
     assert mine.load(Dependence) is None
 
 
-P, Q = Path.parse("L0.H0 s2←s1"), Path.parse("L1.H0 s0←s2")
-
-
-def test_page_and_figures_show_it_if_it_was_asked(mine, run):
-    assert 'id="dependence"' not in write_report(run).read_text()
-    assert "dependence" not in save_figures(run)
-    page = write_report(mine).read_text()
-    assert '<a href="#dependence">Dependence</a>' in page
-    numbers = re.findall(r'<span class="no">(\d+)</span>', page)
-    assert numbers == sorted(numbers)
-    assert len(set(numbers)) == len(numbers)
-    found = mine.load(Dependence)
+def test_the_page_shows_it_if_it_was_asked(mine, run):
+    assert table(page_data(write_report(run).read_text()), "clamped trainings") == ([], [])
+    data, found = page_data(write_report(mine).read_text()), mine.load(Dependence)
     assert found is not None
-    section = page.split('id="dependence"')[1].split("</section>")[0]
-    assert section.count("<tr>") >= 2 + len(found.clamped)
-    drawn = ElementTree.parse(save_figures(mine)["dependence"]).getroot()
-    boxes = [e for e in drawn.iter() if e.tag.endswith("rect")]
-    graphs = 2 if found.predicts else 1
-    assert len(boxes) == graphs * len(found.circuit)
+    _, rows = table(data, "clamped trainings")
+    assert [row[1] for row in rows] == [one.loss for one in (found.free, *found.clamped)]
+    (section,) = [one for one in data["details"] if one["name"] == "dependence"]
+    assert when(found) in section["sentences"][0]

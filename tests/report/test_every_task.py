@@ -1,24 +1,19 @@
 """Every task has a page: stock kinds, tasks from files, and what none of them knows is left out."""
 
-import base64
-import gzip
-import html
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from every_task import TASKS, taken_apart
-from pages import page_data, report, words_of
+from pages import page_data, report, unpacked
 from serving import serving
 from torch import nn
 
 from headway.circuits import saved_timeline
 from headway.report import Findings
+from headway.report.circuit import path_key, short
 from headway.report.comparison import write_comparison
-from headway.report.labels import typeset
-from headway.report.page.html import path_key
 from headway.report.sweep import write_sweep
 from headway.tasks import Edges, Hops
 from headway.training import Recorder, Run
@@ -43,46 +38,42 @@ def one(request, folder, tmp_path) -> Run:
 
 
 def test_every_task_has_a_page(one):
-    text, name = report(one), one.folder.name
-    words = words_of(text)
-    assert ("A sequence has one position" in words) == (name == "associations")
-    known = "The flow minimum of this task is not known" not in words
-    assert known == (name in WITH_FLOW)
-    assert ("What the query holds" in words) == known
-    mse, entropy = (f"loss ({loss}) on held-out sequences" in words for loss in LOSSES)
-    assert (mse, entropy) == (name in VECTORS, name not in VECTORS)
-    for level in one.task.references():
-        assert f"predicting {level}, " in words
-    for hop in one.task.hops:
-        assert hop.replace("_", "") in words
-    if not one.task.roles:
-        assert "chain" not in words[: words.index("How to reproduce")].lower()
+    data, name = page_data(report(one)), one.folder.name
+    no_circuit = data["missing"]["circuit"] or ""
+    assert ("A sequence has one position" in no_circuit) == (name == "associations")
+    known = "is not known" not in data["minimum"]["sentences"][0]
+    assert known == (name in WITH_FLOW) == bool(data["minimum"]["query"])
+    assert data["task"]["loss"] == LOSSES[name not in VECTORS]
+    assert (data["task"]["vocabulary"] is None) == (name in VECTORS)
+    assert data["task"]["references"] == one.task.references()
+    assert [hop["name"] for hop in data["task"]["hops"]] == list(one.task.hops)
+    assert data["losses"]["steps"]
 
 
-def test_every_path_is_an_arrow_and_its_cells_are_framed(one):
-    text = report(one)
-    data, batch, task = page_data(text), Findings.of(one).example, one.task
+def test_every_path_has_its_curve_and_its_cells(one):
+    data, task = page_data(report(one)), one.task
+    batch = Findings.of(one).sequences.part(slice(1))
     assert data["steps"] == one.checkpoint_steps()
     if task.length == 1:
-        assert "heads" not in data
-        assert 'class="circuit"' not in text
+        assert (data["attention"], data["circuit"], data["sequences"]) == (None, None, [])
         return
-    timeline = saved_timeline(one)
-    assert [path["key"] for path in data["paths"]] == [path_key(h.path) for h in timeline.paths]
-    for entry, history in zip(data["paths"], timeline.paths, strict=True):
+    timeline, circuit, first = saved_timeline(one), data["circuit"], data["sequences"][0]
+    asked = task.targets.asked(batch.targets)[0]
+    assert len(first["questions"]) == asked.sum()
+    if one.folder.name not in VECTORS:
+        right = [first["names"][question["answer"]] for question in first["questions"]]
+        assert right == list(map(str, batch.targets[0][asked].tolist()))
+    assert circuit["joined"] == bool(task.roles)
+    for entry, history in zip(circuit["paths"], timeline.paths, strict=True):
         relation = history.path.relation
-        key = html.escape(entry["key"])
-        arrow = re.search(f'<g class="arrow [^"]*" data-path="{re.escape(key)}".*?</g>', text)
-        assert arrow
-        words = re.sub("<title>.*?</title>|<[^>]*>", "", arrow[0])
-        shown = html.escape(typeset(relation)) in words
-        assert shown == ("strength" in arrow[0]) == (not task.roles)
-        assert set(map(tuple, entry["cells"])) == led(task.relations(batch)[relation])
+        assert (entry["key"], entry["relation"]) == (path_key(history.path), relation)
+        assert set(map(tuple, entry["cells"][0])) == led(task.relations(batch)[relation])
         ends = (None, None)
         if task.roles:
-            ends = tuple(data["roles"].index(end) for end in relation.ends)
+            roles = [place["role"] for place in circuit["places"]]
+            ends = tuple(roles.index(end) for end in relation.ends)
         assert (entry["query"], entry["attended"]) == ends
-        assert entry["attention"] == history.attention
+        assert entry["attention"] == list(map(short, history.attention))
 
 
 def led(edges: Edges) -> set[tuple[int, int]]:
@@ -93,36 +84,32 @@ def led(edges: Edges) -> set[tuple[int, int]]:
 
 def test_runs_of_all_tasks_are_compared_listed_and_gathered(folder, tmp_path):
     runs = [Run.open(folder / name) for name in TASKS]
-    text = write_comparison(runs, tmp_path / "all.html").read_text()
-    words = words_of(text)
-    assert text.count('class="mini"') == len(TASKS) - 1
-    for name in set(TASKS) - {"associations"}:
-        assert f"{name} alone has a circuit of this task" in words
-    assert "validation loss of every run (MSE, cross-entropy)" in words
-    words = words_of(write_sweep(folder, tmp_path / "sweep.html").read_text())
-    assert f"{len(TASKS)} of {len(TASKS)} runs done" in words
+    data = page_data(write_comparison(runs, tmp_path / "all.html").read_text())
+    assert sum(member["circuit"] is not None for member in data["members"]) == len(TASKS) - 1
+    alone = [sentence for one in data["shared"] for sentence in one["sentences"]]
+    names = sorted({*TASKS} - {"associations"})
+    assert sorted(alone) == [f"{name} alone has a circuit of this task." for name in names]
+    data = page_data(write_sweep(folder, tmp_path / "sweep.html").read_text())
+    assert f"{len(TASKS)} of {len(TASKS)} runs done" in data["headline"]
     with serving(folder) as site:
-        listed = html.unescape(site.page())
         for run in runs:
-            assert f"{run.task.kind} {run.task.label}" in listed
-            assert "</html>" in site.page(f"/run/{run.folder.name}/")
+            assert site.row(run.folder.name)["task"].startswith(f"{run.task.kind} ")
+            assert site.data(f"/run/{run.folder.name}/")["kind"] == "run"
 
 
 def test_of_a_long_sequence_the_end_is_shown(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("headway.report.findings.MOST_POSITIONS", 4)
     run = Run.open(shutil.copytree(folder / "hops", tmp_path / "run"))
-    text = report(run)
-    data, batch = page_data(text), Findings.of(run).example
-    length, example = run.task.length, data["example"]
-    assert "the last 4 of its 10 positions" in words_of(text)
-    assert example["labels"] == [str(token) for token in batch.inputs[0, -4:].tolist()]
-    assert (example["first"], len(example["owners"])) == (length - 4, 4)
-    packed = gzip.decompress(base64.b64decode(example["packed"]))
-    assert len(packed) == len(example["kept"]) * len(data["heads"]) * 4 * 4
-    for path in data["paths"]:
+    data, length = page_data(report(run)), run.task.length
+    batch, first = Findings.of(run).sequences.part(slice(1)), data["sequences"][0]
+    assert data["first"] == length - 4
+    assert first["labels"] == [str(token) for token in batch.inputs[0, -4:].tolist()]
+    kept, heads = data["attention"]["steps"], data["attention"]["heads"]
+    unpacked(data["attention"]["packed"], 8, len(heads), 4, 4, len(kept))
+    for path in data["circuit"]["paths"]:
         cells = led(run.task.relations(batch)[path["relation"]])
         late = {(q - length + 4, k - length + 4) for q, k in cells}
-        assert set(map(tuple, path["cells"])) == {cell for cell in late if min(cell) >= 0}
+        assert set(map(tuple, path["cells"][0])) == {cell for cell in late if min(cell) >= 0}
 
 
 class Small(nn.Module):
@@ -147,13 +134,13 @@ def test_a_recorded_run_has_a_page(tmp_path, can_build):
         for step in range(3):
             recorder.save(step, 1.0)
     run = Run.open(tmp_path / "run")
-    text = report(run)
-    words = words_of(text)
-    assert "1 layer × 2 heads" in words
-    assert "trained by a loop that is not headway's" in words
-    assert page_data(text)["steps"] == [0, 1, 2]
-    assert ("without a way to build it again" in words) == (not can_build)
-    assert ("heads" in page_data(text)) == can_build
+    data = page_data(report(run))
+    assert "1 layer × 2 heads" in data["setting"]
+    assert (data["steps"], data["python"]) == ([0, 1, 2], "")
+    why = data["missing"]["attention"]
+    assert ("without a way to build it again" in (why or "")) == (not can_build)
+    assert bool(data["attention"]) == bool(data["sequences"]) == can_build
     with serving(tmp_path) as site:
-        assert "2 steps" in site.page()
-    assert "1 of 1 run done" in words_of(write_sweep(tmp_path, tmp_path / "s.html").read_text())
+        assert (site.row("run")["step"], site.row("run")["steps"]) == (2, None)
+    data = page_data(write_sweep(tmp_path, tmp_path / "s.html").read_text())
+    assert "1 of 1 run done" in data["headline"]

@@ -5,20 +5,17 @@ from tiny_runs import certified
 
 from headway.circuits import (
     ABLATIONS,
-    Certificate,
+    Circuit,
     Discovery,
     Necessity,
+    Pair,
     Trial,
+    Uniform,
     saved_discovery,
-    verdicts,
 )
-from headway.errors import HeadwayError
-from headway.report import write_report
+from headway.circuits.verdicts import held, reasons
 from headway.report.findings import Findings
-from headway.report.page.evidence import details, verdict_list
-from headway.report.page.html import tag
-from headway.report.page.paths import path_table
-from headway.training import Run
+from headway.report.run import verdicts
 
 
 @pytest.fixture
@@ -42,54 +39,44 @@ def found(finished) -> Discovery:
     )
 
 
-def shown(run: Run, discovery: Discovery) -> str:
-    findings = replace(Findings.of(run), discovery=discovery)
-    return verdict_list(findings) + details(findings) + path_table(findings)
+def lost(loss, free):
+    """Changes by which the first path of the circuit can be spared, or not."""
+    return lambda paths: {"necessity": [Necessity(paths[0], 0.9, loss, free, 0.7)]}
 
 
-def test_every_verdict_is_shown_with_its_reason_and_what_is_next(found, finished):
-    html = shown(finished, replace(found, threshold=0.01))
-    for one in verdicts(replace(found, threshold=0.01)):
-        assert one.name in html
-        assert one.next is None or tag("code", one.next) in html
-    assert "not faithful" in html
+OPEN = {"faithful": False, "necessary": None, "minimal": None}
 
 
-@pytest.mark.parametrize("rows", ABLATIONS)
-def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
-    data = run.read("circuit.json")
-    data["ablation"] = rows
-    run.write("circuit.json", data)
-    text = write_report(run).read_text(encoding="utf-8").replace("&#39;", "'")
-    assert text.count(ABLATIONS[rows]) >= 3
-    for other in set(ABLATIONS) - {rows}:
-        assert ABLATIONS[other] not in text
-    assert text.count("(as searched)") == 1
+@pytest.mark.parametrize(
+    ("changes", "fails", "reason"),
+    [
+        (lambda paths: {}, {}, ""),
+        (lambda paths: {"replaced": {"x_1": 0.05}}, OPEN, "not below the threshold 0.05"),
+        (lambda paths: {"interval": (0.02, 0.06)}, {}, "could change the verdict"),
+        (lost(0.04, 0.045), {"necessary": False, "minimal": False}, "stays below 0.05 without"),
+        (lost(0.04, 0.9), {}, "needed by the heads above only"),
+        (lambda paths: {"droppable": [Pair(*paths[1:], 0.0412)]}, {"minimal": False}, "0.0412"),
+        (lambda paths: {"trials": [Trial("s", 0.05, paths, 0.9)]}, {"stable": False}, ""),
+        (lambda paths: {"trials": [Trial("s", 0.04, paths, 0.5)]}, {"stable": None}, ""),
+        (lambda paths: {"infeasible": paths[-1:]}, {"feasible": False}, "Information cannot flow"),
+        (lambda paths: {"infeasible": None, "minimum": None}, {"feasible": None}, "not known"),
+        (lambda paths: {"minimum": 4}, {}, "2 layers below it"),
+    ],
+)
+def test_what_fails_is_named_and_so_is_why(found, finished, changes, fails, reason):
+    changed = certified(found, **changes(found.circuit.paths))
+    names = ("faithful", "necessary", "minimal", "stable", "feasible")
+    assert held(changed) == {**dict.fromkeys(names, True), **fails}
+    assert reason in " ".join(word for why in reasons(changed).values() for word in why)
+    data = verdicts(replace(Findings.of(finished), discovery=changed))
+    assert {one.name: one.holds for one in data} == held(changed)
+    assert reason in " ".join(one.because for one in data)
+    assert any(one.next for one in data) == ("faithful" in fails)
 
 
-@pytest.mark.parametrize(("agreeing", "mark"), [(299, "✓"), (298, "✗")])
-def test_the_certificate_is_shown(found, finished, agreeing, mark):
-    certificate = Certificate(
-        found.circuit, found.ablation, 6, 0, 0.99, 0.95, 299, agreeing, 3, 1.0
-    )
-    findings = replace(Findings.of(finished), discovery=found, certificate=certificate)
-    html = details(findings)
-    assert f"{mark} Certificate.</b> {agreeing} of 299 fresh sequences agree" in html
-    assert "Certificate" not in details(replace(findings, certificate=None))
-
-
-def test_a_certificate_of_another_circuit_is_refused(run):
-    found = saved_discovery(run)
-    other = found.circuit.without(found.circuit.paths[0])
-    certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
-    run.write("certificate.json", certificate.to_json())
-    with pytest.raises(HeadwayError, match=r"certificate\.json is of another circuit"):
-        Findings.of(run)
-
-
-def test_every_loss_is_there(found, finished):
-    variants = {kind: 0.011 * (i + 1) for i, kind in enumerate(ABLATIONS)}
-    html = shown(finished, certified(found, variants=variants))
-    for value in (*variants.values(), 0.01, 0.03, 1.0, 1.5, 0.7, 0.9):
-        assert f'<data value="{value!r}">' in html
-    assert "the model&#39;s own 0.0100" in html
+def test_without_paths_there_is_nothing_to_drop(found):
+    heads = dict.fromkeys(found.circuit.mechanisms, Uniform())
+    empty = certified(replace(found, circuit=Circuit(heads)), necessity=[], pairs=0)
+    assert {name for name, holds in held(empty).items() if holds is None} == {
+        *("necessary", "minimal", "feasible"),
+    }

@@ -2,15 +2,13 @@ import re
 import shutil
 from xml.etree import ElementTree
 
-from headway.circuits import (
-    Discovery,
-)
-from headway.report.figures import (
-    draw_circuit,
-    save_figures,
-)
+import pytest
+
+from headway import HeadwayError, figure
+from headway.circuits import Discovery
+from headway.report.figures import draw_circuit, save_figures
+from headway.report.figures.circuit_drawing import arrow_name
 from headway.report.figures.style import svg_bytes
-from headway.report.layout import arrow_name
 from headway.training import Run
 
 ALL = {"losses", "circuit", "emergence", "attention"}
@@ -46,6 +44,15 @@ def both(path):
 def test_other_tasks_and_models_draw_too(other, tmp_path):
     run = Run.open(shutil.copytree(other.folder, tmp_path / "run"))
     assert set(save_figures(run)) == ALL
+
+
+def test_a_figure_is_asked_for_by_its_name(finished, unfinished):
+    for name in ALL:
+        assert svg_bytes(figure(finished.folder, name), "title").startswith(b"<?xml")
+    with pytest.raises(HeadwayError, match=r"name = 'births' .* losses, circuit, emergence, att"):
+        figure(finished, "births")
+    with pytest.raises(HeadwayError, match="has not what the figure circuit shows"):
+        figure(unfinished, "circuit")
 
 
 def test_the_circuit_has_an_arrow_for_every_path(run, other):

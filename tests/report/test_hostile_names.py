@@ -1,7 +1,5 @@
 """Names may be anything: no page and no figure takes them for its own markup."""
 
-import html
-import re
 import shutil
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -9,14 +7,14 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from every_task import taken_apart
-from pages import Page, page_data, report, words_of
+from pages import Page, page_data, report
 from serving import serving
 
 from headway.circuits import saved_discovery, saved_timeline
 from headway.report.cells import cell
+from headway.report.circuit import path_key
 from headway.report.comparison import write_comparison
 from headway.report.figures import save_figures
-from headway.report.page.html import path_key
 from headway.report.sweep import write_sweep
 from headway.tasks import Batch, Task, previous_token
 from headway.tasks.registry import KINDS
@@ -67,8 +65,7 @@ def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "hostile", Hostile)
     run = taken_apart(Hostile(named=named), tmp_path / "run")
     other = Run.open(shutil.copytree(run.folder, tmp_path / "<i>other"))
-    saved = save_figures(run)
-    for figure in saved.values():
+    for figure in save_figures(run).values():
         ElementTree.fromstring(figure.read_bytes())
     comparison = write_comparison([run, other], tmp_path / "c.html").read_text()
     with serving(tmp_path) as site:
@@ -76,17 +73,12 @@ def test_hostile_names_are_escaped(named, tmp_path, monkeypatch):
     pages.append(write_sweep(tmp_path, tmp_path / "s.html").read_text())
     pages += [cell(run), cell(saved_discovery(run)), cell(saved_timeline(run))]
     pages.append(cell(saved_discovery(run).circuit))
-    keys = {path_key(path) for path in saved_discovery(run).circuit.paths}
     for text in pages:
-        page = Page(text)
-        assert not page.open
+        assert not Page(text).open
         for evil in ("<script>alert", "</svg>$k$", "<b>'", "<hop", "<i>$", "<u>", "<i>other"):
             assert evil not in text, evil
-    drawn = {
-        html.unescape(key) for key in re.findall('<g class="arrow.*?data-path="(.*?)"', pages[0])
-    }
-    assert drawn == keys
-    assert {path["key"] for path in page_data(pages[0])["paths"]} == keys
-    words = words_of(pages[0])
-    assert "alert(doc</script>)</script> & $x1$." in words
-    assert "predicting <u>$guess$</u>, 1" in words
+    data = page_data(pages[0])
+    keys = [path_key(path) for path in saved_discovery(run).circuit.paths]
+    assert [path["key"] for path in data["circuit"]["paths"]] == keys
+    assert "alert(`doc</script>`)</script> & $x₁$." in data["task"]["reading"]
+    assert data["task"]["references"] == {"<u>$guess$</u>": 1.0}

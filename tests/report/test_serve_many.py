@@ -3,8 +3,8 @@
 import shutil
 
 import pytest
-from browser import Visit, faults
-from serving import add_line, main_of, serving
+from pages import numbers, said
+from serving import add_line, serving
 
 from headway.training import Run
 
@@ -29,13 +29,12 @@ SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
     ],
 )
 def test_several_runs_are_one_page_which_follows_them(site, address, links):
-    page = site.page(address)
-    assert all(f'href="{link}"' in page for link in links)
-    assert f'<meta name="version" content="{site.version(address)}">' in page
-    before = site.version(address)
-    add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.1234567)
+    data, before = site.data(address), site.version(address)
+    assert [one["link"] for one in data.get("runs" if "axes" in data else "members")] == links
+    assert data["live"] == before
+    add_line(Run.open(site.folder / "sweep" / "seed=2"), 0.125)
     assert site.version(address) != before
-    assert "0.1234567" in site.page(address)
+    assert 0.125 in numbers(site.data(address))
     moved = site.ask(address.rstrip("/"))
     assert (moved.status, moved.headers["Location"]) == (301, address)
 
@@ -61,41 +60,4 @@ def test_what_is_no_run_of_the_folder_is_not_shown(site, address, what):
 def test_a_run_that_cannot_be_read_is_named_on_both_pages(site):
     (site.folder / "sweep" / "seed=2" / "config.json").write_text("{")
     for address in ("/sweep/sweep/", SIDE_BY_SIDE):
-        assert "config.json is not valid JSON" in main_of(site.page(address))
-
-
-def test_two_runs_that_are_ticked_are_compared_and_the_list_is_sorted(browser, site):
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(site.server.url)
-    compare = page.locator("#compare")
-    assert compare.is_disabled()
-    for name in ("alone", "seed=2"):
-        page.get_by_label(f"compare {name}").check()
-    assert compare.text_content() == "compare 2"
-    table = page.get_by_role("group", name="the runs of sweep")
-    names = table.locator("tbody a")
-    table.get_by_role("button", name="run").click()
-    table.get_by_role("button", name="run").click()
-    assert names.all_text_contents() == ["seed=2", "seed=1"]
-    add_line(Run.open(site.folder / "sweep" / "seed=1"), 0.1234567)
-    page.get_by_text("0.123").wait_for()
-    assert names.all_text_contents() == ["seed=2", "seed=1"]
-    assert compare.text_content() == "compare 2"
-    compare.click()
-    page.wait_for_url(f"**{SIDE_BY_SIDE}")
-    page.go_back()
-    page.get_by_role("link", name="sweep").click()
-    page.wait_for_url("**/sweep/sweep/")
-    context.close()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_on_the_list_keeps_some_from_using_it(browser, site, tmp_path, scheme):
-    file = tmp_path / "list.html"
-    file.write_text(site.page())
-    seen = Visit(browser, file)
-    for width in (390, 1280):
-        seen.look(width, scheme)
-        assert faults(seen) == []
-    seen.context.close()
+        assert "config.json is not valid JSON" in said(site.page(address))

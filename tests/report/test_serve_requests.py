@@ -108,8 +108,10 @@ def test_what_goes_wrong_anywhere_is_an_answer(site, monkeypatch, capfd):
     [
         "/",
         "/version",
+        "/data.json",
         "/run/a/",
         "/run/a/version",
+        "/run/a/data.json",
         "/run/a",
         "/run/" + "a/" * 60,
         "/run/" + "no%2F" * 3_000,

@@ -10,7 +10,8 @@ import stat
 import time
 
 import pytest
-from serving import add_line, main_of, serving
+from pages import page_data, said
+from serving import add_line, serving
 from tiny_runs import tiny_config
 
 from headway.report.server import serve as serve_module
@@ -71,8 +72,8 @@ def test_no_path_leads_anywhere_but_to_a_listed_run(site, outside, path):
 def test_a_run_may_be_called_version(site):
     assert "one" not in site.ask("/run/sweep/version").headers.get("Location", "")
     assert site.ask("/run/sweep/version").headers["Location"] == "/run/sweep/version/"
-    assert site.version("/run/sweep/version/") in site.page("/run/sweep/version/")
-    assert "0.5" in site.page("/run/plain/?x=/../../#y")
+    assert site.data("/run/sweep/version/")["name"] == "version"
+    assert page_data(site.page("/run/plain/?x=/../../#y"))["losses"]["validation"] == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_run_with_a_file_behind_a_link_out_is_refused(site, outside, part):
     link.symlink_to(target)
     page, listed = site.page("/run/plain/"), site.page()
     for text in (page, listed):
-        assert f"is a link that leads out of {site.folder}" in main_of(text)
+        assert f"is a link that leads out of {site.folder}" in said(text)
         assert str(SECRET) not in text
 
 
@@ -107,7 +108,6 @@ def test_folders_behind_links_out_are_neither_listed_nor_shown(site, outside, up
     before = site.links()
     (site.folder / place).symlink_to(target)
     assert site.links() == before
-    assert "far" not in main_of(site.page()).replace(str(site.folder), "")
     names = [*place.split("/"), "outside", "secret"]
     for name in (names[: i + 1] for i in range(len(names))):
         for kind in ("run", "sweep"):
@@ -132,7 +132,7 @@ def test_links_inside_the_folder_and_to_it_are_followed(site, tmp_path):
     (tmp_path / "link").symlink_to(site.folder)
     with serving(tmp_path / "link") as linked:
         for one in (site, linked):
-            assert "<data" in one.page("/run/again/")
+            assert one.data("/run/again/")["kind"] == "run"
             assert len(one.links()) == 4
 
 
@@ -147,8 +147,8 @@ def test_links_round_in_a_circle_end(site):
     listed = site.page()
     assert "/run/sweep/one/" in site.links()
     assert not [link for link in site.links() if "up" in link or link.count("/") > 5]
-    assert "circle.json: Too many levels of symbolic links" in main_of(listed)
-    assert "again is not a file" in main_of(listed)
+    assert "circle.json: Too many levels of symbolic links" in said(listed)
+    assert "again is not a file" in said(listed)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
@@ -171,7 +171,7 @@ def test_special_files_are_neither_opened_nor_waited_for(site, kind, place, monk
             pytest.skip("no right to make a device")
     page, listed = site.page("/run/plain/"), site.page()
     for text in (page, listed):
-        assert ("is not a file" in main_of(text)) == place.startswith("plain/")
+        assert ("is not a file" in said(text)) == place.startswith("plain/")
     assert len(site.links()) == 3
 
 
@@ -191,9 +191,9 @@ def test_odd_names_are_only_names(tmp_path, name):
         links = site.links()
         assert len(links) == 2
         for link in links:
-            page = site.page(link)
-            assert "0.24681" in page
-            assert f'content="{site.version(link)}"' in page
+            page, data = site.page(link), site.data(link)
+            assert data["losses"]["validation"] == [0.2468]
+            assert data["live"] == site.version(link)
             assert site.ask(link.rstrip("/")).headers["Location"] == link
         spoilt = tmp_path / "runs" / name / "config.json"
         spoilt.write_text("{")
@@ -202,11 +202,11 @@ def test_odd_names_are_only_names(tmp_path, name):
         for text in (page, listed, reason):
             for markup in ("<img", "<script>alert", "<!--"):
                 assert markup not in text
-        assert "\u202e" not in listed + reason
+        assert "\u202e" not in said(listed) + said(reason)
 
 
 def test_every_answer_forbids_what_the_pages_do_not_need(site):
-    for path in ("/", "/version", "/run/plain/", "/run/plain", "/run/plain/version", "/no"):
+    for path in ("/", "/version", "/run/plain/", "/run/plain", "/run/plain/data.json", "/no"):
         headers = site.ask(path).headers
         policy = headers["Content-Security-Policy"].split("; ")
         (scripts,) = {part for part in policy if part.startswith("script-src ")}

@@ -1,6 +1,7 @@
 """The widget: what Python reads and sets, and the picture where no script runs."""
 
 import importlib.util
+import json
 import sys
 from xml.etree import ElementTree
 
@@ -8,12 +9,8 @@ import pytest
 
 import headway
 from headway import HeadwayError
-from headway.report import Findings
-from headway.report.labels import typeset
-from headway.report.page.html import path_key
-from headway.report.page.still import still
-
-SVG = "{http://www.w3.org/2000/svg}"
+from headway.report.circuit import path_key
+from headway.report.figures.circuit_drawing import arrow_name
 
 
 @pytest.fixture
@@ -45,19 +42,16 @@ def test_a_path_is_set_by_its_name_and_read_as_a_path(view):
     assert not view.cut  # there is no path to cut
 
 
-def test_the_still_picture_names_the_paths_and_needs_no_script(view, finished):
-    data, _ = view._repr_mimebundle_()
-    picture = ElementTree.fromstring(data["image/svg+xml"])
-    assert picture.tag == f"{SVG}svg"
-    words = [text.text or "" for text in picture.iter(f"{SVG}text")]
-    for history in finished.read("emergence.json")["paths"]:
-        path = headway.circuits.Path.parse(history["path"])
-        assert any(f"L{path.layer}.H{path.head} {typeset(path.relation)}" in w for w in words)
-    assert len([g for g in picture.iter(f"{SVG}g") if "data-path" in g.attrib]) == len(view.paths)
-    assert not {"script", "foreignObject", "image"} & {
-        e.tag.removeprefix(SVG) for e in picture.iter()
-    }
-    assert "application/vnd.jupyter.widget-view+json" in data
+def test_it_brings_the_data_of_the_run_and_a_picture_for_where_no_script_runs(view, finished):
+    data = json.loads(view._data)
+    assert (data["kind"], data["name"]) == ("widget", finished.folder.name)
+    assert [path["key"] for path in data["circuit"]["paths"]] == list(view.paths)
+    assert "export" in view._esm
+    shown, _ = view._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    picture = ElementTree.fromstring(shown["image/svg+xml"])
+    names = {one.attrib.get("id") for one in picture.iter()}
+    assert set(map(arrow_name, view.paths.values())) <= names
 
 
 def test_a_run_without_a_circuit_is_shown_as_far_as_it_is_known(unfinished):
@@ -66,7 +60,7 @@ def test_a_run_without_a_circuit_is_shown_as_far_as_it_is_known(unfinished):
     assert not view.paths
     with pytest.raises(HeadwayError, match="none, as the circuit has no path"):
         view.path = "L0.H0 s0←s2"
-    assert "has not been looked for" in still(Findings.of(unfinished))
+    assert "has not been looked for" in json.loads(view._data)["missing"]["circuit"]
 
 
 def test_without_anywidget_one_line_says_how_to_install_it(finished, monkeypatch):

@@ -330,7 +330,8 @@ def row_weights(
 
     outputs = model(batch.inputs, tap)[:, -batch.targets.shape[1] :]
     numbers = task.targets.numbers(outputs, batch.targets)
-    numbers[task.targets.asked(batch.targets)].square().sum().backward()
+    if numbers.requires_grad:
+        numbers[task.targets.asked(batch.targets)].square().sum().backward()
     found = list[Tensor]()
     for layer, pattern in sorted(patterns.items()):
         grad = torch.zeros_like(pattern) if pattern.grad is None else pattern.grad

@@ -1,10 +1,10 @@
-"""The report: one page for looking, and figures for papers, both made from a run's folder."""
+"""The report: pages for looking, and figures for papers, both made from runs' folders."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 from headway.report.findings import Findings
-from headway.report.page.render import render, write_report
+from headway.report.page import render, write_report
 from headway.training import Run
 
 __all__ = ["Findings", "figures_if_possible", "render", "write_report"]

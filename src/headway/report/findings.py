@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from headway.circuits import (
     ABLATIONS,
     THRESHOLD,
@@ -21,21 +17,18 @@ from headway.circuits import (
 )
 from headway.circuits.dependence import Dependence
 from headway.circuits.emergence import hop_steps
-from headway.circuits.given import with_tap
 from headway.circuits.least import Least
-from headway.circuits.strays import Stray, strays
 from headway.errors import HeadwayError, require
-from headway.models import attention_patterns
 from headway.tasks import Batch, Task
 from headway.text import command
 from headway.training import Run, held_out
 from headway.training.modules import Module
 
-SEQUENCES = 16
-"""Held-out sequences over which the attention between roles is averaged; the first is shown."""
+SEQUENCES, EXAMPLES = 16, 8
+"""Held-out sequences over which strong attention is averaged, and how many of them are shown."""
 
 MOST_POSITIONS, MOST_CELLS = 256, 3_000_000
-"""The most positions of the example, and cells of all its maps; of more the page shows the end."""
+"""The most positions of an example, and cells of all its maps; of more the page shows the end."""
 
 MOST_OF_A_MODEL = 1_000_000
 """The most heads that a run's model may have for a page."""
@@ -187,14 +180,6 @@ class Findings:
         return "" if self.discovery is None else ABLATIONS[self.discovery.ablation]
 
     @functools.cached_property
-    def strays(self) -> list[Stray]:
-        """Strong attention, at the last step, that no path of the circuit stands for."""
-        if self.discovery is None or self.no_maps is not None:
-            return []
-        model = with_tap(self.run.model(self.checkpoints[-1]), self.task)
-        return strays(model, self.task, self.sequences, self.discovery.circuit.paths)
-
-    @functools.cached_property
     def heads(self) -> list[Head]:
         """All heads of the model."""
         return heads_of(self.run)
@@ -222,20 +207,9 @@ class Findings:
 
     @property
     def shown(self) -> range:
-        """The positions of the example that the page shows: the last ones, if there are many."""
+        """The positions of an example that the page shows: the last ones, if there are many."""
         most = min(MOST_POSITIONS, math.isqrt(MOST_CELLS // len(self.followed_heads)))
         return range(self.task.length)[-most:]
-
-    @functools.cached_property
-    def example(self) -> Batch:
-        """The first of them, to show."""
-        batch = self.sequences
-        return batch.part(slice(1))
-
-    @torch.no_grad()
-    def example_attention(self) -> Float[Tensor, "layer head query key"]:
-        """Every head's attention on the example, at the last checkpoint."""
-        return attention_patterns(self.run.model(), self.example.inputs)[0].cpu()
 
 
 def heads_of(run: Run) -> list[Head]:

@@ -5,6 +5,12 @@ from collections.abc import Sequence
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+
+
+def plain(text: str) -> str:
+    """A text with escapes for what is invisible or turns text round: names may be anything."""
+    return re.sub(UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def typeset(name: str) -> str:
@@ -18,39 +24,8 @@ def shortened(name: str, most: int = 18) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def few(names: Sequence[str], apart: str = " ") -> str:
-    """Names as they are printed beside a drawing; of more than three the first and the last."""
-    shown = [typeset(shortened(name)) for name in names]
-    return f"{shown[0]} … {shown[-1]}" if len(shown) > 3 else apart.join(shown)
-
-
-def answer_of(hops: Sequence[str]) -> str:
-    """What is asked for, in a drawing's words: the hops, if they say more than `answer`."""
-    return "answer" if tuple(hops) in ((), ("answer",)) else f"answer {few(hops, ', ')}"
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A difference with its sign."""
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
 def layers_told(layers: Sequence[int]) -> str:
     """Layers as they are asked for: `20`, `20..29`, `3,7`; the intact model has none."""
     if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
         return f"{layers[0]}..{layers[-1]}"
     return ",".join(map(str, layers)) or "–"
-
-
-def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Moves labels apart, as little as a sweep from below can, so that `gap` lies between any two.
-
-    Args:
-        places: where the labels would stand; any order.
-        gap: the least distance between two labels, in the same unit.
-    """
-    moved = list(places)
-    lowest = float("-inf")
-    for index in sorted(range(len(places)), key=lambda i: places[i]):
-        moved[index] = max(places[index], lowest + gap)
-        lowest = moved[index]
-    return moved

@@ -31,11 +31,3 @@ def shown_until(timeline: Timeline, metrics: Sequence[Mapping[str, Any]]) -> tup
     if None in timeline.hops.values() or not latest:
         return end, end
     return worth_showing(max(latest), end), end
-
-
-def ending(timeline: Timeline) -> str:
-    """A sentence about steps that the figure leaves out; empty if there are none."""
-    last, end = shown_until(timeline, [])
-    if last == end:
-        return ""
-    return f" Steps {last:,.0f} to {end:,}, in which nothing passes its mark, are left out."

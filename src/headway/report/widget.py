@@ -7,11 +7,12 @@ import traitlets
 
 from headway.errors import require
 from headway.paths import Path
+from headway.report.cells import picture
+from headway.report.circuit import path_key
 from headway.report.findings import Findings
-from headway.report.page.document import asset
-from headway.report.page.embedded import embedded
-from headway.report.page.html import path_key
-from headway.report.page.still import still
+from headway.report.page import app
+from headway.report.run import run_page
+from headway.report.schema import to_json
 from headway.training import Run
 
 
@@ -31,11 +32,11 @@ class View(anywidget.AnyWidget):
         path: the chosen path, or None; set as a `Path` or as text, `view.path = "L1.H0 s0←s2"`.
         cut: whether the chosen path is cut out of the circuit.
         paths: of the circuit, by what the page calls them.
-        still: the picture for places where no script runs, as SVG.
+        still: the picture for places where no script runs, as SVG; None without matplotlib.
     """
 
-    _esm = asset("widget.js")
-    _page = traitlets.Unicode().tag(sync=True)
+    _esm = app()
+    _data = traitlets.Unicode().tag(sync=True)
     step = traitlets.CInt().tag(sync=True)
     path = traitlets.Any().tag(sync=True, to_json=_key_of, from_json=_path_of)
     cut = traitlets.Bool(False).tag(sync=True)
@@ -44,10 +45,12 @@ class View(anywidget.AnyWidget):
         findings = Findings.of(run)
         found = findings.discovery
         paths = [] if found is None else found.circuit.paths
-        self._name, self._steps = run.folder.name, findings.checkpoints
+        with run.computing():
+            page = run_page(findings, "widget")
+        self._name, self._steps = run.folder.name, page.steps
         self.paths = {path_key(path): path for path in paths}
-        self.still = still(findings)
-        super().__init__(_page=embedded(findings), step=max(self._steps, default=0))
+        self.still = picture(run)
+        super().__init__(_data=to_json(page), step=max(self._steps, default=0))
 
     @traitlets.validate("step")
     def _nearest(self, proposal: dict[str, Any]) -> int:
@@ -74,7 +77,7 @@ class View(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         shown = super()._repr_mimebundle_(**options)
-        if shown is not None:
+        if shown is not None and self.still is not None:
             shown[0]["image/svg+xml"] = self.still
         return shown
 

@@ -89,18 +89,13 @@ def _beyond_first(circuit: Circuit) -> list[tuple[int, str]]:
 
 def maps(abc: Runs, d: Runs) -> Drawn:
     """Appendix C: the attention of every layer."""
-    from headway.circuits import block_starts, position_labels
-    from headway.figures import draw_attention
-    from headway.report import Findings
+    from headway.figures import figure
 
     drawn: Drawn = {}
     for group, runs in (("abc", abc), ("d", d)):
         for name, run in runs.items():
-            found = Findings.of(run)
-            labels = position_labels(run.task, found.example)
-            starts = block_starts(run.task, found.example)
-            figure = draw_attention(found.example_attention(), labels, found.useful_heads, starts)
-            drawn[f"appendix-c-{group}-{name}"] = f"Attention maps of {name}", figure
+            name_of_file = f"appendix-c-{group}-{name}"
+            drawn[name_of_file] = f"Attention maps of {name}", figure(run, "attention")
     return drawn
 
 

@@ -9,15 +9,15 @@ if importlib.util.find_spec("matplotlib") is None:
 
 from headway.report.figures.attention import draw_attention
 from headway.report.figures.circuit_drawing import draw_circuit
-from headway.report.figures.emergence_plot import draw_emergence
-from headway.report.figures.loss import draw_losses
-from headway.report.figures.saving import save_figure, save_figures
+from headway.report.figures.curves import draw_emergence, draw_losses
+from headway.report.figures.saving import figure, save_figure, save_figures
 
 __all__ = [
     "draw_attention",
     "draw_circuit",
     "draw_emergence",
     "draw_losses",
+    "figure",
     "save_figure",
     "save_figures",
 ]

@@ -1,170 +1,166 @@
 """The circuit figure: who attends to whom, layer by layer (as figure 5 of Musat 2024)."""
 
 import textwrap
+from collections.abc import Mapping
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
 
 from headway.circuits import ABLATIONS, Circuit, Discovery
-from headway.circuits.routes import trace
-from headway.report.figures.branch_drawing import draw_bent, draw_branches
-from headway.report.figures.style import BACKGROUND, FAINT, INK, PAPER, head_colours, styled
-from headway.report.labels import answer_of, few, shortened, typeset
-from headway.report.layout import Grid, arrow_name, grid_of, heads_in
+from headway.circuits.roles import Cast, joins_roles, places
+from headway.paths import Path
+from headway.report.figures.style import BACKGROUND, FAINT, INK, styled
+from headway.report.labels import shortened, typeset
+from headway.report.looks import path_looks
 from headway.tasks import Task
-from headway.text import counted
 
-INCH_PER_COLUMN, INCH_PER_ROW = 0.62, 0.62
-INCH_PER_LETTER = 0.088
-"""About, in the title."""
+COLUMN, ROW, LINE, EMPTY = 0.72, 0.85, 0.34, 0.3
+"""Inches: between places, of a layer between places, of a path that has a line of its own, and of a
+layer without a useful head."""
+
+LEFT, RIGHT, ABOVE, BELOW = 0.75, 0.55, 0.6, 0.62
+
+Ends = tuple[tuple[float, float], tuple[float, float]]
 
 
 @styled
-def draw_circuit(discovery: Discovery, task: Task, title: str) -> Figure:
+def draw_circuit(discovery: Discovery, task: Task | Cast, title: str) -> Figure:
     """The paths of a circuit between the roles of one chain, or along other relations.
 
-    One column per role, in the order of the sequence, pairs side by side, the query last. Layers
-    upwards. An arrow goes from the role attended to, before the layer, to the role that attends,
-    after it; its group in the SVG is named `arrow-LAYER-HEAD-QUERY-KEY`. Symbols that a role gains
-    if the heads copy all that they find are written beside it. Branches that join on the way to the
-    answer each lie on a band with its symbol, and the path at which they meet names them all. Where
-    paths do not join roles, arrows lead from the position attended to, to the one that attends, and
-    bear the names of relations.
+    One column per role, in the order of the sequence, the query last. Layers upwards. An arrow goes
+    from the role attended to, before the layer, to the role that attends, after it; its group in
+    the SVG is named `arrow-LAYER-HEAD-RELATION`, its colour is that of the symbol carried. Where
+    paths do not join roles, every path has a line of its own with the name of its relation.
 
     Args:
         discovery: a circuit and its evidence.
-        task: the task it was found on.
+        task: the task it was found on, or its cast.
         title: printed above.
     """
-    circuit = discovery.circuit
-    grid = grid_of(circuit, task)
-    longest = max(
-        (len(text) for at, _ in circuit.mechanisms for text, _ in _layer_lines(circuit, at, grid)),
-        default=0,
-    )
-    answer = answer_of(task.hops)
-    margin_left, margin_bottom = 1.5, 1.35 if grid.braces else 0.7
-    margin_right = max(0.9 + 0.11 * longest, 0.3 + 0.12 * len(answer))
-    for_title = INCH_PER_LETTER * len(title) / INCH_PER_COLUMN
-    margin_right = max(margin_right, for_title - grid.right - margin_left)
-    width = INCH_PER_COLUMN * (grid.right + margin_left + margin_right)
-    words = "losses with every head replaced: " + ABLATIONS[discovery.ablation]
-    words = textwrap.fill(words, round(15 * width))
-    margin_top = 1.0 + 0.22 * words.count("\n")
-    height = INCH_PER_ROW * (grid.top + margin_bottom + margin_top)
-    figure = Figure(figsize=(width, height))
+    words = f"losses with every head replaced: {ABLATIONS[discovery.ablation]}"
+    return draw_paths(discovery.circuit, task, title, words)
+
+
+@styled
+def draw_paths(circuit: Circuit, task: Task | Cast, title: str, note: str = "") -> Figure:
+    """The drawing of `draw_circuit` of a circuit by itself.
+
+    Args:
+        circuit: a mechanism for every head.
+        task: that it was found on, or its cast.
+        title: printed above.
+        note: printed below that.
+    """
+    joined, standing = joins_roles(task, circuit.paths), places(task)
+    columns = {place.role: i * COLUMN for i, place in enumerate(standing)} if joined else {}
+    longest = max([len(shortened(path.relation, 40)) for path in circuit.paths], default=0)
+    across = (len(columns) - 1) * COLUMN if joined else max(2.4, 0.085 * longest)
+    rows = _rows(circuit, joined)
+    width = LEFT + across + RIGHT + _idle_width(circuit)
+    wide = max(width, 0.09 * len(title) + 0.2)
+    lines = textwrap.wrap(note, round(13 * wide))
+    above = ABOVE + 0.14 * len(lines)
+    figure = Figure(figsize=(wide, above + rows[-1] + BELOW))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set(
-        xlim=(-margin_left, grid.right + margin_right), ylim=(-margin_bottom, grid.top + margin_top)
-    )
-    heading = figure.text(0.02, 1 - 0.1 / height, title, va="top", fontsize=9.5, weight="bold")
-    heading.set_gid("title")
-    note = figure.text(0.02, 1 - 0.3 / height, words, va="top", fontsize=7, color="#5b626a")
-    note.set_gid("title-ablation")
-
-    _draw_columns(axes, grid)
-    _draw_layers(axes, grid, circuit)
-    _draw_arrows(axes, grid, circuit)
-    routes = trace(task, circuit.paths)
-    join = None if routes is None else routes.last_join()
-    if join is not None:
-        draw_branches(axes, grid, join)
-    _draw_gains(axes, grid, task, circuit)
-    query = grid.places[-1].role
-    _write(axes, grid.columns[query] + 0.14, grid.top + 0.3, answer, ha="left", fontsize=8)
+    axes.set(xlim=(-LEFT, wide - LEFT), ylim=(-BELOW, rows[-1] + above))
+    top = rows[-1] + above - 0.1
+    _write(axes, -LEFT + 0.1, top, title, ha="left", va="top", fontsize=9.5, weight="bold")
+    text = "\n".join(lines)
+    _write(axes, -LEFT + 0.1, top - 0.22, text, ha="left", va="top", fontsize=7, color="#5b626a")
+    for layer, (low, high) in enumerate(pairwise(rows)):
+        useful = layer in circuit.useful_layers
+        if useful:
+            axes.axhspan(low + 0.02, high - 0.02, color="#f3f5f7", zorder=0, lw=0)
+        tone = INK if useful else FAINT
+        _write(axes, 0.12 - LEFT, (low + high) / 2, f"layer {layer}", ha="left", color=tone)
+        _write(axes, across + 0.3, (low + high) / 2, _idle(circuit, layer), ha="left", color=FAINT)
+    for place in standing if joined else ():
+        x = columns[place.role]
+        axes.plot([x, x], [0, rows[-1]], color="#c3c8ce", lw=0.8, zorder=1)
+        _write(axes, x, -0.2, typeset(shortened(place.role)), fontsize=9, weight="bold")
+        _write(axes, x, -0.42, typeset(shortened(place.symbol)), color="#5b626a")
+    ends = _between(circuit, columns, rows) if joined else _lines(circuit, across, rows)
+    _draw_arrows(axes, circuit, task, ends, joined)
     return figure
 
 
-def _draw_columns(axes: Axes, grid: Grid) -> None:
-    """The residual streams, the roles' names below them, and a brace under every pair."""
-    for place in grid.places:
-        x = grid.columns[place.role]
-        axes.plot([x, x], [0, grid.top], color="#c3c8ce", lw=0.8, zorder=1)
-        weight = "bold" if grid.by_role else "normal"
-        _write(axes, x, -0.3, typeset(shortened(place.role)), fontsize=9, weight=weight)
-        symbol = typeset(shortened(place.symbol))
-        _write(axes, x, -0.62, symbol, fontsize=8.5, color="#5b626a")
-    for x, y in grid.joints:
-        axes.plot(x, y, "o", ms=3.2, color="#aab0b7", mew=0, zorder=3)
-    for first, last, name in grid.braces:
-        low, high = first - 0.25, last + 0.25
-        axes.plot([low, high], [-0.86, -0.86], color=FAINT, lw=0.8, zorder=1)
-        _write(axes, (low + high) / 2, -1.08, name, fontsize=7, color="#5b626a")
-    x = grid.columns[grid.places[-1].role]
-    axes.annotate(
-        "",
-        (x, grid.top + 0.24),
-        (x, grid.top),
-        arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1, "shrinkA": 2, "shrinkB": 0},
-    )
+def arrow_name(path: Path) -> str:
+    """The name of a path's group in the SVG."""
+    relation = "-".join(path.relation.replace("←", " ").split())
+    return f"arrow-{path.layer}-{path.head}-{relation}"
 
 
-def _draw_layers(axes: Axes, grid: Grid, circuit: Circuit) -> None:
-    """A band for every layer: its number to the left, what its heads do to the right."""
-    useful = set(circuit.useful_layers)
-    for layer, (low, high) in enumerate(zip(grid.rows, grid.rows[1:], strict=False)):
-        middle = (low + high) / 2
-        if layer in useful:
-            axes.axhspan(low, high, color="#f3f5f7", zorder=0, lw=0)
-            axes.axhline(high, color=PAPER, lw=2.5, zorder=0.5)
-        tone = INK if layer in useful else FAINT
-        _write(axes, -1.35, middle, f"layer {layer}", ha="left", fontsize=8, color=tone)
-        lines = _layer_lines(circuit, layer, grid)
-        for i, (text, colour) in enumerate(lines):
-            y = middle + 0.26 * ((len(lines) - 1) / 2 - i)
-            style = "italic" if colour == FAINT else "normal"
-            _write(axes, grid.right + 0.6, y, text, ha="left", color=colour, style=style)
+def _rows(circuit: Circuit, joined: bool) -> list[float]:
+    """Where the stream stands before the first layer and after each."""
+    rows = [0.0]
+    for layer in range(1 + max((layer for layer, _ in circuit.mechanisms), default=-1)):
+        paths = sum(path.layer == layer for path in circuit.paths)
+        tall = ROW if joined else LINE * paths + 0.1
+        rows.append(rows[-1] + (tall if paths else EMPTY))
+    return rows
 
 
-def _layer_lines(circuit: Circuit, layer: int, grid: Grid) -> list[tuple[str, str]]:
-    """What stands to the right of a layer, with its colour: its useful heads, then all others."""
-    colours, (useful, idle) = head_colours(circuit.useful_heads), heads_in(circuit, layer)
-    several = len(useful) + sum(map(len, idle.values())) > 1
-    lines = [
-        (f"head {head}: " * several + counted(paths, "path"), colours[layer, head])
-        for head, paths in useful
-        if grid.by_role
-    ]
-    if idle:
-        kinds = [f"{len(idle[kind])} {kind}" if several else kind for kind in sorted(idle)]
-        lines.append((", ".join(kinds), FAINT))
-    return lines
+def _between(circuit: Circuit, columns: Mapping[str, float], rows: list[float]) -> dict[Path, Ends]:
+    """Arrows from place to place, those of several heads side by side."""
+    found = {}
+    for path in circuit.paths:
+        query, key = path.relation.ends or ("", "")
+        same = [p.head for p in circuit.paths if (p.layer, p.relation) == path[::2]]
+        aside = 0.1 * (same.index(path.head) - (len(same) - 1) / 2)
+        start = columns[key] + aside, rows[path.layer]
+        found[path] = start, (columns[query] + aside, rows[path.layer + 1])
+    return found
 
 
-def _draw_arrows(axes: Axes, grid: Grid, circuit: Circuit) -> None:
-    colours = head_colours(circuit.useful_heads)
-    for path, at in grid.arrows.items():
-        colour = colours[path.at]
+def _lines(circuit: Circuit, across: float, rows: list[float]) -> dict[Path, Ends]:
+    """A line for every path, one below the other."""
+    found = {}
+    for layer in circuit.useful_layers:
+        here = [path for path in circuit.paths if path.layer == layer]
+        for i, path in enumerate(here, start=1):
+            y = rows[layer + 1] - LINE * i + 0.08
+            found[path] = (0.0, y), (across, y)
+    return found
+
+
+def _draw_arrows(
+    axes: Axes, circuit: Circuit, task: Task | Cast, ends: dict[Path, Ends], joined: bool
+) -> None:
+    looks = path_looks(task, circuit.paths)
+    for path, (start, end) in ends.items():
+        colour = looks[path].hex
         head = "-|>,head_length=5,head_width=2.6"
-        look = {"color": colour, "lw": 2.3, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
-        draw_bent(axes, at, arrow_name(path), arrowstyle=head, joinstyle="miter", **look)
-        for x, y in (at.start, at.end):
-            axes.plot(x, y, "o", ms=4.6, color=INK, mew=0, zorder=5)
-        x, y = at.point(0.5)
-        if at.name:
-            _write(axes, x, y + 0.13, typeset(at.name), fontsize=7.5)
-            x, y = at.start[0] - 0.3, at.start[1]
-        several = sum(layer == path.layer for layer, _ in circuit.useful_heads) > 1
-        if several or (at.name and any(head for _, head in circuit.mechanisms)):
-            name = f"h{path.head}"
-            _write(axes, x, y, name, fontsize=7, color=colour, bbox=BACKGROUND)
+        line = {"color": colour, "lw": 2.1, "shrinkA": 1.5, "shrinkB": 2.5, "zorder": 4}
+        arrow = FancyArrowPatch(start, end, arrowstyle=head, joinstyle="miter", **line)
+        arrow.set_gid(arrow_name(path))
+        axes.add_patch(arrow)
+        axes.plot(*start, "o", ms=4.2, color=colour, mew=0, zorder=5)
+        x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+        if joined:
+            _write(axes, x, y, f"h{path.head}", fontsize=6.5, color=colour, bbox=BACKGROUND)
+        else:
+            words = f"h{path.head}  {typeset(shortened(path.relation, 40))}"
+            _write(axes, x, y + 0.1, words, fontsize=7)
 
 
-def _draw_gains(axes: Axes, grid: Grid, task: Task, circuit: Circuit) -> None:
-    routes = trace(task, circuit.paths)
-    for (layer, role), symbols in routes.gains().items() if routes else ():
-        _write(
-            axes,
-            grid.columns[role] - 0.1,
-            grid.rows[layer + 1] + 0.18,
-            "+" + few(symbols),
-            ha="right",
-            fontsize=7.5,
-            bbox=BACKGROUND,
-        )
+def _idle(circuit: Circuit, layer: int) -> str:
+    """What the heads of a layer do that have no path."""
+    counts = {
+        kind: sum(at == layer for at, _ in heads) for kind, heads in circuit.idle_heads.items()
+    }
+    several = sum(at == layer for at, _ in circuit.mechanisms) > 1
+    words = [f"{n} {kind}" if several else kind for kind, n in sorted(counts.items()) if n]
+    return ", ".join(words)
 
 
-def _write(axes: Axes, x: float, y: float, text: str, ha: str = "center", **look: object) -> None:
-    look = {"fontsize": 8, "color": INK, "va": "center_baseline", "zorder": 6, **look}
-    axes.text(x, y, text, ha=ha, **look)  # pyright: ignore[reportArgumentType]
+def _idle_width(circuit: Circuit) -> float:
+    layers = {layer for layer, _ in circuit.mechanisms}
+    return 0.08 * max((len(_idle(circuit, layer)) for layer in layers), default=0)
+
+
+def _write(axes: Axes, x: float, y: float, text: str, **look: object) -> None:
+    look = {"fontsize": 8, "color": INK, "ha": "center", "va": "center", "zorder": 6, **look}
+    axes.text(x, y, text, **look)  # pyright: ignore[reportArgumentType]

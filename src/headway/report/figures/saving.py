@@ -1,20 +1,47 @@
 """All figures of a run, drawn from its folder and kept in it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from headway.circuits.roles import block_starts, position_labels
+from headway.errors import HeadwayError, require
+from headway.models import attention_patterns
 from headway.report.figures.attention import draw_attention
 from headway.report.figures.circuit_drawing import draw_circuit
-from headway.report.figures.emergence_plot import draw_emergence
-from headway.report.figures.loss import draw_losses
+from headway.report.figures.curves import draw_emergence, draw_losses
 from headway.report.figures.style import png_bytes, svg_bytes
 from headway.report.findings import Findings
-from headway.report.page.dependence_svg import dependence_svg
 from headway.text import rounded
 from headway.training import Run
 from headway.training.files import clear_io_errors, write_whole
+
+TITLES = {
+    "losses": "Training, validation and partial losses against the step",
+    "circuit": "Circuit",
+    "emergence": "Attention along every path, and partial losses, by step",
+    "attention": "Attention of every head on one held-out sequence",
+}
+
+
+def figure(run: Run | str | Path, name: str) -> Figure:
+    """One figure of a run, as matplotlib draws it.
+
+    Args:
+        run: or its folder.
+        name: `losses`, `circuit`, `emergence` or `attention`.
+
+    Raises:
+        HeadwayError: if there is no such figure, the folder lacks what it shows, or a file in it is
+            corrupted.
+    """
+    require(name in TITLES, "name", name, f"one of {', '.join(TITLES)}")
+    run = run if isinstance(run, Run) else Run.open(run)
+    drawn = drawings(Findings.of(run))
+    if name not in drawn:
+        raise HeadwayError(f"{run.folder} has not what the figure {name} shows")
+    return drawn[name]()
 
 
 def save_figures(run: Run) -> dict[str, Path]:
@@ -22,25 +49,15 @@ def save_figures(run: Run) -> dict[str, Path]:
 
     Drawing again from the same folder gives the same bytes.
 
-    Returns: the SVG of every figure by its name (`losses`, `circuit`, `emergence`, `attention`,
-        `dependence`); the PNG stands beside it, except for the last, which is drawn as SVG only.
+    Returns: the SVG of every figure by its name (see `figure`); the PNG stands beside it.
 
     Raises:
         HeadwayError: if a file of the folder is corrupted or the disk does not take the figures.
     """
-    findings = Findings.of(run)
-    folder = run.folder / "figures"
+    folder, found = run.folder / "figures", drawings(Findings.of(run))
     with clear_io_errors(folder, "make"):
         folder.mkdir(exist_ok=True)
-    saved = {}
-    for name, (title, figure) in draw_figures(findings).items():
-        saved[name] = folder / f"{name}.svg"
-        write_whole(saved[name], svg_bytes(figure, title))
-        write_whole(saved[name].with_suffix(".png"), png_bytes(figure))
-    if findings.dependence is not None:
-        saved["dependence"] = folder / "dependence.svg"
-        write_whole(saved["dependence"], dependence_svg(findings.dependence).encode())
-    return saved
+    return {name: save_both(draw(), folder / name, TITLES[name]) for name, draw in found.items()}
 
 
 def save_figure(figure: Figure, path: Path, title: str) -> None:
@@ -72,31 +89,29 @@ def save_both(figure: Figure, stem: Path, title: str) -> Path:
     return stem.with_name(f"{stem.name}.svg")
 
 
-def draw_figures(findings: Findings) -> dict[str, tuple[str, Figure]]:
-    """The title of every figure that there is data for, and the figure, by name."""
-    task, discovery = findings.task, findings.discovery
-    drawn: dict[str, tuple[str, Figure]] = {}
+def drawings(findings: Findings) -> dict[str, Callable[[], Figure]]:
+    """What draws each figure that there is data for, by name."""
+    task, found, timeline = findings.task, findings.discovery, findings.timeline
+    drawn: dict[str, Callable[[], Figure]] = {}
     if findings.metrics:
         losses = findings.metrics, task.hops, task.references(), task.targets.loss_name
-        figure = draw_losses(*losses)
-        drawn["losses"] = "Training, validation and partial losses against the step", figure
-    if discovery is not None:
-        circuit = discovery.circuit
+        drawn["losses"] = lambda: draw_losses(*losses)
+    if found is not None:
         title = (
-            f"Circuit: {len(circuit.useful_heads)} of {len(circuit.mechanisms)} heads,"
-            f" loss {rounded(discovery.replaced_loss)} (model {rounded(discovery.intact_loss)})"
+            f"Circuit: {len(found.circuit.useful_heads)} of {len(found.circuit.mechanisms)} heads,"
+            f" loss {rounded(found.replaced_loss)} (model {rounded(found.intact_loss)})"
         )
-        drawn["circuit"] = title, draw_circuit(discovery, task, title)
-    if findings.timeline is not None:
-        figure = draw_emergence(findings.timeline, findings.metrics)
-        drawn["emergence"] = "Attention along every path, and partial losses, by step", figure
+        drawn["circuit"] = lambda: draw_circuit(found, task, title)
+    if timeline is not None:
+        drawn["emergence"] = lambda: draw_emergence(timeline, findings.metrics, task)
     if findings.no_maps is None:
-        batch = findings.example
-        figure = draw_attention(
-            findings.example_attention(),
-            position_labels(task, batch),
-            findings.useful_heads,
-            block_starts(task, batch),
-        )
-        drawn["attention"] = "Attention of every head on one held-out sequence", figure
+        drawn["attention"] = lambda: _attention(findings)
     return drawn
+
+
+def _attention(findings: Findings) -> Figure:
+    """Every head's attention on one sequence, at the last checkpoint."""
+    task, batch = findings.task, findings.sequences.part(slice(1))
+    patterns = attention_patterns(findings.run.model(), batch.inputs)[0].cpu()
+    labels, starts = position_labels(task, batch), block_starts(task, batch)
+    return draw_attention(patterns, labels, findings.useful_heads, starts)

@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from headway.circuits import Head, Path
+from headway.circuits.roles import Cast
+from headway.report.looks import COLOURS, path_looks
+from headway.tasks import Task
 
 INK, FAINT, PAPER = "#1b1f24", "#8b929a", "#ffffff"
 
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#a8528b", "#b07d00", "#3a8fc4")
-"""Okabe & Ito (2008), the light ones darkened for thin lines on white."""
+PALETTE = COLOURS[1:]
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
@@ -116,11 +118,11 @@ def head_colours(heads: Iterable[Head]) -> dict[Head, str]:
     return {head: PALETTE[i % len(PALETTE)] for i, head in enumerate(ordered)}
 
 
-def path_lines(paths: Sequence[Path]) -> list[Line]:
-    """A line for every path: the colour of its head, dashes and marker of its own."""
-    colours = head_colours(path.at for path in paths)
+def path_lines(task: Task | Cast, paths: Sequence[Path]) -> list[Line]:
+    """A line for every path: its colour as in all drawings, dashes and marker of its own."""
+    looks = path_looks(task, paths)
     return [
-        Line(colours[path.at], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        Line(looks[path].hex, DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
         for i, path in enumerate(paths)
     ]
 

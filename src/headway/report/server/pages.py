@@ -10,14 +10,15 @@ from typing import Literal
 from urllib.parse import unquote_to_bytes
 
 from headway.errors import HeadwayError
-from headway.report.comparison import render_comparison
+from headway.report.comparison import comparison_page
+from headway.report.entries import gathered, planned_in
+from headway.report.examples import Memory
 from headway.report.findings import Findings
-from headway.report.history import Memory
-from headway.report.page.render import render
+from headway.report.run import run_page
+from headway.report.schema import Page
 from headway.report.server.catalogue import Catalogue, Entry, Name, digest
-from headway.report.server.document import document, version_tag
-from headway.report.server.rows import link
-from headway.report.sweep import gathered, planned_in, render_sweep
+from headway.report.server.listing import link, without_page
+from headway.report.sweep import sweep_page
 from headway.training import Run
 from headway.training.files import first_line
 from headway.training.finding import PLAN
@@ -55,6 +56,13 @@ class Shown:
         return self.kind, self.name
 
     @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.kind == "sweep":
+            return "/".join(self.name)
+        return ", ".join("/".join(entry.name) for entry in self.entries)
+
+    @property
     def version(self) -> str:
         """A short text, which changes with the page."""
         if self.kind == "run":
@@ -68,7 +76,7 @@ class Pages:
 
     def __init__(self, catalogue: Catalogue):
         self._catalogue = catalogue
-        self._kept: OrderedDict[tuple[Kind, Name], tuple[str, str]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Kind, Name], Page] = OrderedDict()
         self._seen: dict[Name, Memory] = {}
         self._lock = threading.Lock()
 
@@ -89,8 +97,8 @@ class Pages:
         found.sort(key=lambda one: names.index(one.name))
         return Shown(kind, name, found) if len(found) == len(names) else None
 
-    def page(self, shown: Shown) -> tuple[bool, str]:
-        """The page as HTML, and whether it could be made or there is a reason why not.
+    def page(self, shown: Shown) -> tuple[bool, Page]:
+        """The page's data, and whether it could be made or there is a reason why not.
 
         A page that cannot be made tells why. A run that is written to meanwhile can look spoilt: it
         is then read again.
@@ -100,9 +108,9 @@ class Pages:
             shown = self.find(*key) or shown  # it may have changed while we waited
             for _ in range(TRIES):
                 kept = self._kept.get(key)
-                if kept is not None and kept[0] == shown.version:
+                if kept is not None and kept.live == shown.version:
                     self._kept.move_to_end(key)
-                    return True, kept[1]
+                    return True, kept
                 try:
                     return True, self._keep(shown, self._made(shown))
                 except HeadwayError as error:
@@ -113,39 +121,39 @@ class Pages:
                 if now is None or now.version == shown.version:
                     break
                 shown = now
-        return made, _reason_page(shown, why)
+        return made, without_page(shown.title, why, shown.version)
 
     def close(self, seconds: float = 5.0) -> None:
         """Begins no further page, and waits a while for the one that is being made."""
         self._lock.acquire(timeout=seconds)
 
-    def _keep(self, shown: Shown, text: str) -> str:
-        self._kept[shown.key] = shown.version, text
+    def _keep(self, shown: Shown, page: Page) -> Page:
+        self._kept[shown.key] = page
         self._kept.move_to_end(shown.key)
         if len(self._kept) > KEPT:
             (_, oldest), _ = self._kept.popitem(last=False)
             self._seen.pop(oldest, None)
-        return text
+        return page
 
-    def _made(self, shown: Shown) -> str:
-        """The page with its version; checkpoints seen before are not computed again.
+    def _made(self, shown: Shown) -> Page:
+        """The page's data; checkpoints seen before are not computed again.
 
         Raises:
             HeadwayError: if a folder cannot be read, or a file in it is corrupted.
         """
+        version = shown.version
         match shown.kind:
             case "run":
                 run, seen = _opened(shown.entries[0]), self._seen.setdefault(shown.name, {})
                 with run.computing():
-                    text = render(Findings.of(run), live=True, memory=seen)
+                    return run_page(Findings.of(run), live=version, memory=seen)
             case "sweep":
                 folder = self._catalogue.folder.joinpath(*shown.name)
                 self._catalogue.require_inside(folder / PLAN)
                 found = gathered(folder, _readable(shown), planned_in(folder))
-                text = render_sweep(found, self._links, live=True)
+                return sweep_page(found, self._links, version)
             case "compare":
-                text = render_comparison(list(map(_opened, shown.entries)), self._links, live=True)
-        return text.replace("<head>", f"<head>\n{version_tag(shown.version)}", 1)
+                return comparison_page(list(map(_opened, shown.entries)), self._links, version)
 
     def _links(self, folder: Path) -> str | None:
         """The address of the page of a run in the catalogue."""
@@ -167,14 +175,6 @@ def _readable(shown: Shown) -> list[Run | HeadwayError]:
         except HeadwayError as error:
             found.append(error)
     return found
-
-
-def _reason_page(shown: Shown, why: str) -> str:
-    name = ", ".join("/".join(entry.name) for entry in shown.entries)
-    if shown.kind == "sweep":
-        name = "/".join(shown.name)
-    told = {"name": name, "why": why, "noun": NOUNS[shown.kind]}
-    return document("server/reason.html", f"{name} · headway", shown.version, **told)
 
 
 def decoded(parts: Sequence[str]) -> Name:

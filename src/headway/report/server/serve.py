@@ -15,14 +15,11 @@ from socketserver import TCPServer
 from typing import Any, NamedTuple
 
 from headway.errors import HeadwayError, require
-from headway.report.page.document import MANY_RUNS, joined
-from headway.report.page.policy import policy
-from headway.report.page.render import SCRIPTS
+from headway.report.page import app, html, policy
+from headway.report.schema import Page, to_json
 from headway.report.server.catalogue import Catalogue
-from headway.report.server.document import live_script
-from headway.report.server.index import INDEX, Index
+from headway.report.server.listing import Listing, link
 from headway.report.server.pages import NOUNS, Kind, Pages, decoded
-from headway.report.server.rows import link
 from headway.training.files import first_line
 
 ADDRESS = "127.0.0.1"
@@ -31,11 +28,8 @@ HOSTS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 """The hosts that a browser may name. Requests under other names, which a page from elsewhere could
 point here, are refused. The port may be that of a tunnel from another machine."""
 
-OURS = (joined(SCRIPTS), joined(MANY_RUNS), live_script(), INDEX, "")
-"""All scripts that pages of the server have."""
-
 HEADERS = {
-    "Content-Security-Policy": f"{policy(OURS, served=True)}; frame-ancestors 'none'",
+    "Content-Security-Policy": f"{policy(app(), served=True)}; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -62,6 +56,10 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 line that goes on in the next is refused, too."""
 
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
+JSON = "application/json; charset=utf-8"
+
+VERSION, DATA = "version", "data.json"
+"""What a page asks the server for, beside its own address."""
 
 
 class Server(ThreadingHTTPServer):
@@ -81,7 +79,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, folder: Path, port: int):
         require(0 <= port <= 65535, "port", port, "a whole number from 0 to 65535")
         self.catalogue = Catalogue(folder)
-        self.index, self.pages = Index(self.catalogue), Pages(self.catalogue)
+        self.listing, self.pages = Listing(self.catalogue), Pages(self.catalogue)
         self._free = threading.BoundedSemaphore(MOST)
         self._asking: dict[socket.socket, float] = {}
         try:
@@ -234,10 +232,10 @@ class _Handler(BaseHTTPRequestHandler):
         site, target = self._site, TARGET.fullmatch(self.path)
         assert target is not None
         match (target["path"] or "/").split("/"):
-            case ["", ""]:
-                return Reply(HTTPStatus.OK, site.index.page(), HTML)
             case ["", "version"]:
-                return _line(HTTPStatus.OK, site.index.version())
+                return _line(HTTPStatus.OK, site.listing.version())
+            case ["", ("" | "data.json") as last]:
+                return _shown(HTTPStatus.OK, site.listing.page(), last)
             case ["", ("run" | "sweep" | "compare") as kind, *parts, last]:
                 return self._page(kind, parts, last)
             case _:
@@ -246,12 +244,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _page(self, kind: Kind, parts: list[str], last: str) -> Reply:
         """What begins with /run/, say, shows; the last part is empty in the address of a page."""
         pages = self._site.pages
-        shown = pages.find(kind, decoded(parts)) if last in ("", "version") else None
-        if shown is not None and last == "version":
+        known = last in ("", VERSION, DATA)
+        shown = pages.find(kind, decoded(parts)) if known else None
+        if shown is not None and last == VERSION:
             return _line(HTTPStatus.OK, shown.version)
         if shown is not None:
             fine, page = pages.page(shown)
-            return Reply(HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR, page, HTML)
+            return _shown(HTTPStatus.OK if fine else HTTPStatus.INTERNAL_SERVER_ERROR, page, last)
         if last and pages.find(kind, name := decoded([*parts, last])) is not None:
             place = {"Location": link(kind, name)}
             return Reply(HTTPStatus.MOVED_PERMANENTLY, "", headers=place)
@@ -279,6 +278,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keeps quiet: the terminal shows one line."""
+
+
+def _shown(status: int, page: Page, last: str) -> Reply:
+    """A page, or its data alone."""
+    return Reply(status, to_json(page), JSON) if last == DATA else Reply(status, html(page), HTML)
 
 
 def _line(status: int, line: str) -> Reply:

@@ -1,0 +1,91 @@
+"""Which fields a sweep varies, and the runs by their values."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headway.report.entries import Entry
+from headway.words import MACHINE, natural, said, short_names, varied
+
+SEED = "seed"
+MISSING = "—"
+"""Stands for the value of a field that a run's config does not have."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field that varies by itself.
+
+    Attributes:
+        field: its dotted name.
+        name: the last part of it, or all if that is ambiguous.
+        values: those that occur, as text, in order.
+        along: the fields whose value follows from this one's, of those that all runs have.
+    """
+
+    field: str
+    name: str
+    values: list[str]
+    along: list[str]
+
+    def of(self, entry: Entry) -> str:
+        """A run's value, as text."""
+        return value_of(entry, self.field)
+
+
+def value_of(entry: Entry, field: str) -> str:
+    """A run's value of a field, as text."""
+    return said(entry.fields[field]) if field in entry.fields else MISSING
+
+
+def number_of(entry: Entry, field: str) -> float | None:
+    """A run's value of a field if it is a number."""
+    value = entry.fields.get(field)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def axes_of(entries: Sequence[Entry]) -> list[Axis]:
+    """The fields that vary, except the seed and those that follow from an earlier one.
+
+    The task's fields come first, then the model's and those of training.
+    """
+    chosen: dict[str, list[str]] = {}
+    for name in varied([entry.fields for entry in entries]):
+        if name == SEED or name in MACHINE:
+            continue
+        by = next((other for other in chosen if _follows(entries, name, other)), None)
+        if by is None:
+            chosen[name] = []
+        elif all(name in entry.fields for entry in entries):
+            chosen[by].append(name)
+    short = short_names(list(chosen))
+    return [Axis(name, short[name], _values(entries, name), chosen[name]) for name in chosen]
+
+
+def grouped(entries: Iterable[Entry], axes: Sequence[Axis]) -> dict[tuple[str, ...], list[Entry]]:
+    """The runs by their values of some axes, as text."""
+    groups: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(tuple(axis.of(entry) for axis in axes), []).append(entry)
+    return groups
+
+
+def _follows(entries: Sequence[Entry], name: str, other: str) -> bool:
+    """Whether one field's value follows from another's, in these runs."""
+    seen: dict[str, str] = {}
+    return all(
+        seen.setdefault(value_of(entry, other), value_of(entry, name)) == value_of(entry, name)
+        for entry in entries
+    )
+
+
+def _values(entries: Sequence[Entry], name: str) -> list[str]:
+    """The values that occur: numbers by size, then words, then none at all."""
+    found = {value_of(entry, name): number_of(entry, name) for entry in entries}
+
+    def rank(value: str) -> tuple[bool, bool, float, list[str]]:
+        number = found[value]
+        return value == MISSING, number is None, number or 0.0, natural(value)
+
+    return sorted(found, key=rank)

@@ -1,0 +1,291 @@
+"""Held-out sequences with the model's answers and attention, at one checkpoint after another."""
+
+import base64
+import gzip
+from collections.abc import Sequence as Sequential
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from headway.circuits.ablation import Bench
+from headway.circuits.emergence import BIRTH, MATTERS
+from headway.circuits.given import with_tap
+from headway.circuits.mechanism import KnockOut
+from headway.circuits.roles import chain_letter, places, position_labels
+from headway.circuits.strays import strays
+from headway.models import attention_patterns
+from headway.paths import Path
+from headway.report import schema
+from headway.report.findings import EXAMPLES, Findings
+from headway.report.labels import typeset
+from headway.tasks import Batch, Edges
+from headway.tasks.targets import Tokens
+from headway.training.files import is_there
+
+MOST_STEPS, MOST_ANSWERS, MOST_FORWARDS = 1000, 400_000, 700
+"""The most steps of a page, and of answers on it and of models that give them; of more steps,
+evenly many are kept."""
+
+FEW_CELLS, MOST_CELLS = 240_000, 6_000_000
+"""Attention values that a page may always have, and the most that one of a large model has."""
+
+ENOUGH, MANY = 12, 32
+"""Checkpoints for which attention is to be kept rather than for more sequences; and for which that
+on one sequence is kept, if a page of that size has room."""
+
+MOST_LEADS = 256
+"""The most cells of a path in one sequence."""
+
+NO_ANSWER, MOST_NAMES = 255, 254
+
+Cells = dict[str, list[list[tuple[int, int]]]]
+"""Where relations lead in every example: pairs of positions, query and key."""
+
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The model at one checkpoint.
+
+    Attributes:
+        attention: of the followed heads on some of the examples, in hundredths.
+        along: attention along the circuit's paths in every example, cell by cell, in hundredths.
+        answers: the model's, and those without each path: a token, or for vectors the query that
+            asks for the nearest; -1 for none. None where answers are not kept.
+    """
+
+    attention: UInt8[Tensor, "sequence head query key"]
+    along: list[UInt8[Tensor, " cell"]]
+    answers: Int[Tensor, "variant sequence query hop"] | None
+
+
+Memory = dict[tuple[object, ...], Snapshot]
+"""Snapshots that were computed before, by step and time of the checkpoint and what was followed."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The steps of a page, and what is shown of the examples at each of them (see `schema`)."""
+
+    steps: list[int]
+    cells: Cells = field(default_factory=dict)
+    answer_steps: list[int] = field(default_factory=list)
+    sequences: list[schema.Sequence] = field(default_factory=list)
+    attention: schema.Attention | None = None
+
+
+def examples(findings: Findings, memory: Memory | None = None) -> Examples:
+    """Follows the examples through the checkpoints of a run.
+
+    Args:
+        findings: of the run.
+        memory: filled with what was computed, and read if it was there.
+
+    Raises:
+        HeadwayError: if a checkpoint cannot be read.
+    """
+    steps = thinned(findings.checkpoints, MOST_STEPS)
+    if findings.no_maps is not None:
+        return Examples(steps)
+    batch = findings.sequences.part(slice(EXAMPLES))
+    looker = _Looker(findings, batch, len(steps), {} if memory is None else memory)
+    asked = findings.task.targets.asked(batch.targets)
+    variants = 1 + len(looker.paths)
+    most = min(MOST_FORWARDS // variants, MOST_ANSWERS // max(1, variants * int(asked.sum())))
+    answer_steps = thinned(range(len(steps)), most)
+    seen = [looker.snapshot(step, i in answer_steps) for i, step in enumerate(steps)]
+    answers = torch.stack([one.answers for one in seen if one.answers is not None], dim=1)
+    return Examples(
+        steps=steps,
+        cells=looker.cells,
+        answer_steps=answer_steps,
+        sequences=[
+            _sequence(findings, batch, i, answers[:, :, i], [one.along[i] for one in seen])
+            for i in range(len(batch.inputs))
+        ],
+        attention=looker.attention(seen),
+    )
+
+
+def thinned(steps: Sequential[Kept], most: int) -> list[Kept]:
+    """At most so many steps or points, at least two, evenly spread, with the first and the last."""
+    most = max(2, most)
+    if len(steps) <= most:
+        return list(steps)
+    return [steps[round(i * (len(steps) - 1) / (most - 1))] for i in range(most)]
+
+
+class _Looker:
+    """Looks at the examples with the eyes of one checkpoint after another.
+
+    Args:
+        findings: of the run.
+        batch: the examples.
+        steps: how many checkpoints the page has.
+        memory: of snapshots.
+    """
+
+    def __init__(self, findings: Findings, batch: Batch, steps: int, memory: Memory):
+        self.findings, self.batch, self.memory = findings, batch, memory
+        found = findings.discovery
+        self.paths: list[Path] = [] if found is None else found.circuit.paths
+        self.cells = leads(findings, batch, self.paths)
+        one = len(findings.followed_heads) * len(findings.shown) ** 2
+        room = max(FEW_CELLS, min(MOST_CELLS, MANY * one)) // one
+        self.count = EXAMPLES
+        while self.count > 1 and room // self.count < min(ENOUGH, steps):
+            self.count //= 2
+        self.kept = thinned(range(steps), room // self.count)
+
+    def snapshot(self, step: int, answers: bool) -> Snapshot:
+        """What is seen at a checkpoint, with answers or without."""
+        file = self.findings.run.checkpoint_path(step)
+        changed = file.stat().st_mtime_ns if is_there(file) else 0
+        name = step, changed, answers, self.count, *self.findings.followed_heads, *self.paths
+        if name not in self.memory:
+            self.memory[name] = self._look(step, answers)
+        return self.memory[name]
+
+    @torch.no_grad()
+    def _look(self, step: int, with_answers: bool) -> Snapshot:
+        findings, batch, start = self.findings, self.batch, self.findings.shown.start
+        model, size = findings.run.model(step), findings.task.length
+        layers, heads = [list(each) for each in zip(*findings.followed_heads, strict=True)]
+        patterns = attention_patterns(model, batch.inputs)[..., start:, start:size]
+        along = []
+        for i, pattern in enumerate(hundredths(patterns)):
+            here = [(*p.at, *cell) for p in self.paths for cell in self.cells[p.relation][i]]
+            at = torch.tensor(here, dtype=torch.long).reshape(-1, 4).unbind(1)
+            along.append(pattern[at])
+        answers = None
+        if with_answers:
+            bench = Bench(with_tap(model, findings.task), findings.task, batch)
+            cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in self.paths]
+            parts = [bench.outputs([{}, *cut], part) for part in bench.parts]
+            answers = torch.stack([self._answers(outputs) for outputs in torch.cat(parts, dim=1)])
+        kept = 2 * (50 * patterns[: self.count, layers, heads]).round()
+        return Snapshot(hundredths(kept / 100), along, answers)
+
+    def _answers(
+        self, outputs: Float[Tensor, "sequence query output"]
+    ) -> Int[Tensor, "sequence query hop"]:
+        """The answers in some outputs (see `Snapshot`)."""
+        targets, wanted = self.findings.task.targets, self.batch.targets
+        chosen = targets.answers(outputs, wanted)
+        if isinstance(targets, Tokens):
+            return chosen[..., 0].long().cpu()
+        nearest = (chosen[:, :, None] == wanted[:, None].nan_to_num(1e9)).all(-1).int().argmax(2)
+        alone = (targets.asked(wanted).sum(1, keepdim=True) < 2).expand(nearest.shape)
+        astray = alone & (targets.each(outputs, wanted) >= BIRTH)
+        return nearest.masked_fill(astray, -1).cpu()
+
+    def attention(self, seen: Sequential[Snapshot]) -> schema.Attention:
+        """The attention of the followed heads, at as many steps as there is room for."""
+        findings, found = self.findings, self.findings.discovery
+        useful, does = set(findings.useful_heads), found.circuit.mechanisms if found else {}
+        return schema.Attention(
+            steps=self.kept,
+            sequences=self.count,
+            heads=[
+                schema.FollowedHead(*head, found is None or head in useful, str(does.get(head, "")))
+                for head in findings.followed_heads
+            ],
+            packed=packed(torch.stack([seen[i].attention for i in self.kept], dim=-1)),
+            strays=stray_attention(findings, self.batch, self.paths) if found else [],
+        )
+
+
+def hundredths(shares: Float[Tensor, "..."]) -> UInt8[Tensor, "..."]:
+    """Shares between 0 and 1, rounded."""
+    return (100 * shares).round().clamp(0, 100).to(torch.uint8).cpu()
+
+
+def packed(values: UInt8[Tensor, "..."]) -> str:
+    """Bytes by gzip, as base64."""
+    return base64.b64encode(gzip.compress(values.numpy().tobytes(), 9, mtime=0)).decode()
+
+
+def _sequence(
+    findings: Findings,
+    batch: Batch,
+    number: int,
+    answers: Int[Tensor, "variant step query hop"],
+    along: Sequential[UInt8[Tensor, " cell"]],
+) -> schema.Sequence:
+    """One of the examples."""
+    task, shown, example = findings.task, findings.shown, batch.part(slice(number, number + 1))
+    plays: dict[int, tuple[int, int]] = {}
+    for place_number, place in enumerate(places(task)):
+        row = example.roles[0, task.roles.index(place.role)].tolist()
+        plays |= {position: (place_number, chain) for chain, position in enumerate(row)}
+    where = [plays.get(position, (None, None)) for position in range(task.length)]
+    first, of_tokens = task.length - task.n_read, isinstance(task.targets, Tokens)
+
+    def name(answer: int, hop: int) -> str:
+        """An answer as it is printed."""
+        if of_tokens or answer < 0:
+            return str(answer)
+        chain, symbol = where[first + answer][1], task.hops[hop]
+        letter = chain_letter(answer if chain is None else chain)
+        end = symbol.partition("_")[2]
+        return typeset(f"{letter}{end}" if end.isdigit() else f"{symbol} {letter}")
+
+    asked = task.targets.asked(example.targets)[0].nonzero().tolist()
+    right = [int(example.targets[0, q, h]) if of_tokens else q for q, h in asked]
+    wanted = [name(answer, h) for answer, (_, h) in zip(right, asked, strict=True)]
+    given = [[name(a, h) for a in answers[..., q, h].flatten().tolist()] for q, h in asked]
+    names = list(dict.fromkeys([*wanted, *(n for each in given for n in each if n != "-1")]))
+    index = {n: min(i, MOST_NAMES) for i, n in enumerate(names)} | {"-1": NO_ANSWER}
+    coded = torch.tensor([[index[n] for n in each] for each in given], dtype=torch.uint8)
+    return schema.Sequence(
+        labels=[typeset(label) for label in position_labels(task, example)[shown.start :]],
+        places=[where[position][0] for position in shown],
+        chains=[where[position][1] for position in shown],
+        questions=[
+            schema.Question(first + q - shown.start, h, where[first + q][1], index[n])
+            for n, (q, h) in zip(wanted, asked, strict=True)
+        ],
+        names=[*names[:MOST_NAMES], *(["…"] if len(names) > MOST_NAMES else [])],
+        answers=packed(coded.T.contiguous()),
+        along=packed(torch.stack(list(along))),
+    )
+
+
+def leads(findings: Findings, batch: Batch, paths: Sequential[Path]) -> Cells:
+    """Where the relations of paths lead in every example, as far as it is shown."""
+    edges, shown = findings.task.edges(batch), findings.shown
+    return {
+        name: [_cells(edges[name], shown, i) for i in range(len(batch.inputs))]
+        for name in dict.fromkeys(path.relation for path in paths)
+    }
+
+
+def _cells(edges: Edges, shown: range, sequence: int) -> list[tuple[int, int]]:
+    queries = edges.queries[sequence, :, None].expand_as(edges.keys[sequence])
+    cells = torch.stack([queries, edges.keys[sequence]], dim=-1)[edges.there[sequence]].tolist()
+    start = shown.start
+    return [(q - start, k - start) for q, k in cells if q in shown and k in shown][-MOST_LEADS:]
+
+
+def stray_attention(
+    findings: Findings, batch: Batch, paths: Sequential[Path]
+) -> list[schema.Stray]:
+    """Strong attention, at the last step, that no path of the circuit stands for."""
+    model = with_tap(findings.run.model(findings.checkpoints[-1]), findings.task)
+    found = strays(model, findings.task, findings.sequences, paths)
+    where, heads = leads(findings, batch, [one.path for one in found]), findings.followed_heads
+    return [
+        schema.Stray(
+            head=heads.index(stray.path.at) if stray.path.at in heads else None,
+            label=typeset(str(stray.path)),
+            attention=round(stray.attention, 3),
+            rise=stray.rise,
+            needed=stray.rise >= MATTERS,
+            cells=where[stray.path.relation],
+        )
+        for stray in found
+    ]

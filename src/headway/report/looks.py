@@ -1,0 +1,77 @@
+"""What colour means in every drawing: the symbol that is carried."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headway.circuits import Path
+from headway.circuits.roles import Cast, symbol_order
+from headway.circuits.routes import trace
+from headway.tasks import Task
+
+COLOURS = ("#1d2228", "#0a60b8", "#cb4f05", "#00532e", "#b63b92", "#5b2a06", "#5440c4")
+"""By number. The first, dark grey, is for what is not asked for. All tell apart in grey, too."""
+
+NOTHING = -1
+"""The number of the colour, light grey, of paths that bring nothing new."""
+
+DASHES = 6
+"""How many kinds of dashes tell apart curves of one colour."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a path is drawn.
+
+    Attributes:
+        colour: the number of its colour, that of the symbol nearest to the answer among those it
+            brings.
+        dashes: the number of its curve's dashes; 0 is a full line.
+        carries: all symbols that it brings, nearest to the query first; empty if they are not
+            known, or were there before.
+    """
+
+    colour: int
+    dashes: int
+    carries: tuple[str, ...]
+
+    @property
+    def hex(self) -> str:
+        """The colour, as matplotlib takes it."""
+        return "#8a929a" if self.colour == NOTHING else COLOURS[self.colour]
+
+
+def symbol_colours(task: Task | Cast) -> dict[str, int]:
+    """The colour of every symbol, and of every hop, which is a symbol that is asked for."""
+    order = symbol_order(task)
+    asked = {hop: i for i, hop in enumerate(task.hops, start=0 if order else 1)}
+    ends = [re.fullmatch(r"[a-z]_([0-9]{1,4})", symbol) for symbol in order]
+    numbers = {
+        symbol: i if end is None or None in ends else int(end[1])
+        for i, (symbol, end) in enumerate(zip(order, ends, strict=True))
+    }
+    numbers |= {hop: i for hop, i in asked.items() if hop not in numbers}
+    return {symbol: _colour(number) for symbol, number in numbers.items()}
+
+
+def path_looks(task: Task | Cast, paths: Sequence[Path]) -> dict[Path, Look]:
+    """The look of every path; by head where the task names no symbols."""
+    routes, colours = trace(task, paths), symbol_colours(task)
+    heads = {head: i for i, head in enumerate(sorted({path.at for path in paths}))}
+    used: dict[int, int] = {}
+    looks = {}
+    for path in paths:
+        carries = () if routes is None else routes.legs[path].brings
+        if routes is None:
+            colour = _colour(1 + heads[path.at])
+        else:
+            colour = colours[carries[-1]] if carries else NOTHING
+        number = used.get(colour, 0)
+        used[colour] = number + 1
+        looks[path] = Look(colour, number % DASHES, carries)
+    return looks
+
+
+def _colour(number: int) -> int:
+    last = len(COLOURS) - 1
+    return number if number <= last else 1 + (number - 1) % last

@@ -1,0 +1,92 @@
+"""In a browser: several runs on a page, the list of runs, and that served pages follow them."""
+
+import shutil
+
+import pytest
+from browser import Visit, faults
+from serving import add_line, serving
+
+from headway.training import Run
+
+SIDE_BY_SIDE = "/compare/alone/sweep%2Fseed%3D2/"
+
+
+@pytest.fixture
+def site(finished, tmp_path):
+    """Three runs, two of them in a sweep."""
+    for place in ("alone", "sweep/seed=1", "sweep/seed=2"):
+        shutil.copytree(finished.folder, tmp_path / "runs" / place)
+    with serving(tmp_path / "runs") as site:
+        yield site
+
+
+@pytest.fixture
+def page(browser, site):
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(site.server.url)
+    page.locator("#filter").wait_for()
+    yield page
+    context.close()
+
+
+def test_the_list_is_sorted_and_sifted_and_leads_to_comparisons(page, site):
+    compare = page.locator("#compare")
+    assert compare.is_disabled()
+    for name in ("alone", "seed=2"):
+        page.get_by_label(f"compare {name}").check()
+    assert compare.text_content() == "compare 2"
+    table = page.locator("section", has_text="seed=1").locator("figure.table")
+    names = table.locator("tbody a")
+    table.get_by_role("button", name="run").click()
+    table.get_by_role("button", name="run").click()
+    assert names.all_text_contents() == ["seed=2", "seed=1"]
+    assert "Sorted by run, largest first" in table.text_content()
+    add_line(Run.open(site.folder / "sweep" / "seed=1"), 0.1234567)
+    page.get_by_text("0.123").first.wait_for()
+    assert names.all_text_contents() == ["seed=2", "seed=1"]
+    assert compare.text_content() == "compare 2"
+    page.keyboard.press("/")
+    page.keyboard.type("seed=1")
+    assert names.all_text_contents() == ["seed=1"]
+    assert page.locator("output[for=filter]").text_content() == "1 of 3"
+    assert page.evaluate("location.hash") == "#seed%3D1"
+    page.locator("#filter").fill("")
+    compare.click()
+    page.wait_for_url(f"**{SIDE_BY_SIDE}")
+    assert page.locator("svg.circuit").count() == 2
+    page.go_back()
+    page.get_by_role("link", name="sweep", exact=True).click()
+    page.wait_for_url("**/sweep/sweep/")
+    page.get_by_role("link", name="seed=1").first.wait_for()
+
+
+@pytest.mark.parametrize("address", ["/run/alone/", "/sweep/sweep/", SIDE_BY_SIDE])
+def test_a_page_follows_what_happens_and_keeps_what_was_chosen(page, site, address):
+    page.goto(site.server.url.rstrip("/") + address)
+    page.get_by_role("heading", level=1).wait_for()
+    page.get_by_role("button", name="theme").click()
+    name = "alone" if address.startswith("/run") else "sweep/seed=2"
+    add_line(Run.open(site.folder / name), 0.0234567, step=3000)
+    page.get_by_text("3,000").first.wait_for()
+    assert page.locator(".connection").text_content() == "live"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_server_that_stops_is_told(page, site):
+    site.server.server_close()
+    site.server.shutdown()
+    page.get_by_text("server stopped").wait_for()
+
+
+@pytest.mark.parametrize("address", ["/", "/sweep/sweep/", SIDE_BY_SIDE])
+def test_anyone_can_read_and_use_it(browser, site, tmp_path, address):
+    file = tmp_path / "page.html"
+    file.write_text(site.page(address))
+    seen = Visit(browser, file)
+    for width in (390, 1280, 1920):
+        for scheme in ("light", "dark"):
+            seen.look(width, scheme)
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert faults(seen) == []
+    seen.context.close()

@@ -1,0 +1,225 @@
+"""The page of a run: its data are those of the folder, and what is missing is said."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path as FilePath
+
+import pytest
+import torch
+from pages import Page, numbers, page_data, report, said, table, unpacked
+from typescript import typescript
+
+from fuzz.runs import with_every_file
+from headway.circuits import ABLATIONS, Certificate, MinimalCircuits, Path, saved_discovery
+from headway.circuits.ablation import Bench
+from headway.circuits.mechanism import KnockOut
+from headway.errors import HeadwayError
+from headway.models import attention_patterns
+from headway.report import Findings, render, write_report
+from headway.report.circuit import path_key, short
+from headway.report.examples import hundredths
+from headway.report.run import run_page
+from headway.report.schema import to_json
+from headway.training import Run
+
+ROOT = FilePath(__file__).parents[2]
+
+
+def copy(run, tmp_path):
+    return Run.open(shutil.copytree(run.folder, tmp_path / "run"))
+
+
+def test_the_types_of_the_app_are_those_of_the_schema():
+    assert (ROOT / "web/src/data.ts").read_text("utf-8") == typescript()
+
+
+@pytest.mark.parametrize("live", ["", "a version"])
+def test_the_page_is_whole_and_runs_its_own_script_only(run, live):
+    text = render(Findings.of(run), live=live)
+    page = Page(text)
+    assert not page.open
+    assert not {"img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
+    assert {value for name, value in page.attributes if name in ("href", "src")} == {"data:,"}
+    (script,) = page.scripts
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert re.findall(r"script-src ([^;]*);", text) == [f"'sha256-{digest}'"]
+    assert ("connect-src 'self'" in text) == bool(live)
+    data = page_data(text)
+    assert data["live"] == live
+    for line in data["summary"]:
+        assert line in "".join(page.words)
+
+
+def test_the_numbers_are_those_of_the_folder(run):
+    data, circuit = page_data(report(run)), run.read("circuit.json")
+    timeline, evidence = run.read("emergence.json"), circuit["evidence"]
+    measured = ("attention", "loss", "free", "uniform")
+    assert {
+        *evidence["intact"].values(),
+        *evidence["replaced"].values(),
+        *evidence["variants"].values(),
+        *(n[key] for n in evidence["necessity"] for key in measured),
+        *(p[key] for p in timeline["paths"] for key in ("born", "needed") if p[key] is not None),
+        *(step for step in timeline["hops"].values() if step is not None),
+    } <= numbers(data)
+    lines = run.metrics()
+    assert data["losses"]["steps"] == [line["step"] for line in lines]
+    assert data["losses"]["validation"] == [short(line["val_loss"]) for line in lines]
+    assert data["losses"]["hops"]["x_1"] == [short(line["partial"]["x_1"]) for line in lines]
+    assert data["steps"] == run.checkpoint_steps()
+    paths = data["circuit"]["paths"]
+    assert [path["key"] for path in paths] == [
+        path_key(Path.parse(dated["path"])) for dated in timeline["paths"]
+    ]
+    for path, dated in zip(paths, timeline["paths"], strict=True):
+        assert path["attention"] == list(map(short, dated["attention"]))
+        assert path["without"] == list(map(short, dated["loss_without"]))
+    assert data["model"] == list(map(short, timeline["loss"]))
+
+
+def test_attention_and_answers_are_those_of_the_checkpoints(run):
+    data, findings, task = page_data(report(run)), Findings.of(run), run.task
+    batch, paths = findings.sequences.part(slice(8)), saved_discovery(run).circuit.paths
+    steps, heads, size = data["steps"], data["attention"]["heads"], task.length
+    kept = data["attention"]["steps"]
+    maps = unpacked(data["attention"]["packed"], 8, len(heads), size, size, len(kept))
+    for i, step in enumerate(steps):
+        patterns = attention_patterns(run.model(step), batch.inputs)
+        if i in kept:
+            close = (
+                maps[..., kept.index(i)].astype(int) - hundredths(patterns).flatten(1, 2).numpy()
+            )
+            assert abs(close).max() <= 1
+        with torch.no_grad():
+            bench = Bench(run.model(step), task, batch)
+            cut = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+            outputs = torch.cat([bench.outputs([{}, *cut], part) for part in bench.parts], 1)
+        right = torch.stack([task.targets.right(said, batch.targets) for said in outputs])
+        for number, one in enumerate(data["sequences"]):
+            cells = [
+                (p, q, k)
+                for p, each in zip(paths, data["circuit"]["paths"], strict=True)
+                for q, k in each["cells"][number]
+            ]
+            along = unpacked(one["along"], len(steps), len(cells))
+            assert list(along[i]) == [
+                int(hundredths(patterns[number, p.layer, p.head, q, k])) for p, q, k in cells
+            ]
+            told = unpacked(one["answers"], 1 + len(paths), len(steps), len(one["questions"]))
+            for j, question in enumerate(one["questions"]):
+                query = question["position"] - size + task.n_read
+                is_right = right[:, number, query, question["hop"]].tolist()
+                assert [answer == question["answer"] for answer in told[:, i, j]] == is_right
+    for one, roles in zip(data["sequences"], batch.roles, strict=True):
+        for position, (place, chain) in enumerate(zip(one["places"], one["chains"], strict=True)):
+            role = data["circuit"]["places"][place]["role"]
+            assert roles[task.roles.index(role), chain] == position
+
+
+def test_every_finding_is_on_the_page(run):
+    with_every_file(run)
+    data, words = page_data(report(run)), said(report(run))
+    every, certificate = run.load(MinimalCircuits), run.load(Certificate)
+    assert f"{len(every.circuits)} minimal circuit" in words
+    assert f"of {certificate.sequences} fresh sequences agree" in words
+    names = [section["name"] for section in data["details"]]
+    assert {"alike", "paths", "heads", "again", "every", "certificate", "dependence"} <= {*names}
+    for name, column in (("paths of the circuit", "path"), ("mechanisms of all heads", "head")):
+        head, rows = table(data, name)
+        assert column in head
+        assert len(rows) >= 2
+
+
+@pytest.mark.parametrize("rows", ABLATIONS)
+def test_the_ablation_is_named_where_there_are_losses(run, rows):
+    circuit = run.read("circuit.json")
+    run.write("circuit.json", {**circuit, "ablation": rows})
+    words = said(report(run))
+    assert words.count(ABLATIONS[rows]) >= 3
+    assert not any(ABLATIONS[other] in words for other in set(ABLATIONS) - {rows})
+    assert words.count("(as searched)") == 1
+
+
+def test_what_is_missing_names_its_command(unfinished, tmp_path):
+    data = page_data(report(copy(unfinished, tmp_path)))
+    assert data["circuit"] is None
+    assert "headway circuit " in data["missing"]["circuit"]
+    assert "headway emergence " in data["missing"]["births"]
+    assert data["sequences"]
+    commands = [shlex.split(command) for command in data["commands"]]
+    assert commands == [["headway", verb, "run"] for verb in ("circuit", "emergence", "report")]
+
+
+def ended_with(run, loss):
+    told = {"step": 99, "val_loss": loss, "partial": {"x_1": loss}}
+    line, outcome = {**run.metrics()[-1], **told}, {**run.outcome(), **told}
+    run.append_metrics(line)
+    run.write("outcome.json", outcome)
+
+
+def test_the_headline_says_what_came_out(run):
+    assert "did not solve the task" in page_data(report(run))["headline"]
+    ended_with(run, 0.01)
+    data = page_data(report(run))
+    assert "but the circuit is not" in " ".join(data["summary"])  # trained by nothing
+    assert [v["name"] for v in data["verdicts"]][:3] == ["faithful", "necessary", "minimal"]
+    assert any(verdict["holds"] is False for verdict in data["verdicts"])
+    circuit = run.read("circuit.json")
+    circuit["threshold"] = max(1.01 * circuit["loss"]["replaced"], 0.001)
+    for n in circuit["evidence"]["necessity"]:
+        n["loss"] = 20.0
+    circuit["evidence"] |= {"droppable": [], "trials": [], "infeasible": []}
+    run.write("circuit.json", circuit)
+    data = page_data(report(run))
+    assert "cut any one and it fails" in data["headline"]
+    assert "heads are enough: with every head replaced" in " ".join(data["summary"])
+    assert "but the circuit is not" not in " ".join(data["summary"])
+    assert all(verdict["holds"] is not False for verdict in data["verdicts"])
+    assert all(row["needed"] for row in data["evidence"])
+
+
+def test_with_many_heads_the_maps_are_of_the_useful_ones(run, monkeypatch):
+    monkeypatch.setattr("headway.report.findings.MOST_HEADS", 1)
+    circuit = run.read("circuit.json")
+    circuit["heads"]["L0.H0"] = "uniform"
+    run.write("circuit.json", circuit)
+    with pytest.raises(HeadwayError, match="dates another circuit"):
+        report(run)
+    timeline = run.read("emergence.json")
+    timeline["paths"] = [p for p in timeline["paths"] if not p["path"].startswith("L0.")]
+    run.write("emergence.json", timeline)
+    data = page_data(report(run))
+    assert [head["layer"] for head in data["attention"]["heads"]] == [1]
+    assert data["circuit"]["idle"] == [{"layer": 0, "head": 0, "does": "uniform"}]
+
+
+def test_a_certificate_of_another_circuit_is_refused(run):
+    found = saved_discovery(run)
+    other = found.circuit.without(found.circuit.paths[0])
+    certificate = Certificate(other, found.ablation, 6, 0, 0.99, 0.95, 299, 299, 3, 1.0)
+    run.write("certificate.json", certificate.to_json())
+    with pytest.raises(HeadwayError, match=r"certificate\.json is of another circuit"):
+        Findings.of(run)
+
+
+def test_the_same_folder_gives_the_same_page(run):
+    assert report(run) == report(run)
+
+
+def test_numbers_that_are_not_finite_are_null(finished):
+    page = run_page(Findings.of(finished))
+    text = to_json(replace(page, model=[math.nan, -math.inf, 1.0], title="</script><b>"))
+    assert json.loads(text)["model"] == [None, None, 1.0]
+    assert "<" not in text
+
+
+def test_a_folder_that_takes_no_files_is_one_clear_line(run):
+    (run.folder / "report.html").mkdir()
+    with pytest.raises(HeadwayError, match=r"report\.html"):
+        write_report(run)

@@ -1,0 +1,58 @@
+/** Offer a file to be kept. */
+export function keep(name: string, content: BlobPart, type: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name.replace(/[^\w.-]+/g, "-");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Rows as comma-separated values, exact; RFC 4180. */
+function csv(rows: unknown[][]): string {
+  const cell = (value: unknown) => {
+    const text = String(value ?? "");
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+const LOOKS = [
+  "fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display", "font-family",
+  "font-size", "font-weight", "text-anchor",
+];
+
+/** A drawing as a file of its own, as it looks now. */
+export function standalone(svg: SVGSVGElement): string {
+  const copy = svg.cloneNode(true) as SVGSVGElement;
+  const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
+  [svg, ...svg.querySelectorAll("*")].forEach((element, i) => {
+    const look = getComputedStyle(element);
+    copies[i].removeAttribute("style");
+    for (const name of LOOKS) copies[i].style.setProperty(name, look.getPropertyValue(name));
+    for (const name of ["class", "data-path", "role", "tabindex"]) copies[i].removeAttribute(name);
+  });
+  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return new XMLSerializer().serializeToString(copy);
+}
+
+export function keepCsv(name: string, rows: unknown[][]): void {
+  keep(`${name}.csv`, csv(rows), "text/csv");
+}
+
+export function keepSvg(name: string, svg: SVGSVGElement): void {
+  keep(`${name}.svg`, standalone(svg), "image/svg+xml");
+}
+
+/** Keep a drawing as pixels, two for each of the screen's. */
+export async function keepPng(name: string, svg: SVGSVGElement): Promise<void> {
+  const picture = new Image();
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standalone(svg))}`;
+  await picture.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = 2 * svg.width.baseVal.value;
+  canvas.height = 2 * svg.height.baseVal.value;
+  canvas.getContext("2d")!.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+  if (blob) keep(`${name}.png`, blob, "image/png");
+}

@@ -1,0 +1,21 @@
+/** A number to three digits, zeros at the end included; a dash if there is none. */
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "—";
+  const size = Math.abs(+value.toPrecision(3));
+  if (size >= 1000) return whole(value);
+  if (size > 0 && size < 1e-4) return value.toExponential(2).replace(/-(\d)$/, "-0$1");
+  return value.toPrecision(3).replace(/\.$/, "");
+}
+
+/** A step or a count, with thousands set apart. */
+export function whole(value: number | null | undefined): string {
+  return value === null || value === undefined ? "—" : Math.round(value).toLocaleString("en");
+}
+
+/** The colour of a symbol; -1 stands for nothing new. */
+export function ink(colour: number): string {
+  return colour < 0 ? "var(--nothing)" : `var(--c${colour % 7})`;
+}
+
+/** Dashes that tell apart curves of one colour, and all curves in grey. */
+export const DASHES = ["", "7 3", "2 3", "8 3 2 3", "12 4", "5 3 1 3 1 3"];

@@ -1,0 +1,193 @@
+import type { CircuitPath, Page, RunPage } from "./data";
+import type { Example, Prepared } from "./run";
+
+export const TABS = ["attention", "residual", "heads"] as const;
+export type Tab = (typeof TABS)[number];
+
+/** What a notebook's widget and the page tell each other. */
+export interface Traits {
+  step: number | null;
+  path: string | null;
+  cut: boolean;
+}
+
+/** What is shown of a page, and what the reader chose. */
+export class View {
+  prepared = $state.raw<Prepared>({} as Prepared);
+  at = $state(0);
+  sequence = $state(0);
+  query = $state(0);
+  cut = $state<string | null>(null);
+  chosen = $state<string | null>(null);
+  pointed = $state<string | null>(null);
+  tab = $state<Tab>("attention");
+  playing = $state(false);
+  connection = $state("");
+  embedded = $state(false);
+  fresh = true;
+  tell: ((traits: Traits) => void) | null = null;
+
+  constructor(prepared: Prepared) {
+    this.prepared = prepared;
+    this.at = this.last;
+    if (typeof location !== "undefined") {
+      this.embedded = new URLSearchParams(location.search).get("embed") === "circuit";
+    }
+  }
+
+  get page(): Page {
+    return this.prepared.page;
+  }
+
+  get run(): RunPage {
+    return this.prepared.page as RunPage;
+  }
+
+  get steps(): number[] {
+    return "steps" in this.page ? this.page.steps : [];
+  }
+
+  get last(): number {
+    return Math.max(0, this.steps.length - 1);
+  }
+
+  get step(): number | null {
+    return this.steps[this.at] ?? null;
+  }
+
+  get paths(): CircuitPath[] {
+    return this.run.circuit?.paths ?? [];
+  }
+
+  get example(): Example | null {
+    return this.prepared.examples[this.sequence] ?? null;
+  }
+
+  /** The path that is cut, by its number; -1 if none is. */
+  get cutNumber(): number {
+    return this.paths.findIndex(({ key }) => key === this.cut);
+  }
+
+  /** The relations along which a head attends, as they are printed; perhaps none. */
+  relations(layer: number, head: number): string {
+    const own = this.paths.filter((path) => path.layer === layer && path.head === head);
+    return own.map(({ label, name }) => label.replace(`${name} `, "")).join(", ");
+  }
+
+  path(key: string | null): CircuitPath | null {
+    return this.paths.find((path) => path.key === key) ?? null;
+  }
+
+  goTo(index: number): void {
+    this.at = Math.max(0, Math.min(this.last, index));
+    this.changed();
+  }
+
+  goToStep(step: number): void {
+    this.goTo(nearest(this.steps, step));
+  }
+
+  choose(sequence: number, query = 0): void {
+    const count = this.prepared.examples.length;
+    this.sequence = (sequence + count) % count;
+    this.query = query;
+    this.changed();
+  }
+
+  /** The path that stands out: the one pointed at, or else the one chosen. */
+  get lit(): string | null {
+    return this.pointed ?? this.chosen;
+  }
+
+  /** Cut a path, or heal it if it is cut. */
+  toggle(key: string | null): void {
+    this.cut = this.chosen = this.cut === key ? null : key;
+    this.changed();
+  }
+
+  show(tab: Tab): void {
+    this.tab = tab;
+    this.changed();
+  }
+
+  /** Attention along an arrow over the sequence shown, at the step shown; as a share. */
+  along(edge: number): number {
+    const { along, edges } = this.example as Example;
+    const value = along[this.at * edges.length + edge];
+    return value === undefined || value === 255 ? 0 : value / 100;
+  }
+
+  /** What is answered to a question at the step shown, with a path cut or none; -1 if unknown. */
+  answer(question: number, cut = this.cutNumber): number {
+    const { answers, sequence } = this.example as Example;
+    const row = (1 + cut) * this.run.answer_steps.length + this.answered;
+    const value = answers[row * sequence.questions.length + question];
+    return value === undefined || value === 255 ? -1 : value;
+  }
+
+  /** The kept step whose answers are shown: the nearest. */
+  get answered(): number {
+    return nearest(this.run.answer_steps, this.at);
+  }
+
+  follow({ step, path, cut }: Traits): void {
+    const tell = this.tell;
+    this.tell = null;
+    if (step !== null) this.goToStep(step);
+    this.chosen = path;
+    this.cut = cut ? path : null;
+    this.tell = tell;
+  }
+
+  /** Take in the page as it is by now; time, sequence and cut stay where they were. */
+  renew(prepared: Prepared): void {
+    const [step, wasLast] = [this.step, this.at === this.last];
+    this.prepared = prepared;
+    this.at = wasLast || step === null ? this.last : nearest(this.steps, step);
+    this.sequence = Math.max(0, Math.min(this.sequence, prepared.examples.length - 1));
+    this.query = Math.max(0, Math.min(this.query, (this.example?.queries.length ?? 1) - 1));
+    if (!this.path(this.chosen)) this.cut = this.chosen = null;
+  }
+
+  readAddress(): void {
+    const given = new URLSearchParams(location.hash.slice(1));
+    const count = (name: string) => {
+      const text = given.get(name) ?? "";
+      return /^\d{1,15}$/.test(text) ? +text : null;
+    };
+    const step = count("step");
+    this.fresh = step === null && given.size === 0;
+    if (this.steps.length) this.at = step === null ? this.last : nearest(this.steps, step);
+    this.sequence = Math.min((count("sequence") ?? 1) - 1, this.prepared.examples.length - 1);
+    this.sequence = Math.max(0, this.sequence);
+    this.query = Math.min(count("asked") ?? 0, (this.example?.queries.length ?? 1) - 1);
+    this.cut = this.chosen = this.path(given.get("cut"))?.key ?? null;
+    this.tab = TABS.find((tab) => tab === given.get("tab")) ?? this.tab;
+  }
+
+  /** The part of the address that leads to what is shown. */
+  get fragment(): string {
+    const parts = new URLSearchParams();
+    if (this.at < this.last) parts.set("step", String(this.step));
+    if (this.sequence) parts.set("sequence", String(this.sequence + 1));
+    if (this.query) parts.set("asked", String(this.query));
+    if (this.cut) parts.set("cut", this.cut);
+    if (this.tab !== "attention") parts.set("tab", this.tab);
+    return parts.size ? `#${parts}` : "";
+  }
+
+  private changed(): void {
+    this.tell?.({ step: this.step, path: this.chosen, cut: this.cut !== null });
+    if (this.playing || !/^(https?|file):$/.test(location.protocol)) return;
+    history.replaceState(null, "", this.fragment || location.pathname + location.search);
+  }
+}
+
+/** The number of the value that is nearest. */
+export function nearest(values: number[], value: number): number {
+  let best = 0;
+  values.forEach((one, i) => {
+    if (Math.abs(one - value) < Math.abs(values[best] - value)) best = i;
+  });
+  return best;
+}
