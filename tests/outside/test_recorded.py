@@ -55,15 +55,15 @@ def is_induction(found):
 
 def test_the_induction_circuit_is_found_dated_and_shown(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    run = recorded("runs/nano", seed=0, steps=400)
+    run = recorded("runs/nano", seed=0, steps=600)
     for words in (["circuit", "runs/nano", "--ablation", "uniform"], ["emergence", "runs/nano"]):
         main(words)
         assert "find^1" in capsys.readouterr().out
     found, timeline = saved_discovery(run), saved_timeline(run)
     assert found.faithful, found.replaced_loss
     assert is_induction(found)
-    assert all(0 < path.born <= 400 for path in timeline.paths if path.born is not None)
-    assert timeline.hops["hop 1"] < 400
+    assert all(0 < path.born <= 600 for path in timeline.paths if path.born is not None)
+    assert timeline.hops["hop 1"] < 600
     main(["report", "runs/nano"])
     page = Path("runs/nano/report.html").read_text()
     assert "find^1" in page

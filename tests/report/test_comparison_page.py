@@ -79,7 +79,7 @@ def test_what_runs_lack_is_said(pair, unfinished, tmp_path):
     for name in ("metrics.jsonl", "outcome.json"):
         (tmp_path / "bare" / name).unlink()
     shutil.rmtree(tmp_path / "bare" / "checkpoints")
-    outcome = {"status": "failed", "message": "the loss is nan", "step": 3}
+    outcome = {**(unfinished.outcome() or {}), "status": "failed", "message": "the loss is nan"}
     Run.open(tmp_path / "failed").write("outcome.json", outcome)
     (tmp_path / "running" / "outcome.json").unlink()
     running = Run.open(tmp_path / "running")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fuzz.runs import taken_apart, without_git
+from fuzz.runs import taken_apart
 from fuzz.strangers import strangers
 from fuzz.tried import Tried
 from headway import userfile
@@ -10,14 +10,12 @@ from headway import userfile
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with without_git():
-        return taken_apart(tmp_path_factory.mktemp("taken apart"))
+    return taken_apart(tmp_path_factory.mktemp("taken apart"))
 
 
 def tried_on(run, folder, count, share=1):
     tried = Tried()
-    with without_git():
-        strangers(tried, count, 0, folder / "world", run, share)
+    strangers(tried, count, 0, folder / "world", run, share)
     assert tried.counts["strangers' folders"] == count
     return tried
 

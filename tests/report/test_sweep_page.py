@@ -30,7 +30,9 @@ def made(folder: Path, config: RunConfig, losses: list[dict[str, float]], **outc
         lines.append(json.dumps({**line, "seconds": 1.5 * number}) + "\n")
     (folder / "metrics.jsonl").write_text("".join(lines))
     if outcome:
-        last = {"step": 10 * len(losses), "seconds": 1.5 * len(losses), "message": None}
+        end = json.loads(lines[-1]) if lines else {"step": 0, "seconds": 0.0}
+        last = {k: end.get(k) for k in ("step", "seconds", "val_loss", "partial")}
+        last["message"] = None
         run.write("outcome.json", {**last, **outcome})
     return run
 
@@ -108,7 +110,8 @@ def test_seeds_are_not_averaged_away(sweep):
 
 def test_what_is_not_done_is_counted_and_says_why(sweep):
     failed = Run.open(sweep / "depth=1,n_layers=1,seed=0")
-    failed.write("outcome.json", {"status": "failed", "message": "<i>nan</i> & so", "step": 7})
+    told = {"status": "failed", "message": "<i>nan</i> & so"}
+    failed.write("outcome.json", {**(failed.outcome() or {}), **told})
     running = Run.open(sweep / "depth=1,n_layers=1,seed=1")
     (running.folder / "outcome.json").unlink()
     stopped = Run.open(sweep / "depth=1,n_layers=2,seed=0")

@@ -151,6 +151,11 @@ class Discovery:
                 "evidence.variants",
                 f"of {', '.join(ABLATIONS)}",
             ),
+            (
+                {n.path for n in evidence.necessity} <= set(found.circuit.paths),
+                "evidence.necessity",
+                "of paths of the circuit",
+            ),
             (found.ablation in ABLATIONS, "ablation", f"one of {', '.join(ABLATIONS)}"),
             (len(shapes) < 2, "attention", "of as many heads along every relation"),
         ):

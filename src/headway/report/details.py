@@ -10,7 +10,6 @@ from headway.circuits import (
     Certificate,
     Discovery,
     MinimalCircuits,
-    certificate_text,
     minimal_text,
 )
 from headway.circuits.agreement import KINDS, MEANINGS, NEEDS, Share
@@ -107,7 +106,7 @@ def _alike(findings: Findings, found: Discovery) -> Iterator[Table]:
 
 
 def _certificate(found: Certificate) -> Section:
-    lines = map(sentence, certificate_text.sentences(found))
+    lines = map(sentence, found.sentences())
     return section("certificate", "Is it certified?", sentences=lines)
 
 
