@@ -19,6 +19,7 @@ from headway.circuits.discovery import Discovery
 from headway.circuits.given import device_of, require_task, with_tap
 from headway.circuits.mechanism import Circuit, KnockOut, WrittenPath
 from headway.circuits.patterns import attention_along
+from headway.circuits.reading import row_weights
 from headway.circuits.text import of_timeline
 from headway.errors import HeadwayError, require
 from headway.fields import found_in, to_json
@@ -42,7 +43,8 @@ class PathHistory:
 
     Attributes:
         path: layer, head and relation.
-        attention: mean attention along it, averaged over chains and held-out sequences.
+        attention: mean attention along it, averaged over chains and held-out sequences; of a task
+            that names neither roles nor relations, over rows by what they matter to the last model.
         loss_without: the loss of that checkpoint's model with this attention set to zero and all
             else as it is (knock-out).
         born: the step at which the attention first passes 0.5, interpolated between checkpoints;
@@ -191,6 +193,10 @@ def _dated(
     paths, steps, learnt = circuit.paths, list(models), learnt or {}
     attention: list[list[float]] = [[] for _ in paths]
     losses: list[list[float]] = [[] for _ in range(len(paths) + 1)]
+    rows = None
+    if task.is_read_blind:
+        last = [*models.values()][-1]()
+        rows = row_weights(last, task, batch, attention_patterns(last, batch.inputs).mean(0))
     for done, load in enumerate(models.values(), start=1):
         model = load()
         bench = Bench(model, task, batch)
@@ -199,7 +205,7 @@ def _dated(
             curve.append(loss)
         patterns = attention_patterns(model, batch.inputs)
         for curve, path in zip(attention, paths, strict=True):
-            along = attention_along(patterns, bench.patterns.relation(path.relation))
+            along = attention_along(patterns, bench.patterns.relation(path.relation), rows=rows)
             curve.append(along[path.at].item())
         if watch is not None:
             watch(done, len(models))

@@ -256,7 +256,10 @@ def tap_of(
 
 
 def attention_along(
-    patterns: Float[Tensor, "batch layer head query key"], relation: Edges, shared: bool = False
+    patterns: Float[Tensor, "batch layer head query key"],
+    relation: Edges,
+    shared: bool = False,
+    rows: Float[Tensor, "batch layer head query"] | None = None,
 ) -> Float[Tensor, "layer head"]:
     """The attention that goes along a relation: summed over keys, averaged over query positions.
 
@@ -269,10 +272,15 @@ def attention_along(
         shared: whether to count no more at any key than a path would put there, which shares a
             row evenly among its keys. Then 1 means that the head does what the path does, and a
             relation that has other keys, too, gets less. With one key a row it is the same.
+        rows: how much every row counts; by default all count the same.
     """
     batch = torch.arange(len(patterns), device=patterns.device)[:, None, None]
     along = patterns[batch, :, :, relation.queries[..., None], relation.keys]
     there = relation.there
+    if rows is not None:
+        counts = rows[batch[..., 0], :, :, relation.queries] * there.any(-1)[..., None, None]
+        along = (along * there[..., None, None]).sum(2) * counts
+        return along.sum((0, 1)) / counts.sum((0, 1)).clamp(min=torch.finfo(along.dtype).tiny)
     if shared:
         even = 1 / there.sum(-1).clamp(min=1).to(along.dtype)
         along = along.minimum(even[..., None, None, None])
