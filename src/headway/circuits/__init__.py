@@ -37,6 +37,7 @@ from headway.circuits.given import device_of as device_of
 from headway.circuits.given import read_circuit as read_circuit
 from headway.circuits.likeness import ablated as ablated
 from headway.circuits.mechanism import Circuit as Circuit
+from headway.circuits.mechanism import Corrupted as Corrupted
 from headway.circuits.mechanism import Head as Head
 from headway.circuits.mechanism import Identity as Identity
 from headway.circuits.mechanism import KnockOut as KnockOut

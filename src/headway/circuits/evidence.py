@@ -76,11 +76,12 @@ def bootstrap(losses: Float[Tensor, " sequence"]) -> tuple[float, float]:
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     """The loss with every head replaced, for every way to fill rows that have no path."""
     losses = {bench.patterns.rows: bench.loss(circuit)}
-    for rows in ABLATIONS:
+    known = [rows for rows in ABLATIONS if rows != "corrupted" or bench.task.is_corrupted]
+    for rows in known:
         if rows not in losses:
             other = Bench(bench.model, bench.task, bench.batch, rows)
             losses[rows] = other.loss(circuit)
-    return {rows: losses[rows] for rows in ABLATIONS}
+    return {rows: losses[rows] for rows in known}
 
 
 def alone(bench: Bench, circuit: Circuit) -> dict[Head, float]:

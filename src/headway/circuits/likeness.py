@@ -1,6 +1,6 @@
 """How like the intact model an altered one is: agreement, R², faithfulness."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Bool
@@ -20,25 +20,26 @@ def ablated(bench: Bench) -> dict[Head, Mechanism]:
 
 
 @torch.no_grad()
-def likenesses(bench: Bench, circuit: Circuit) -> Likenesses:
+def likenesses(
+    bench: Bench, circuit: Circuit, without: Mapping[Head, Mechanism] | None = None
+) -> Likenesses:
     """Compares the circuit, its complement and the ablated model with the intact model.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
+        without: what ablates every head; by default all are uniform.
     """
     handover = [circuit.below(layer) for layer in range(1, bench.model.n_layers)]
-    altered = [{}, circuit.mechanisms, circuit.complement, ablated(bench), *handover]
+    altered = [{}, circuit.mechanisms, circuit.complement, without or ablated(bench), *handover]
     tallies, spread = [Tally(bench) for _ in altered], Spread(bench)
     for part in bench.parts:
         said = bench.outputs(altered, part)
         spread.add(said[0], part)
         for outputs, tally in zip(said, tallies, strict=True):
             tally.add(outputs, said[0], part)
-    own, whole, rest, without, *hands = tallies
-    circuits, complement, nothing = (
-        t.likeness(own, without, spread) for t in (whole, rest, without)
-    )
+    own, whole, rest, none, *hands = tallies
+    circuits, complement, nothing = (t.likeness(own, none, spread) for t in (whole, rest, none))
     return Likenesses(circuits, complement, nothing, tuple(hand.agreement for hand in hands))
 
 

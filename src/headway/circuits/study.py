@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First, heads_of
 from headway.circuits.candidates import Attention, ends_read, relation_attention, searched
 from headway.circuits.comparison import jaccard
@@ -98,8 +99,10 @@ def study(
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
 
     whole, half = settings.sequences, math.ceil(0.5 * settings.sequences)
-    blind = task.is_read_blind
-    ablation = settings.ablation or ("mean" if blind else "zero")
+    blind, can = task.is_read_blind, task.is_corrupted
+    ablation = settings.ablation or ("corrupted" if can else "mean" if blind else "zero")
+    if ablation == "corrupted":
+        return study_corrupted(model, task, settings, seed, device, circuit)
 
     def sample(name: str, count: int) -> Sample:
         batch = held_out(task, count, seed, device, name)
@@ -144,6 +147,54 @@ def study(
         attention,
         candidates=sum(b.candidates for b in benches),
         forwards=round(sum(b.forwards * b.sequences for b in benches) / whole, 6),
+    )
+
+
+def study_corrupted(
+    model: Tappable,
+    task: Task,
+    settings: Settings,
+    seed: int,
+    device: str,
+    circuit: Circuit | None,
+) -> Studied:
+    """The same by way of corrupted sequences (`circuits.corrupted`).
+
+    Unless a threshold is given, a circuit must close all but `GAP` of the gap between the model's
+    own attention and that in the corrupted sequences, and half of that is left open where it is
+    searched for, so that it closes enough on others.
+    """
+    benches = list[Bench]()
+
+    def bench(name: str, count: int) -> Bench:
+        batch = held_out(task, count, seed, device, name)
+        benches.append(Bench(model, task, batch, "corrupted", shared=False))
+        return benches[-1]
+
+    def search(name: str, count: int) -> Circuit:
+        here = bench(name, count)
+        limit = settings.threshold or corrupted.limit(here, GAP / 2)
+        return corrupted.found(here, limit, settings.candidate_attention)
+
+    fresh = bench("certificate", settings.sequences)
+    threshold = settings.threshold or corrupted.limit(fresh, GAP)
+    if circuit is not None:
+        require_fits(circuit, model)
+    chosen = circuit or search("circuit", settings.sequences)
+    attention = corrupted.attention_of(fresh)
+    evidence = corrupted.evidence_of(fresh, chosen, attention)
+    trials = list[Trial]()
+    for name in OTHER_SAMPLES if settings.trials and circuit is None else ():
+        paths = search(name, math.ceil(0.5 * settings.sequences)).paths
+        trials.append(Trial(name, threshold, paths, jaccard(paths, chosen.paths)))
+    return Studied(
+        chosen,
+        threshold,
+        "corrupted",
+        replace(evidence, trials=trials),
+        attention,
+        candidates=sum(one.candidates for one in benches),
+        forwards=round(sum(b.forwards * b.sequences for b in benches) / settings.sequences, 6),
     )
 
 
