@@ -79,7 +79,8 @@ class Discovery:
         """Whether cutting any one path takes the loss to the threshold; None if not faithful, or if
         there is no path.
 
-        The loss is measured with the heads above replaced and with them free; the larger counts.
+        The loss is measured with the heads above replaced and with them free; the larger counts. If
+        the ablation is `corrupted`, free is the model as it is, with the path alone cut.
         """
         if not self.faithful or not self.circuit.paths:
             return None
@@ -87,10 +88,13 @@ class Discovery:
 
     @property
     def minimal(self) -> bool | None:
-        """Whether it is necessary, and no two paths can be cut together; None as `necessary` is.
+        """Whether it is necessary, and no two paths can be cut together; None as `necessary` is, or
+        if there are pairs, but none was tried.
 
         Two can be cut if the loss then stays below the threshold in both ways (see `necessary`).
         """
+        if self.necessary and not self.evidence.pairs and len(self.circuit.paths) > 1:
+            return None
         return self.necessary and not self.evidence.droppable
 
     @property

@@ -7,7 +7,7 @@ from headway.circuits.certificate_text import said_of_likeness
 from headway.circuits.evidence_records import MLPs
 from headway.circuits.mechanism import Circuit, name_of
 from headway.circuits.patterns import ABLATIONS
-from headway.circuits.verdicts import held, reasons
+from headway.circuits.verdicts import free, held, reasons
 from headway.paths import Path
 from headway.text import aligned, rounded, sparkline, width, wrapped
 
@@ -65,13 +65,13 @@ def of_discovery(found: "Discovery") -> str:
             for head in found.circuit.useful_heads
             for line in wrapped(f"{name_of(head)}: {found.circuit.mechanisms[head]}")
         ]
-    for kind, heads in found.circuit.idle_heads.items():
-        lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
+    for kind, names in found.circuit.idle_names.items():
+        lines += wrapped(f"{kind}: {names}")
     lines += ["", *verdicts(found), ""]
     lines += [*said_of_likeness(found.evidence), ""]
     lines += necessity_table(found)
     lines += wrapped("without: the loss with this path cut and all other heads replaced")
-    lines += wrapped("free above: the same, with the useful heads above attending freely")
+    lines += wrapped(f"free above: the loss {free(found.ablation)}, instead")
     if found.evidence.trials:
         lines += wrapped(
             "again: in how many searches with another sample or threshold it was found"
@@ -121,11 +121,13 @@ def _verdicts(found: "Discovery") -> Iterator[tuple[str, str, list[str]]]:
     rest = [
         f"{rows} {loss:.4f}" for rows, loss in evidence.variants.items() if rows != found.ablation
     ]
-    yield "ablation", "", [ABLATIONS[found.ablation], "loss with other rows: " + "  ".join(rest)]
+    others = ["loss with other rows: " + "  ".join(rest)] if rest else []
+    yield "ablation", "", [ABLATIONS[found.ablation], *others]
     backups = [f"{b.path} by {name_of(b.by.at)} (loss {b.loss:.3f})" for b in evidence.backups]
     if evidence.mlps is not None:
         yield "MLPs", "", [said_of_mlps(evidence.mlps)]
-    yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
+    if backups or rest:
+        yield "back-ups", "", ["; ".join(backups) or "no head can stand in for another"]
 
 
 def said_of_mlps(mlps: MLPs) -> str:

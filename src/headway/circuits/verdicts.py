@@ -77,7 +77,7 @@ def _necessary(discovery: "Discovery") -> Iterator[str]:
     least, tried = min(necessity, key=lambda n: n.worst), len(necessity)
     yield (
         f"Without any one of its {counted(tried, 'path')} the loss is {at:.3g} or more, with every"
-        " head replaced or with the useful heads above it free, whichever is worse; the least,"
+        f" head replaced or {free(discovery.ablation)}, whichever is worse; the least,"
         f" {rounded(least.worst)}, without {least.path}."
     )
     if helpers := [n.path for n in necessity if n.loss < at]:
@@ -86,6 +86,13 @@ def _necessary(discovery: "Discovery") -> Iterator[str]:
             f" {tried - len(helpers)} of {tried}; {enumerated(helpers)}"
             f" {'is' if len(helpers) == 1 else 'are'} needed by the heads above only."
         )
+
+
+def free(ablation: str) -> str:
+    """The other way in which a path is cut, beside that with every head replaced."""
+    if ablation == "corrupted":
+        return "with the path alone cut in the model as it is"
+    return "with the useful heads above it free"
 
 
 def _minimal(discovery: "Discovery") -> Iterator[str]:
@@ -100,6 +107,8 @@ def _minimal(discovery: "Discovery") -> Iterator[str]:
         yield f"No two paths can be dropped together ({tried} tried)."
         if discovery.minimal:
             yield "Three or more at once were not tried."
+    elif len(discovery.circuit.paths) > 1:
+        yield "Pairs of paths were not tried."
     else:
         yield "There is no pair of paths to try."
 
