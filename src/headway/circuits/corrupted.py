@@ -14,6 +14,7 @@ circuit, too.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 import torch
 from jaxtyping import Float
@@ -35,6 +36,9 @@ AT_ONCE = 8
 
 BRINGS = 0.1
 """The least share of the attention along paths that must be lost with a path below them."""
+
+COUNTS = (1, 2, 4, 8, 16)
+"""Heads that are tried together, until the loss is below the threshold."""
 
 MOST = 20
 """Heads that a circuit names at most."""
@@ -82,22 +86,13 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
         candidate_attention: the least attention along a path, tried in order until the loss is
             below the threshold; else the circuit with the least loss is taken.
     """
-    attention = attention_of(bench)
-    gains = _gains(bench)
+    attention, gains = attention_of(bench), _gains(bench)
     tried: list[tuple[float, int, list[Path]]] = []
-    for least in candidate_attention:
-        order = _best(gains, attention, least)
-        count = 1
-        while count < 2 * len(order):
-            chosen = order[:count]
-            tried.append((bench.loss(_circuit(bench, chosen)), len(tried), chosen))
-            if tried[-1][0] < threshold:
-                break
-            count *= 2
-        if tried and tried[-1][0] < threshold:
+    for least, count in product(candidate_attention, COUNTS):
+        chosen = _best(gains, attention, least)[:count]
+        tried.append((bench.loss(_circuit(bench, chosen)), len(tried), chosen))
+        if tried[-1][0] < threshold:
             break
-    if not tried:
-        return _circuit(bench, [])
     loss, _, chosen = min(tried)
     limit = threshold if loss < threshold else math.nextafter(loss, math.inf)
     for path in reversed(chosen):

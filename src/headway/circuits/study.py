@@ -164,37 +164,32 @@ def study_corrupted(
     own attention and that in the corrupted sequences, and half of that is left open where it is
     searched for, so that it closes enough on others.
     """
-    benches = list[Bench]()
+    whole, again = settings.sequences, settings.trials and circuit is None
+    counts = {"circuit": whole, "certificate": whole}
+    counts |= dict.fromkeys(OTHER_SAMPLES if again else (), math.ceil(0.5 * whole))
+    benches = {
+        name: Bench(model, task, held_out(task, count, seed, device, name), "corrupted", False)
+        for name, count in counts.items()
+    }
 
-    def bench(name: str, count: int) -> Bench:
-        batch = held_out(task, count, seed, device, name)
-        benches.append(Bench(model, task, batch, "corrupted", shared=False))
-        return benches[-1]
+    def search(name: str) -> Circuit:
+        limit = settings.threshold or corrupted.limit(benches[name], GAP / 2)
+        return corrupted.found(benches[name], limit, settings.candidate_attention)
 
-    def search(name: str, count: int) -> Circuit:
-        here = bench(name, count)
-        limit = settings.threshold or corrupted.limit(here, GAP / 2)
-        return corrupted.found(here, limit, settings.candidate_attention)
-
-    fresh = bench("certificate", settings.sequences)
+    fresh = benches["certificate"]
     threshold = settings.threshold or corrupted.limit(fresh, GAP)
     if circuit is not None:
         require_fits(circuit, model)
-    chosen = circuit or search("circuit", settings.sequences)
+    chosen = circuit or search("circuit")
     attention = corrupted.attention_of(fresh)
     evidence = corrupted.evidence_of(fresh, chosen, attention)
-    trials = list[Trial]()
-    for name in OTHER_SAMPLES if settings.trials and circuit is None else ():
-        paths = search(name, math.ceil(0.5 * settings.sequences)).paths
-        trials.append(Trial(name, threshold, paths, jaccard(paths, chosen.paths)))
+    for name in list(counts)[2:]:
+        paths = search(name).paths
+        evidence.trials.append(Trial(name, threshold, paths, jaccard(paths, chosen.paths)))
+    spent = sum(one.forwards * one.sequences for one in benches.values()) / whole
+    candidates = sum(one.candidates for one in benches.values())
     return Studied(
-        chosen,
-        threshold,
-        "corrupted",
-        replace(evidence, trials=trials),
-        attention,
-        candidates=sum(one.candidates for one in benches),
-        forwards=round(sum(b.forwards * b.sequences for b in benches) / settings.sequences, 6),
+        chosen, threshold, "corrupted", evidence, attention, candidates, forwards=round(spent, 6)
     )
 
 
