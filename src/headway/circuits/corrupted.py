@@ -94,14 +94,14 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
         if tried[-1][0] < threshold:
             break
     loss, _, chosen = min(tried)
-    limit = threshold if loss < threshold else math.nextafter(loss, math.inf)
+    most = threshold if loss < threshold else math.nextafter(loss, math.inf)
     for path in reversed(chosen):
         fewer = [other for other in chosen if other != path]
-        if bench.loss(_circuit(bench, fewer)) < limit:
+        if bench.loss(_circuit(bench, fewer)) < most:
             chosen = fewer
     for path in _needs(bench, chosen, attention, candidate_attention[0]):
         fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
-        if fits and bench.loss(_circuit(bench, [*chosen, path])) < limit:
+        if fits and bench.loss(_circuit(bench, [*chosen, path])) < most:
             chosen = [*chosen, path]
     return _circuit(bench, chosen)
 

@@ -174,10 +174,12 @@ def discover(
         step: the checkpoint to study, if a run is given; by default the last.
         threshold: the loss that the model must stay below with every head replaced; by default the
             paper's 0.05, or, for a task that names neither roles nor relations, what closes 90 % of
-            the gap between the model's own loss and that with every head ablated.
+            the gap between the model's own loss and that with every head ablated. So, too, for a
+            task that lays out corrupted sequences.
         sequences: how many held-out sequences to search on, and as many others to judge on.
         ablation: what stands in rows without a path, of heads that have paths (`ABLATIONS`); by
-            default zero, or, for such a task, mean.
+            default zero, or, for such a task, mean; `corrupted` for a task that lays out corrupted
+            sequences (see `circuits.corrupted` for how it is then searched and measured).
         candidate_attention: a head may use the paths along which it sends at least this much of
             its attention on average; tried in order until a circuit stays below the threshold,
             else the one with the least loss is taken.

@@ -35,11 +35,12 @@ def verdicts(findings: Findings) -> Markup:
 def details(findings: Findings) -> Markup:
     """What the verdicts rest on: losses, ways of ablation, paths, and other searches, as tables."""
     assert findings.discovery is not None
-    mlps, certificate = findings.discovery.evidence.mlps, findings.certificate
+    evidence, certificate = findings.discovery.evidence, findings.certificate
+    mlps = evidence.mlps
     return of_run(
         findings,
         "run/evidence.html",
-        ablations=ABLATIONS,
+        ablations={rows: words for rows, words in ABLATIONS.items() if rows in evidence.variants},
         untestable=untestable(findings.discovery),
         mlps_said=None if mlps is None else said_of_mlps(mlps),
         certified=[] if certificate is None else sentences(certificate),
