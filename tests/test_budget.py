@@ -10,19 +10,19 @@ SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 CAPS = {
     "src/headway/*": 2290,
     "src/headway/theory": 900,
-    "src/headway/tasks": 1970,
+    "src/headway/tasks": 1980,
     "src/headway/relations": 440,
     "src/headway/models": 2150,
     "src/headway/training": 3930,
-    "src/headway/circuits": 6640,
+    "src/headway/circuits": 7030,
     "src/headway/sweeps": 1330,
-    "src/headway/language": 1990,
+    "src/headway/language": 2070,
     "src/headway/report": 9790,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 14190,
     "benchmarks": 2130,
-    "tests": 29390,
+    "tests": 29610,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

