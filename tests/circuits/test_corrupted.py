@@ -89,7 +89,7 @@ def test_a_corrupted_head_attends_as_in_the_corrupted_sequence():
     assert bench.patterns.edit((1, 2), KnockOut(frozenset({"same token"})), there[:, 1, 2]).all
 
 
-class Copies(Task):
+class Echo(Task):
     """Random tokens; at each, itself."""
 
     @property
@@ -105,7 +105,7 @@ class Copies(Task):
 
 def test_a_task_without_corrupted_sequences_has_other_ablations():
     with pytest.raises(HeadwayError, match="does not lay out a corrupted sequence"):
-        discover(Planted(), Copies(), ablation="corrupted", sequences=8)
+        discover(Planted(), Echo(), ablation="corrupted", sequences=8)
     blind = discover(Planted(), TASK, ablation="mean", sequences=8, trials=False)
     assert "corrupted" in blind.evidence.variants
 
