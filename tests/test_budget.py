@@ -10,19 +10,19 @@ SOURCES = {".py", ".ts", ".js", ".svelte", ".css", ".html", ".toml", ".jinja"}
 CAPS = {
     "src/headway/*": 2290,
     "src/headway/theory": 900,
-    "src/headway/tasks": 1970,
+    "src/headway/tasks": 1980,
     "src/headway/relations": 440,
     "src/headway/models": 2110,
     "src/headway/training": 3850,
-    "src/headway/circuits": 6390,
+    "src/headway/circuits": 6740,
     "src/headway/sweeps": 1330,
-    "src/headway/language": 1980,
+    "src/headway/language": 2060,
     "src/headway/report": 9790,
     "src/headway/terminal": 840,
     "src/headway/verbs": 710,
     "src/headway_experiments": 11000,
     "benchmarks": 1500,
-    "tests": 27950,
+    "tests": 28170,
 }
 """Lines of source, docstrings and blank lines included; `*` stands for a folder's own files."""
 

@@ -21,6 +21,7 @@ SHOWN = {
         "paths; x<sub>",
     ),
     "is-the-search-right": ("heads</b> useful", 'class="circuit"'),
+    "a-language-model": ("heads</b> useful", 'class="circuit"'),
     "your-own-task": ("validation loss", "heads</b> useful", 'class="circuit"'),
 }
 """Of every notebook, words of what it must show: of a run, a discovery, a circuit, a timeline."""

@@ -59,6 +59,7 @@ def test_every_verdict_is_shown_with_its_reason_and_what_is_next(found, finished
 def test_the_ablation_is_named_wherever_there_are_losses(run, rows):
     data = run.read("circuit.json")
     data["ablation"] = rows
+    data["evidence"]["variants"].setdefault(rows, 0.03)
     run.write("circuit.json", data)
     text = write_report(run).read_text(encoding="utf-8").replace("&#39;", "'")
     assert text.count(ABLATIONS[rows]) >= 3
