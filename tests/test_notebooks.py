@@ -17,6 +17,7 @@ PICTURE = "data:image/svg+xml;base64,"
 SHOWN = {
     "a-circuit-is-born": ("validation loss", "heads useful", PICTURE, "paths through training"),
     "is-the-search-right": ("heads useful", PICTURE),
+    "a-language-model": ("heads useful", PICTURE),
     "your-own-task": ("validation loss", "heads useful", PICTURE),
 }
 """Of every notebook, words of what it must show: of a run, a discovery, a circuit, a timeline."""

@@ -49,7 +49,7 @@ BENCHES = st.fixed_dictionaries(
         "d_head": st.sampled_from([None, 5]),
         "d_mlp": st.sampled_from([0, 24]),
         "causal": st.booleans(),
-        "rows": st.sampled_from(list(ABLATIONS)),
+        "rows": st.sampled_from(sorted(ABLATIONS.keys() - {"corrupted"})),
         "seed": st.integers(0, 10**6),
     }
 )
@@ -213,7 +213,7 @@ class Sunk(torch.nn.Module):
         return self.write(self.inner(x, x, x, attn_mask=mask)[0])
 
 
-@pytest.mark.parametrize("rows", ABLATIONS)
+@pytest.mark.parametrize("rows", sorted(ABLATIONS.keys() - {"corrupted"}))
 def test_a_key_that_is_no_position_is_on_no_path(rows):
     task, model = Retrieval(depth=1), Sunk().eval()
     found = discover(model, task, threshold=10.0, sequences=8, ablation=rows, trials=False)

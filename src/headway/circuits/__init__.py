@@ -35,6 +35,7 @@ from headway.circuits.likeness import Likeness as Likeness
 from headway.circuits.likeness import Likenesses as Likenesses
 from headway.circuits.likeness import ablated as ablated
 from headway.circuits.mechanism import Circuit as Circuit
+from headway.circuits.mechanism import Corrupted as Corrupted
 from headway.circuits.mechanism import Head as Head
 from headway.circuits.mechanism import Identity as Identity
 from headway.circuits.mechanism import KnockOut as KnockOut

@@ -38,6 +38,9 @@ TOGETHER = 256
 MOST_VECTORS = 500_000
 """Stream vectors that are computed at once at most."""
 
+MOST_NUMBERS = 2**28
+"""Numbers that a model may put out at once."""
+
 Named = frozenset[tuple[Head, Mechanism]]
 
 T = TypeVar("T")
@@ -217,7 +220,9 @@ class Bench:
 
     def _groups(self, things: Sequence[T], part: slice) -> list[Sequence[T]]:
         """Splits things into groups that may be computed at once."""
-        size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(part.stop - part.start)))
+        count, task = part.stop - part.start, self.task
+        numbers = count * task.length * task.d_target
+        size = max(1, min(TOGETHER, MOST_VECTORS // self._vectors(count), MOST_NUMBERS // numbers))
         return [things[i : i + size] for i in range(0, len(things), size)]
 
     def partial(self, candidate: Replaced | None = None) -> Float[Tensor, " hop"]:

@@ -2,6 +2,9 @@
 
 It is measured on sequences that the search for the circuit never saw, and guarantees nothing about
 others; `certificate` has a bound for all of them.
+
+With `corrupted` rows models are large: pairs, back-ups, other rows and layers one by one are left
+out, intervals are of as many sequences as all else, and heads are replaced alone if useful.
 """
 
 import math
@@ -13,7 +16,15 @@ from headway.circuits.ablation import Bench
 from headway.circuits.candidates import Attention
 from headway.circuits.fresh import Fresh
 from headway.circuits.likeness import Likenesses, likenesses
-from headway.circuits.mechanism import Circuit, Paths, Uniform, WrittenHead, WrittenPath
+from headway.circuits.mechanism import (
+    Circuit,
+    Corrupted,
+    KnockOut,
+    Paths,
+    Uniform,
+    WrittenHead,
+    WrittenPath,
+)
 from headway.circuits.mlps import MLPs, mlps_of
 from headway.circuits.patterns import ABLATIONS
 from headway.circuits.search import free_above, losses_twice
@@ -33,7 +44,8 @@ class Necessity:
         path: layer, head and relation.
         attention: the model's own mean attention along the relation.
         loss: with every head replaced and this path cut.
-        free: the same, with the useful heads of the layers above attending freely.
+        free: the same, with the useful heads of the layers above attending freely; if rows are
+            `corrupted`, that of the model as it is, with this path alone cut.
         uniform: with this path's head uniform instead, as the paper tests its first layer.
     """
 
@@ -174,29 +186,31 @@ def evidence_for(
     threshold = yardstick.met(bench, sum(replaced) / len(replaced))
     flow = bench.task.flow()
     causal = bench.patterns.causal
-    pairs = list(combinations(circuit.paths, 2))
-    heads = sorted(circuit.mechanisms)
-    alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     rows = bench.patterns.rows
+    few = rows == "corrupted"
+    pairs = [] if few else list(combinations(circuit.paths, 2))
+    heads = circuit.useful_heads if few else sorted(circuit.mechanisms)
+    alone = bench.losses([{head: circuit.mechanisms[head]} for head in heads])
     fresh = Fresh(bench.model, bench.task, circuit, rows, seed, "interval")
-    own, its = fresh.intervals(DRAWN)
+    drawn = bench.sequences if few else DRAWN
+    own, its = fresh.intervals(drawn)
     return threshold, Evidence(
         intact=dict(zip(names, intact, strict=True)),
         replaced=dict(zip(names, replaced, strict=True)),
         interval=its,
         intact_interval=own,
-        drawn=DRAWN,
+        drawn=drawn,
         variants=variants(bench, circuit),
         necessity=necessity(bench, circuit, attention),
         droppable=droppable(bench, circuit, pairs, threshold),
         pairs=len(pairs),
-        backups=backups(bench, circuit, attention, threshold),
+        backups=[] if few else backups(bench, circuit, attention, threshold),
         trials=[],
         infeasible=None if flow is None else infeasible(flow, circuit, causal),
         minimum=None if flow is None else flow.minimum_layers(causal),
         sequences=bench.sequences,
         alone=dict(zip(heads, alone, strict=True)),
-        likeness=likenesses(bench, circuit, yardstick.without(bench)),
+        likeness=likenesses(bench, circuit, yardstick.without(bench), by_layer=not few),
         mlps=mlps_of(bench, circuit, threshold),
     )
 
@@ -204,20 +218,28 @@ def evidence_for(
 def variants(bench: Bench, circuit: Circuit) -> dict[str, float]:
     """The loss with every head replaced, for every way to fill rows that have no path."""
     losses = {bench.patterns.rows: bench.loss(circuit)}
-    for rows in ABLATIONS:
+    if bench.patterns.rows == "corrupted":
+        return losses
+    known = [rows for rows in ABLATIONS if rows != "corrupted" or bench.task.is_corrupted]
+    for rows in known:
         if rows not in losses:
             other = Bench(bench.model, bench.task, bench.batch, rows)
             losses[rows] = other.loss(circuit)
-    return {rows: losses[rows] for rows in ABLATIONS}
+    return {rows: losses[rows] for rows in known}
 
 
 def necessity(bench: Bench, circuit: Circuit, attention: Attention) -> list[Necessity]:
     """What cutting each path costs (the paper's step 6)."""
     paths = circuit.paths
-    cut = [circuit.without(path) for path in paths]
+    if bench.patterns.rows == "corrupted":
+        cut = [circuit.replacing(path.at, Corrupted()) for path in paths]
+        free = [{path.at: KnockOut(frozenset({path.relation}))} for path in paths]
+    else:
+        cut = [circuit.without(path) for path in paths]
+        free = [free_above(one, path.layer) for one, path in zip(cut, paths, strict=True)]
     candidates = [
         *cut,
-        *(free_above(without, path.layer) for without, path in zip(cut, paths, strict=True)),
+        *free,
         *(circuit.replacing(path.at, Uniform()) for path in paths),
     ]
     losses, n = bench.losses(candidates), len(paths)

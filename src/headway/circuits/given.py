@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from torch import nn
+from torch import Tensor, nn
 
 from headway.circuits.mechanism import Circuit
 from headway.circuits.patterns import ABLATIONS
@@ -40,7 +40,22 @@ def with_tap(model: Any, task: Task) -> Tappable:
     if has_tap(model):
         return model
     example = task.sample(2, generator_for(device_of(model), "example"))
+    if "logits_to_keep" in inspect.signature(getattr(model, "forward", model)).parameters:
+        model = ReadOut(model, task.n_read)
     return tapped(model, example.inputs)
+
+
+class ReadOut(nn.Module):
+    """A language model of Transformers that computes logits at a sequence's last positions alone,
+    as they take long with many tokens to choose from."""
+
+    def __init__(self, model: nn.Module, positions: int):
+        super().__init__()
+        self.model, self.positions = model, positions
+
+    def forward(self, inputs: Tensor) -> Any:
+        """What the model puts out, with logits [sequence, position, token]."""
+        return self.model(inputs, use_cache=False, logits_to_keep=self.positions)
 
 
 def has_tap(model: Any) -> TypeGuard[Tappable]:

@@ -77,13 +77,16 @@ def ablated(bench: Bench) -> dict[Head, Mechanism]:
 
 
 @torch.no_grad()
-def likenesses(bench: Bench, circuit: Circuit, without: Replaced | None = None) -> Likenesses:
+def likenesses(
+    bench: Bench, circuit: Circuit, without: Replaced | None = None, by_layer: bool = True
+) -> Likenesses:
     """Compares the circuit, its complement and the ablated model with the intact model.
 
     Args:
         bench: with sequences that the search for the circuit did not see.
         circuit: a mechanism for every head.
         without: what ablates every head; by default all are uniform.
+        by_layer: whether to compare layer-wise, too, at a pass a layer.
     """
     nothing = ablated(bench) if without is None else without
     intact, most = whole(bench, {}), whole(bench, nothing)
@@ -92,7 +95,8 @@ def likenesses(bench: Bench, circuit: Circuit, without: Replaced | None = None) 
         likeness(bench, outputs, intact, ends)
         for outputs in (whole(bench, circuit), whole(bench, circuit.complement), most)
     ]
-    below = (circuit.below(layer) for layer in range(1, bench.model.n_layers))
+    layers = range(1, bench.model.n_layers) if by_layer else ()
+    below = (circuit.below(layer) for layer in layers)
     layerwise = (_agreement(bench, whole(bench, one), intact) for one in below)
     return Likenesses(*found, layerwise=tuple(share(*map(torch.sum, pair)) for pair in layerwise))
 

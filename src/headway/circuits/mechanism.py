@@ -14,6 +14,9 @@ from headway.relations.composed import ELSE
 Head = tuple[int, int]
 """A head's layer and its number in the layer, both from 0."""
 
+LISTED = 64
+"""The most idle heads of a kind that are listed by name."""
+
 
 @dataclass(frozen=True)
 class Uniform:
@@ -29,6 +32,14 @@ class Mean:
 
     def __str__(self):
         return "mean"
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """The head attends as it does in the corrupted sequence (`Batch.corrupted`)."""
+
+    def __str__(self):
+        return "corrupted"
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class KnockOut:
         return "without " + "  ".join(sorted(self.relations))
 
 
-Mechanism = Uniform | Mean | Identity | Paths | KnockOut
+Mechanism = Uniform | Mean | Corrupted | Identity | Paths | KnockOut
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,14 @@ class Circuit:
         for head in sorted(set(self.mechanisms) - set(self.useful_heads)):
             idle.setdefault(str(self.mechanisms[head]), []).append(head)
         return idle
+
+    @property
+    def idle_names(self) -> dict[str, str]:
+        """The same in words; many heads are counted."""
+        return {
+            kind: " ".join(map(name_of, heads)) if len(heads) <= LISTED else f"{len(heads)} heads"
+            for kind, heads in self.idle_heads.items()
+        }
 
     @property
     def useful_layers(self) -> list[int]:
@@ -204,8 +223,7 @@ class Circuit:
 
     def __str__(self):
         lines = [f"{name_of(head)}: {self.mechanisms[head]}" for head in self.useful_heads]
-        for kind, heads in self.idle_heads.items():
-            lines.append(f"{kind}: {' '.join(map(name_of, heads))}")
+        lines += [f"{kind}: {names}" for kind, names in self.idle_names.items()]
         return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
 
 
@@ -236,11 +254,13 @@ def _mechanism(entry: Any) -> Mechanism:
             return Uniform()
         case "mean":
             return Mean()
+        case "corrupted":
+            return Corrupted()
         case "identity":
             return Identity()
     raise HeadwayError(
-        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, identity or a"
-        " list of relations"
+        f"circuit: mechanism = {entry!r} is not allowed: it must be uniform, mean, corrupted,"
+        " identity or a list of relations"
     )
 
 

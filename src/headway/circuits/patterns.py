@@ -8,7 +8,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headway.circuits.mechanism import Head, Identity, KnockOut, Mean, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import (
+    Corrupted,
+    Head,
+    Identity,
+    KnockOut,
+    Mean,
+    Mechanism,
+    Paths,
+    Uniform,
+)
 from headway.errors import HeadwayError, require
 from headway.models import Tap, Tappable, Transformer, attention_patterns
 from headway.tasks import Batch, Edges
@@ -19,6 +28,7 @@ ABLATIONS: dict[str, str] = {
     "own": "one-hot paths; rows without a path keep the head's own attention",
     "mean": "one-hot paths; rows without a path are the head's mean pattern",
     "resample": "one-hot paths; rows without a path are the head's own in another sequence",
+    "corrupted": "one-hot paths; rows without a path are the head's own in the corrupted sequence",
 }
 """What stands in rows without a path, of a head that has paths, by name. (Of a head that has none
 all rows are zero.)"""
@@ -112,7 +122,7 @@ class Patterns:
     def dense(self, mechanism: Mechanism, head: Head) -> Float[Tensor, "sequence query key"]:
         """The whole pattern of a mechanism that does not depend on the head's own attention."""
         if isinstance(mechanism, Paths) and self.fill(mechanism) == "zero":
-            return self._one_hot(mechanism)
+            return self.one_hot(mechanism)
         if (mechanism, head) not in self._dense:
             self._dense[mechanism, head] = self._make(mechanism, head)
         return self._dense[mechanism, head]
@@ -123,6 +133,8 @@ class Patterns:
             return own.expand(self._shape)
         if isinstance(mechanism, Mean):
             return self.means[head].expand(self._shape)
+        if isinstance(mechanism, Corrupted):
+            return self.corrupted[:, *head]
         visible = self.visible[head[0]].to(self.dtype)
         uniform = (visible / visible.sum(-1, keepdim=True).clamp(min=1)).expand(self._shape)
         if isinstance(mechanism, Uniform):
@@ -138,8 +150,9 @@ class Patterns:
             "uniform": lambda: uniform,
             "mean": lambda: self.means[head],
             "resample": lambda: self.own[:, *head].roll(1, 0),
+            "corrupted": lambda: self.corrupted[:, *head],
         }[self.rows]()
-        return torch.where(self.has_path(mechanism)[..., None], self._one_hot(mechanism), fill)
+        return torch.where(self.has_path(mechanism)[..., None], self.one_hot(mechanism), fill)
 
     def has_path(self, mechanism: Paths) -> Tensor:
         """Which positions of every sequence a path leaves from, [sequence, position]."""
@@ -155,6 +168,18 @@ class Patterns:
         """The heads' own attention in these sequences."""
         with torch.no_grad():
             return attention_patterns(self.model, self.batch.inputs)
+
+    @cached_property
+    def corrupted(self) -> Float[Tensor, "sequence layer head query key"]:
+        """The heads' own attention in the corrupted sequences."""
+        inputs = self.batch.corrupted
+        if inputs is None or inputs.shape != self.batch.inputs.shape:
+            raise HeadwayError(
+                "ablation = 'corrupted' is not allowed: the task does not lay out a corrupted"
+                " sequence, as long as its own, beside each (Batch.corrupted)"
+            )
+        with torch.no_grad():
+            return attention_patterns(self.model, inputs)
 
     def edit(
         self,
@@ -186,12 +211,13 @@ class Patterns:
                 cut.index_put_((batch, queries[..., None], keys), weight, accumulate=True)
             return own.masked_fill(cut[:, start:end, :width] > 0, 0.0)
         if isinstance(mechanism, Paths) and self.fill(mechanism) == "own":
-            pattern = self._one_hot(mechanism)[part, start:end, :width]
+            pattern = self.one_hot(mechanism)[part, start:end, :width]
             leaves = self.has_path(mechanism)[part, start:end, None]
             return torch.where(leaves, pattern, own)
         return self.dense(mechanism, head)[part, start:end, :width]
 
-    def _one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
+    def one_hot(self, mechanism: Paths) -> Float[Tensor, "sequence query key"]:
+        """The rows of paths; all others are zero."""
         if (mechanism, None) not in self._dense:
             pattern = self.zeros(*self._shape)
             batch = torch.arange(len(pattern), device=pattern.device)[:, None, None]

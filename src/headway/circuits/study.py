@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from headway.circuits import corrupted
 from headway.circuits.ablation import Bench, First, heads_of
 from headway.circuits.candidates import (
     Attention,
@@ -103,13 +104,15 @@ def study(
     """Finds a model's circuit, or takes the one given, and measures it on other sequences."""
 
     whole, half = settings.sequences, math.ceil(0.5 * settings.sequences)
-    blind = task.is_read_blind
-    ablation = settings.ablation or ("mean" if blind else "zero")
+    blind, can = task.is_read_blind, task.is_corrupted
+    ablation = settings.ablation or ("corrupted" if can else "mean" if blind else "zero")
+
+    kind = CorruptedSample if ablation == "corrupted" else BlindSample if blind else Sample
 
     def sample(name: str, count: int) -> Sample:
         batch = held_out(task, count, seed, device, name)
         bench = Bench(model, task, batch, ablation, ends=(DRAFT, half))
-        return (BlindSample if blind else Sample)(bench, count, settings)
+        return kind(bench, count, settings)
 
     here = sample("circuit", whole)
     yardstick = Yardstick.of(here.bench, settings.threshold)
@@ -131,7 +134,7 @@ def study(
         attention = here.attention_with(chosen)
         limit = yardstick.met(here.bench, here.all.loss(chosen))
         at = [own + (limit - own) * part for part in OTHER_THRESHOLDS]
-        at = at if again and not blind else []
+        at = at if again and kind is Sample else []
         measuring = work.start(evidence_for, fresh, chosen, attention, yardstick, seed)
         otherwise = work.start(lambda: [first.search(limit) for limit in at])
 
@@ -265,6 +268,23 @@ class BlindSample(Sample):
         bare = simplify(self.all, bare, limit, plain=())
         idle = Circuit({h: Mean() if m == nothing else m for h, m in bare.mechanisms.items()})
         return idle if self.all.losses([idle], limit)[0] < math.inf else bare
+
+
+class CorruptedSample(Sample):
+    """A sample of a task that lays out corrupted sequences (`circuits.corrupted`)."""
+
+    def __init__(self, bench: Bench, count: int, settings: Settings):
+        self.bench, self.settings, self.all = bench, settings, First(bench, count)
+        self.attention = corrupted.attention_of(bench)
+
+    def circuit(self, yardstick: Yardstick) -> Circuit:
+        """Of the gap, half of what may be left open is kept for other sequences."""
+        limit = yardstick.limits(self.bench)[-1]
+        return self.search(limit if yardstick.loss else (self.all.loss() + limit) / 2)
+
+    def search(self, threshold: float, exhaust: bool = True) -> Circuit:
+        """The fewest heads that take the loss below a threshold, and what brings their keys."""
+        return corrupted.found(self.bench, threshold, self.settings.candidate_attention)
 
 
 def require_fits(circuit: Circuit, model: Tappable) -> None:

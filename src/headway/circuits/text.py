@@ -69,14 +69,17 @@ def of_discovery(found: "Discovery") -> str:
             for head in found.circuit.useful_heads
             for line in wrapped(f"{name_of(head)}: {found.circuit.mechanisms[head]}")
         ]
-    for kind, heads in found.circuit.idle_heads.items():
-        lines += wrapped(f"{kind}: {' '.join(map(name_of, heads))}")
+    for kind, names in found.circuit.idle_names.items():
+        lines += wrapped(f"{kind}: {names}")
     lines += ["", *of_looks(found.looks, found.circuit, found.faithful)]
     lines += ["", *verdict_lines(verdicts(found)), ""]
     lines += [*likeness_table(found.evidence), ""]
     lines += necessity_table(found)
     lines += wrapped("without: the loss with this path cut and all other heads replaced")
-    lines += wrapped("free above: the same, with the useful heads above attending freely")
+    free = "the same, with the useful heads above attending freely"
+    if found.ablation == "corrupted":
+        free = "that of the model as it is, with this path alone cut"
+    lines += wrapped(f"free above: {free}")
     if found.evidence.trials:
         lines += wrapped(
             "again: in how many searches with another sample or threshold it was found"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headway.circuits.likeness import percent
 from headway.circuits.mechanism import Head, Paths, name_of
-from headway.circuits.yardstick import AGREES, CLOSES
+from headway.circuits.yardstick import AGREES
 from headway.paths import Path
 from headway.text import counted, enumerated, rounded
 
@@ -87,22 +87,25 @@ def _faithful(found: "Discovery") -> Verdict:
         because += (
             f"{_share(like.faithfulness)} of the gap to {yardstick.ablated} ablation"
             f" ({rounded(found.evidence.likeness.ablated.loss)}) is closed (at least"
-            f" {percent(CLOSES[-1])}; {_share(median)} in the median), and "
+            f" {percent(yardstick.closes[-1])}; {_share(median)} in the median)"
         )
-        because += (
-            f"{percent(like.agreement)} of answers agree (at least {percent(AGREES['agreement'])})"
-            if yardstick.measure == "agreement"
-            else f"R² is {_number(like.r2)} (at least {AGREES['r2']})"
-        )
+        if yardstick.ablated != "corrupted":
+            least, agree = AGREES[yardstick.measure], percent(like.agreement)
+            because += (
+                f", and {agree} of answers agree (at least {percent(least)})"
+                if yardstick.measure == "agreement"
+                else f", and R² is {_number(like.r2)} (at least {least})"
+            )
     if found.faithful:
         close = found.evidence.interval[0] < found.threshold <= found.evidence.interval[1]
         return Verdict("faithful", True, because, _more(found) if close else None)
     others = {k: x for k, x in found.evidence.variants.items() if k != found.ablation}
-    best = min(others, key=lambda name: others[name])
-    if others[best] < min(found.threshold, found.replaced_loss):
+    best = min(others, key=lambda name: others[name], default=None)
+    if best is not None and others[best] < min(found.threshold, found.replaced_loss):
         because += f"; with rows {best} it is {rounded(others[best])}"
         return Verdict("faithful", False, because, f"headway circuit RUN --ablation {best}")
-    alone = found.evidence.alone
+    if not (alone := found.evidence.alone):
+        return Verdict("faithful", False, because)
     worst = max(alone, key=lambda head: alone[head])
     because += f"; replacing {name_of(worst)} alone takes the loss to {rounded(alone[worst])}"
     return Verdict("faithful", False, because, _map(worst))
@@ -112,6 +115,8 @@ def _own(found: "Discovery") -> Verdict:
     name, evidence = "the model's own", found.evidence
     if not found.circuit.paths:
         return Verdict(name, None, NO_PATH)
+    if found.ablation == "corrupted":
+        return Verdict(name, None, "neither heads nor layers were looked at again one by one")
     useful = [look for look in found.looks if look.head in found.circuit.useful_heads]
     for head, rival in ((look.head, rival) for look in useful for rival in look.rivals):
         wins = rival.instead >= EXPLAINED and rival.instead > TIMES * rival.follows
@@ -166,14 +171,18 @@ def _necessary(found: "Discovery") -> Verdict:
         f" {least.path}"
     )
     if helpers := [n.path for n in evidence if n.loss < at]:
-        because += f"; only the heads above, left free, need {enumerated(helpers)}"
+        above = "the heads above, left free, need"
+        if found.ablation == "corrupted":
+            above = "the model as it is, with this path alone cut, needs"
+        because += f"; only {above} {enumerated(helpers)}"
     return Verdict("necessary", True, because)
 
 
 def _minimal(found: "Discovery") -> Verdict:
     pairs, tried = found.evidence.droppable, counted(found.evidence.pairs, "pair")
     if found.minimal is None:
-        return Verdict("minimal", None, _untestable(found))
+        because = "pairs of paths were not tried" if found.necessary else _untestable(found)
+        return Verdict("minimal", None, because)
     if not found.necessary:
         return Verdict("minimal", False, "a path can be dropped by itself")
     if pairs:

@@ -2,14 +2,14 @@
 
 Where every answer can be known, it is a loss to stay below. Elsewhere it is the gap between the
 model's own loss and that with every head ablated, of which a circuit must close most, and the
-agreement of its answers with the model's.
+agreement of its answers with the model's; or of the gap to attention in corrupted sequences alone.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from headway.circuits.ablation import Bench
-from headway.circuits.mechanism import Head, Mean, Mechanism, Paths, Uniform
+from headway.circuits.mechanism import Corrupted, Head, Mean, Mechanism, Paths, Uniform
 from headway.errors import HeadwayError
 
 THRESHOLD = 0.05
@@ -21,7 +21,12 @@ CLOSES = (0.95, 0.9, 0.8)
 AGREES = {"agreement": 0.9, "r2": 0.8}
 """How like the model a circuit must be, by the measure: `agreement` of tokens, `r2` of vectors."""
 
-IDLE: dict[str, Mechanism] = {"uniform": Uniform(), "mean": Mean(), "zero": Paths(frozenset())}
+IDLE: dict[str, Mechanism] = {
+    "uniform": Uniform(),
+    "mean": Mean(),
+    "zero": Paths(frozenset()),
+    "corrupted": Corrupted(),
+}
 """What stands in the place of every head of an ablated model, by name."""
 
 
@@ -36,7 +41,7 @@ class Yardstick:
     """
 
     loss: float | None
-    ablated: Literal["uniform", "mean", "zero"]
+    ablated: Literal["uniform", "mean", "zero", "corrupted"]
     measure: Literal["agreement", "r2"]
 
     @classmethod
@@ -52,17 +57,25 @@ class Yardstick:
         """
         measure = "r2" if bench.batch.targets.is_floating_point() else "agreement"
         loss = bench.task.threshold if loss is None else loss
+        corrupted = bench.patterns.rows == "corrupted"
         if loss is not None:
-            return cls(loss, "uniform", measure)
-        ends = [cls(None, "mean", measure), cls(None, "zero", measure)]
+            return cls(loss, "corrupted" if corrupted else "uniform", measure)
+        names = ("corrupted",) if corrupted else ("mean", "zero")
+        ends = [cls(None, name, measure) for name in names]
         costlier = max(ends, key=lambda end: bench.loss(end.without(bench)))
         own, most = bench.losses([{}, costlier.without(bench)])
         if not most > own:
+            how = "as in corrupted sequences" if corrupted else "to what stands in a sequence"
             raise HeadwayError(
-                f"there is no circuit to find: the model's own loss is {own:.3f}, and without any"
-                f" attention to what stands in a sequence it is {most:.3f}"
+                f"there is no circuit to find: the model's own loss is {own:.3f}, and"
+                f" {'with' if corrupted else 'without any'} attention {how} it is {most:.3f}"
             )
         return costlier
+
+    @property
+    def closes(self) -> tuple[float, ...]:
+        """Shares of the gap to close; of that to corrupted sequences there is one."""
+        return (0.9,) if self.ablated == "corrupted" else CLOSES
 
     def without(self, bench: Bench) -> dict[Head, Mechanism]:
         """Every head ablated."""
@@ -73,7 +86,7 @@ class Yardstick:
         if self.loss is not None:
             return [self.loss]
         own, most = bench.losses([{}, self.without(bench)])
-        return [most + share * (own - most) for share in CLOSES]
+        return [most + share * (own - most) for share in self.closes]
 
     def met(self, bench: Bench, loss: float) -> float:
         """The least limit that a loss on some sequences is below; the last if it is below none."""
@@ -83,4 +96,5 @@ class Yardstick:
     def agrees(self, agreement: float, r2: float | None) -> bool:
         """Whether answers, or outputs, are the model's own often enough, where that counts."""
         like = agreement if self.measure == "agreement" else r2
-        return self.loss is not None or like is None or like >= AGREES[self.measure]
+        gap_alone = self.loss is not None or self.ablated == "corrupted"
+        return gap_alone or like is None or like >= AGREES[self.measure]

@@ -22,6 +22,7 @@ from headway.language.local import (
     expectation,
 )
 from headway.language.question import Question, Span, matched
+from headway.language.repeats import Repeats
 
 __all__ = [
     "FORMULATIONS",
@@ -34,6 +35,7 @@ __all__ = [
     "Ledger",
     "LocalModel",
     "Question",
+    "Repeats",
     "Reply",
     "Span",
     "answered",

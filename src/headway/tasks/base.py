@@ -37,11 +37,15 @@ class Batch:
             `IGNORE_INDEX`, or NaN, where a hop is not asked.
         roles: the position at which each chain plays each role (names: `Task.roles`); None if
             positions play no roles.
+        corrupted: the same sequences but for what their answers depend on, like `inputs`: what
+            heads attend to there stands in the place of their attention (`circuits.Corrupted`);
+            None if nobody says how to corrupt them.
     """
 
     inputs: Float[Tensor, "batch position number"] | Int[Tensor, "batch position"]
     targets: Float[Tensor, "batch query hop output"] | Int[Tensor, "batch query hop"]
     roles: Int[Tensor, "batch role chain"] = None  # pyright: ignore[reportAssignmentType]
+    corrupted: Tensor | None = None
 
     def __post_init__(self):
         if self.roles is None:
@@ -50,9 +54,9 @@ class Batch:
 
     def part(self, rows: slice) -> "Batch":
         """Some of the sequences."""
-        return replace(
-            self, inputs=self.inputs[rows], targets=self.targets[rows], roles=self.roles[rows]
-        )
+        corrupted = None if self.corrupted is None else self.corrupted[rows]
+        inputs, targets, roles = self.inputs[rows], self.targets[rows], self.roles[rows]
+        return replace(self, inputs=inputs, targets=targets, roles=roles, corrupted=corrupted)
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,11 @@ class Task(ABC):
     def is_read_blind(self) -> bool:
         """Whether nobody says what heads may look at: neither roles nor relations of its own."""
         return not self.roles and type(self).relations is Task.relations
+
+    @property
+    def is_corrupted(self) -> bool:
+        """Whether it lays out corrupted sequences beside its own (`Batch.corrupted`)."""
+        return self._example.corrupted is not None
 
     @property
     def hops(self) -> tuple[str, ...]:

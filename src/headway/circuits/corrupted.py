@@ -1,0 +1,202 @@
+"""Circuits by way of corrupted sequences, of models with more heads than can be tried one by one.
+
+Every head attends as it does in the corrupted sequence (`Batch.corrupted`), where the answer cannot
+be known, but for those of the circuit. One backward pass tells how much of the gap between the two
+losses a path in a head would close, to first order (attribution patching: Nanda 2023; Syed et al.
+2023). Forward passes judge: the fewest heads, in this order, that close enough, and of these none
+that can be spared.
+
+Corruption leaves the heads below as they were that bring what those heads look for. So a second
+backward pass, in the model as it is, ranks paths below by what they do for the attention along the
+circuit's. Of the first, each is cut by itself: where much of that attention goes, it belongs to the
+circuit, too.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headway.circuits.ablation import Bench
+from headway.circuits.candidates import Attention
+from headway.circuits.mechanism import Circuit, Corrupted, Head, KnockOut, Mechanism, Paths
+from headway.circuits.patterns import attention_along, tap_of
+from headway.models import Tap, attention_patterns
+from headway.paths import Path
+
+AT_ONCE = 8
+"""Sequences of one backward pass."""
+
+BRINGS = 0.1
+"""The least share of the attention along paths that must be lost with a path below them."""
+
+COUNTS = (1, 2, 4, 8, 16)
+"""Heads that are tried together, until the loss is below the threshold."""
+
+MOST = 20
+"""Heads that a circuit names at most."""
+
+Effects = Mapping[Path, float]
+"""To first order, by path."""
+
+Measured = Callable[[slice, Tensor, Sequence[Tensor]], Tensor]
+"""A number about some sequences, the outputs at their queries, and the patterns of all layers."""
+
+
+def without(bench: Bench) -> dict[Head, Mechanism]:
+    """Every head as in the corrupted sequences."""
+    return dict.fromkeys(bench.heads, Corrupted())
+
+
+def attention_of(bench: Bench, less_corrupted: bool = False) -> Attention:
+    """Mean attention along every relation, [layer, head], by relation; or by how much it is more
+    than in the corrupted sequences."""
+    patterns = bench.patterns
+    own = patterns.own - patterns.corrupted if less_corrupted else patterns.own
+    return {name: attention_along(own, one).tolist() for name, one in patterns.relations.items()}
+
+
+@torch.no_grad()
+def found(bench: Bench, threshold: float, candidate_attention: Sequence[float]) -> Circuit:
+    """The fewest heads with a path each that take the loss below a threshold, and what they need.
+
+    Args:
+        bench: whose rows without a path are `corrupted`.
+        threshold: the loss to stay below with all other heads as in the corrupted sequences.
+        candidate_attention: the least attention along a path beyond that in the corrupted
+            sequences, tried in order until the loss is below the threshold; else the circuit with
+            the least loss is taken.
+    """
+    gains, more = _gains(bench), attention_of(bench, less_corrupted=True)
+    tried: list[tuple[float, int, list[Path]]] = []
+    for least, count in product(candidate_attention, COUNTS):
+        chosen = _best(gains, more, least)[:count]
+        tried.append((bench.loss(_circuit(bench, chosen)), len(tried), chosen))
+        if tried[-1][0] < threshold:
+            break
+    loss, _, chosen = min(tried)
+    most = threshold if loss < threshold else math.nextafter(loss, math.inf)
+    for path in reversed(chosen):
+        fewer = [other for other in chosen if other != path]
+        if bench.loss(_circuit(bench, fewer)) < most:
+            chosen = fewer
+    for path in _needs(bench, chosen, attention_of(bench), candidate_attention[0]):
+        fits = len(chosen) < MOST and path.at not in {other.at for other in chosen}
+        if fits and bench.loss(_circuit(bench, [*chosen, path])) < most:
+            chosen = [*chosen, path]
+    return _circuit(bench, chosen)
+
+
+def _circuit(bench: Bench, paths: Sequence[Path]) -> Circuit:
+    return Circuit({**without(bench), **Circuit.of(paths).mechanisms})
+
+
+def _best(effects: Effects, attention: Attention, least: float) -> list[Path]:
+    """Of every head the path with the largest effect along which it attends, the largest first."""
+    best: dict[Head, Path] = {}
+    for path in sorted(effects, key=lambda path: -effects[path]):
+        if effects[path] > 0 and attention[path.relation][path.layer][path.head] >= least:
+            best.setdefault(path.at, path)
+    return list(best.values())
+
+
+def _gains(bench: Bench) -> Effects:
+    """By how much every path lowers the loss if it is put into the corrupted model."""
+    patterns, ablated = bench.patterns, without(bench)
+
+    def loss(part: slice, outputs: Tensor, _: Sequence[Tensor]) -> Tensor:
+        return bench.judged(outputs, part).mean(1).sum() / bench.sequences
+
+    def change(name: str, part: slice) -> Tensor:
+        paths = Paths(frozenset({name}))
+        rows = patterns.has_path(paths)[part, None, None, :, None]
+        return rows * (patterns.one_hot(paths)[part, None, None] - patterns.corrupted[part])
+
+    return _effects(bench, loss, change, lambda part: tap_of(patterns, [ablated], part))
+
+
+def _needs(bench: Bench, paths: Sequence[Path], attention: Attention, least: float) -> list[Path]:
+    """The paths below others without which much of the attention along these is lost.
+
+    The first `MOST` by their effect on the log-odds of that attention, to first order, are cut in
+    the model as it is, one by one. Relations that lead all queries to one place are left out: what
+    is brought from there is the same everywhere, so it tells no key from others.
+    """
+    patterns = bench.patterns
+
+    def along(seen: Tensor, path: Path, part: slice) -> Tensor:
+        there = patterns.one_hot(Paths(frozenset({path.relation})))[part] > 0
+        return (seen * there).sum() / there.any(2).sum().clamp(min=1)
+
+    def looked(part: slice, _: Tensor, seen: Sequence[Tensor]) -> Tensor:
+        found = [along(seen[path.layer][:, path.head], path, part) for path in paths]
+        return torch.stack(found).logit(1e-6).sum()
+
+    def change(name: str, part: slice) -> Tensor:
+        there = patterns.one_hot(Paths(frozenset({name})))[part, None, None] > 0
+        return -(patterns.own[part] * there)
+
+    def tells_apart(path: Path) -> bool:
+        there = patterns.one_hot(Paths(frozenset({path.relation}))) > 0
+        queries, keys = there.any(2).sum(1), there.any(1).sum(1)
+        return bool(((queries < 2) | (keys > 1)).any())
+
+    def share_lost(cut: Path) -> float:
+        knocked = {cut.at: KnockOut(frozenset({cut.relation}))}
+        seen = attention_patterns(bench.model, bench.batch.inputs, bench.tap(knocked))
+        bench.add_forwards(1.0)
+        left = sum(along(seen[:, *path.at], path, slice(None)).item() for path in paths)
+        return 1 - left / sum(attention[one.relation][one.layer][one.head] for one in paths)
+
+    if not paths:
+        return []
+    lost = _effects(bench, looked, change, lambda _: lambda _, pattern: pattern)
+    below = _best({p: x for p, x in lost.items() if tells_apart(p)}, attention, least)
+    below = [path for path in below if path not in paths][:MOST]
+    shares = {path: share_lost(path) for path in below}
+    return sorted((p for p in below if shares[p] >= BRINGS), key=lambda path: -shares[path])
+
+
+def _effects(
+    bench: Bench,
+    measured: Measured,
+    change: Callable[[str, slice], Float[Tensor, "sequence layer head query key"]],
+    through: Callable[[slice], Tap],
+) -> Effects:
+    """By how much changes of single patterns lower what is measured, to first order.
+
+    Args:
+        bench: the model, and sequences.
+        measured: see `Measured`.
+        change: of the patterns of all heads, for a relation.
+        through: the tap that patterns pass through before they are changed.
+    """
+    names = [n for n, one in bench.patterns.relations.items() if one.use == "path"]
+    sums = dict.fromkeys(names, torch.zeros(bench.model.n_layers, bench.model.n_heads))
+    for start in range(0, bench.sequences, AT_ONCE):
+        part = slice(start, min(start + AT_ONCE, bench.sequences))
+        slopes = _slopes(bench, part, measured, through(part))
+        for name in names:
+            sums[name] = sums[name] - (slopes * change(name, part)).sum((0, 3, 4)).cpu()
+    bench.add_forwards(3.0)
+    return {Path.of(*head, name): sums[name][head].item() for name in names for head in bench.heads}
+
+
+@torch.enable_grad()
+def _slopes(
+    bench: Bench, part: slice, measured: Measured, through: Tap
+) -> Float[Tensor, "sequence layer head query key"]:
+    """The derivatives of what is measured by every pattern."""
+    seen = list[Tensor]()
+
+    def tap(layer: int, pattern: Tensor) -> Tensor:
+        pattern = through(layer, pattern)
+        seen.append(pattern.clone() if pattern.requires_grad else pattern.detach().clone())
+        return seen[-1].requires_grad_()
+
+    outputs = bench.model(bench.batch.inputs[part], tap)[:, -bench.batch.targets.shape[1] :]
+    value = measured(part, outputs, seen)
+    return torch.stack(torch.autograd.grad(value, seen, materialize_grads=True), 1)
