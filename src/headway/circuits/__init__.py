@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from headway.circuits.patching import Site as Site
     from headway.circuits.patching import patch as patch
     from headway.circuits.patching import patch_all as patch_all
-    from headway.circuits.reach import Reach as Reach
     from headway.circuits.roles import block_starts as block_starts
     from headway.circuits.roles import position_labels as position_labels
     from headway.circuits.routes import trace as trace
