@@ -23,6 +23,8 @@ from headway.circuits import (
 )
 from headway.training import Run, held_out
 
+ROWS = [rows for rows in ABLATIONS if rows != "corrupted"]
+
 
 def circuit_of(run: Run, paths: list[str]) -> Circuit:
     """The run's own circuit, or that of the paths with all other heads uniform."""
@@ -40,7 +42,7 @@ def row(run: Run, circuit: Circuit, added: list[str], sequences: int) -> dict[st
     batch = held_out(task, sequences, run.config.seed, "cpu", "certificate")
     circuits = [circuit, *(with_path(circuit, Path.parse(path)) for path in added)]
     losses: dict[str, dict[str, list[float]]] = {name: {} for name in ("as it is", *added)}
-    for rows in ABLATIONS:
+    for rows in ROWS:
         bench = Bench(model, task, batch, rows)
         for name, one in zip(losses, circuits, strict=True):
             free = [free_above(one, layer) for layer in range(model.n_layers - 1)]
@@ -56,7 +58,7 @@ def main() -> None:
     for one in found:
         print(f"{one['run']}: the model's own loss {one['intact']:.4f}")
     for name in found[0]["losses"]:
-        for rows in ABLATIONS:
+        for rows in ROWS:
             forced, free = (sorted(one["losses"][name][rows][i] for one in found) for i in (0, 1))
             print(
                 f"{name:16} {rows:8} replaced {forced[0]:.4f} to {forced[-1]:.4f}"

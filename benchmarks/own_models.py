@@ -5,16 +5,15 @@ plain loop on in-context bigrams, at even seeds in the package's task and at odd
 is written here, kept in FOLDER, and searched with default settings.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
-from x_transformers import Decoder, TransformerWrapper
 
 import headway
+from frame import options
 from headway import discover
 from headway.relations import Edges, previous_token
 from headway_experiments.tasks.bigrams import Bigrams
@@ -82,6 +81,8 @@ def neox(vocabulary):
 
 
 def wrapper(vocabulary):
+    from x_transformers import Decoder, TransformerWrapper
+
     layers = Decoder(dim=WIDTH, depth=2, heads=2, attn_dim_head=WIDTH // 2)
     return TransformerWrapper(num_tokens=vocabulary, max_seq_len=LENGTH, attn_layers=layers)
 
@@ -112,11 +113,7 @@ def trained(file, build, task, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 109), help="first and last")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
+    given = options(__doc__, folder=[Path], seeds=(100, 109))
     print(
         "| model | loss: model, circuit | answers | gap: mean, median | faithful | right | paths |"
     )
@@ -124,7 +121,7 @@ def main():
     for name, build in MODELS.items():
         for seed in range(given.seeds[0], given.seeds[1] + 1):
             task = TASKS[seed % 2]
-            file = given.folder / f"{name}-{task.kind}-{seed}.pt"
+            file = given.folder[0] / f"{name}-{task.kind}-{seed}.pt"
             found = discover(trained(file, build, task, seed), task, trials=False, workers=1)
             like, paths = found.evidence.likeness.circuit, found.circuit.paths
             layers = {(path.layer, path.relation) for path in paths}

@@ -85,7 +85,8 @@ class Calls:
             if not set(mode) & set("wax+") or "b" not in mode or not self._concerns(file, None):
                 return call(file, mode, *given, **more)
             self._tell("open", "before", file)
-            raw = io.BufferedWriter(Raw(file, mode.replace("b", "")))
+            buffered = io.BufferedRandom if "+" in mode else io.BufferedWriter
+            raw = buffered(Raw(file, mode.replace("b", "")))
             self._tell("open", "after", file)
             return raw
 

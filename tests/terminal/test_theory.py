@@ -122,7 +122,8 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
 
     found = run.read("circuit.json")
     heads = {**found["heads"], "L0.H0": ["s0←s2"]}
-    write_json(folder / "circuit.json", {**found, "heads": heads})
+    evidence = {**found["evidence"], "necessity": []}
+    write_json(folder / "circuit.json", {**found, "heads": heads, "evidence": evidence})
     lines = shown("theory", str(folder), "--figure", str(tmp_path / "run.svg"))
     assert 'id="broken-' in (tmp_path / "run.svg").read_text()
     assert any(line.startswith("The circuit breaks the flow") for line in lines)

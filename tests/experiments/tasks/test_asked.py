@@ -18,7 +18,7 @@ from headway_experiments.tasks import Composition
 def test_a_view_is_the_task_but_for_what_is_asked(task):
     view = Asked(task, (1,))
     told = ("kind", "label", "title", "reading", "roles", "vocabulary", "targets", "length")
-    told += ("n_read", "n_chains", "d_input", "n_depths", "looks_ahead", "standing")
+    told += ("n_read", "d_input", "n_depths", "looks_ahead", "standing")
     for name in told:
         if name != "standing" or task.roles:
             assert getattr(view, name) == getattr(task, name), name
