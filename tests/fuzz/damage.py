@@ -28,7 +28,7 @@ PASSED_OVER = {
     "certificate.json": {"bound", "holds"},
     "circuit.json": {"circuit", "loss", "useful_heads", "useful_layers", "verdicts"},
     "dependence.json": {"formed"},
-    "emergence.json": {"ablation", "birth"},
+    "emergence.json": {"ablation", "birth", "half"},
     "environment.json": {"torch", "platform", "device", "cores", "started"},
 }
 """Fields that are written for people, or follow from others; `unknown` in other files, too."""
@@ -40,7 +40,8 @@ FREE = {
 OPTIONAL = {
     **PASSED_OVER,
     "metrics.jsonl": {"rate_scale", "examples_per_second"},
-    "outcome.json": {"message", "given_up", "seconds", "test_loss", "step", "partial", "val_loss"},
+    "circuit.json": {*PASSED_OVER["circuit.json"], "looks"},
+    "outcome.json": {"message", "given_up", "test_loss"},
 }
 """Fields that may be missing."""
 

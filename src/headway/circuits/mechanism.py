@@ -232,13 +232,13 @@ def name_of(head: Head) -> str:
     return f"L{head[0]}.H{head[1]}"
 
 
-def head_of(text: str) -> Head:
+def head_of(text: object) -> Head:
     """The head that `name_of` wrote.
 
     Raises:
         HeadwayError: if it is none.
     """
-    found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6})", text)
+    found = re.fullmatch(r"L([0-9]{1,6})\.H([0-9]{1,6})", text if isinstance(text, str) else "")
     if found is None:
         raise HeadwayError(f"head = {text!r} is not allowed: it must be written as L1.H0")
     return int(found[1]), int(found[2])
