@@ -37,7 +37,7 @@ class Line(torch.nn.Module):
         return 9 * (pattern[:, 0] @ values)
 
 
-class Tokens(Task):
+class Symbols(Task):
     """Random tokens; at each, the smallest so far."""
 
     @property
@@ -65,9 +65,9 @@ def by_value(inputs):
     ],
 )
 def test_a_head_is_read(scores, name):
-    batch = Tokens().sample(64, torch.Generator().manual_seed(0))
+    batch = Symbols().sample(64, torch.Generator().manual_seed(0))
     model = Line(lambda inputs: scores(inputs).expand(len(inputs), 9, 9).float())
-    circuit, _ = read(model, Tokens(), batch)
+    circuit, _ = read(model, Symbols(), batch)
     (mechanism,) = circuit.mechanisms.values()
     assert isinstance(mechanism, Paths)
     (found,) = mechanism.relations
@@ -92,7 +92,9 @@ class Induction(torch.nn.Module):
 
 
 def test_a_head_that_only_heads_above_need_is_read():
-    circuit, _ = read(Induction(), Tokens(), Tokens().sample(64, torch.Generator().manual_seed(0)))
+    circuit, _ = read(
+        Induction(), Symbols(), Symbols().sample(64, torch.Generator().manual_seed(0))
+    )
     below, above = (str(circuit.mechanisms[at, 0]) for at in (0, 1))
     assert below == "previous token"
     assert above.split(", else ")[0] in {"after same token", "after latest same token"}
@@ -103,7 +105,9 @@ def test_where_a_relation_gives_no_key_the_else_is_read():
         alike = (x[:, :, None] == x[:, None]) & torch.ones(9, 9).tril(-1).bool()
         return 60.0 * alike + 30.0 * (torch.arange(9) == 0)
 
-    circuit, _ = read(Line(scores), Tokens(), Tokens().sample(64, torch.Generator().manual_seed(0)))
+    circuit, _ = read(
+        Line(scores), Symbols(), Symbols().sample(64, torch.Generator().manual_seed(0))
+    )
     assert str(circuit.mechanisms[0, 0]) == "same token, else first position"
 
 
@@ -113,17 +117,17 @@ def test_a_head_that_changes_no_answer_is_idle():
             heard = super().forward(inputs, tap)
             return 9 * torch.nn.functional.one_hot(inputs, 8).float() + 0 * heard
 
-    circuit, _ = read(Deaf(by_value), Tokens(), Tokens().sample(32, torch.Generator()))
+    circuit, _ = read(Deaf(by_value), Symbols(), Symbols().sample(32, torch.Generator()))
     assert circuit.mechanisms == {(0, 0): Mean()}
     with pytest.raises(HeadwayError, match="there is no circuit to find: "):
-        discover(Deaf(by_value), Tokens(), threshold=None)
+        discover(Deaf(by_value), Symbols(), threshold=None)
 
 
 def test_a_circuit_of_composed_names_is_given_back_and_judged_the_same():
     model = Line(by_value)
-    found = discover(model, Tokens(), sequences=32, trials=False, threshold=9.0, workers=1)
+    found = discover(model, Symbols(), sequences=32, trials=False, threshold=9.0, workers=1)
     again = Circuit.from_json(found.circuit.to_json())
-    given = discover(model, Tokens(), sequences=32, circuit=again, threshold=9.0, workers=1)
+    given = discover(model, Symbols(), sequences=32, circuit=again, threshold=9.0, workers=1)
     assert given.evidence.replaced == found.evidence.replaced
     assert list(found.attention)[-1] == str(found.circuit.paths[0].relation)
 
@@ -160,7 +164,7 @@ def test_what_is_published_of_others_models_is_read(strangers, name):
         assert relation in [one.split(", else ")[0] for one in firsts], chosen
 
 
-class Runs(Tokens):
+class Runs(Symbols):
     """Tokens of which most are like the one before."""
 
     def assemble(self, draws):
@@ -220,10 +224,10 @@ def test_tokens_by_which_heads_share_the_work_are_found():
 def test_a_head_that_no_relation_explains_is_named():
     idle = Circuit({(0, 0): Mean()})
     given = {"circuit": idle, "sequences": 32, "workers": 1}
-    own = discover(Line(by_value), Tokens(), **given, threshold=9.0)
+    own = discover(Line(by_value), Symbols(), **given, threshold=9.0)
     assert own.faithful
     assert own.looks == []
-    unread = discover(Line(by_value), Tokens(), **given, threshold=own.intact_loss + 0.01)
+    unread = discover(Line(by_value), Symbols(), **given, threshold=own.intact_loss + 0.01)
     assert not unread.faithful
     assert [look.explained for look in unread.looks] == [0]
     assert next(iter(unread.looks[0].rest)) == "smallest any token"
@@ -252,7 +256,7 @@ def test_others_checkpoints_are_dated_at_half_of_the_final_attention():
     assert later == [x for x in history.attention if x > history.attention[-1] / 2]
 
 
-class Rarely(Tokens):
+class Rarely(Symbols):
     """Two tokens."""
 
     def draw(self, count, generator):

