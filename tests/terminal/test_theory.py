@@ -122,7 +122,9 @@ def test_what_a_learnt_circuit_brings(shown, solved, tmp_path):
 
     found = run.read("circuit.json")
     heads = {**found["heads"], "L0.H0": ["s0←s2"]}
-    evidence = {**found["evidence"], "necessity": []}
+    one, *_ = each = found["evidence"]["necessity"]
+    each = [n for n in each if not n["path"].startswith("L0.H0")]
+    evidence = {**found["evidence"], "necessity": [{**one, "path": "L0.H0 s0←s2"}, *each]}
     write_json(folder / "circuit.json", {**found, "heads": heads, "evidence": evidence})
     lines = shown("theory", str(folder), "--figure", str(tmp_path / "run.svg"))
     assert 'id="broken-' in (tmp_path / "run.svg").read_text()

@@ -90,7 +90,7 @@ class Discovery:
         The loss is measured with the heads above replaced and with them free; the larger counts. If
         the ablation is `corrupted`, free is the model as it is, with the path alone cut.
         """
-        if not self.faithful or not self.circuit.paths:
+        if not (self.faithful and self.circuit.paths and self.evidence.necessity):
             return None
         return all(n.worst >= self.threshold for n in self.evidence.necessity)
 
