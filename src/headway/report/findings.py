@@ -16,6 +16,7 @@ from headway.circuits import (
     Timeline,
 )
 from headway.circuits.dependence import Dependence
+from headway.circuits.discovery import standing_of
 from headway.circuits.emergence import hop_steps
 from headway.circuits.least import Least
 from headway.errors import HeadwayError, require
@@ -77,6 +78,11 @@ class Findings:
             raise HeadwayError(
                 f"{run.folder}: circuit.json is of another model than config.json;"
                 f" find this one's with: {command('circuit', run.folder)}"
+            )
+        if discovery and discovery.standing != standing_of(run.task):
+            raise HeadwayError(
+                f"{run.folder}: circuit.json: standing is not as the roles of the task stand;"
+                f" find the circuit again with: {command('circuit', run.folder)}"
             )
         certificate, depends = run.load(Certificate), run.load(Dependence)
         if discovery:
