@@ -74,8 +74,7 @@ def _alike(findings: Findings, found: Discovery) -> Iterator[Table]:
     )
     rows = []
     for kind in (kind for kind in ABLATIONS if kind in evidence.variants):
-        described = ABLATIONS[kind]
-        words = described.rpartition("rows without a path ")[2]
+        words = ABLATIONS[kind].rpartition("rows without a path ")[2]
         words += " (as searched)" if kind == found.ablation else ""
         rows.append([words, evidence.variants[kind]])
     title = "losses by what stands in rows without a path"

@@ -80,10 +80,7 @@ class Findings:
                 f" find this one's with: {command('circuit', run.folder)}"
             )
         if discovery and discovery.standing != standing_of(run.task):
-            raise HeadwayError(
-                f"{run.folder}: circuit.json: standing is not as the roles of the task stand;"
-                f" find the circuit again with: {command('circuit', run.folder)}"
-            )
+            raise HeadwayError(f"{run.folder}: circuit.json: standing is of another task's roles")
         certificate, depends = run.load(Certificate), run.load(Dependence)
         if discovery:
             own = discovery.circuit.paths
