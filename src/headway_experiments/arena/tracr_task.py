@@ -51,6 +51,10 @@ class RaspTask(Task, registered=False):
         values = self.compiled.values
         return Vectors(1) if values is None else Tokens(len(values) + 1)
 
+    @property
+    def looks_ahead(self) -> bool:
+        return True
+
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
         rng, its = random.Random(seed), self.its
