@@ -19,8 +19,9 @@ from headway.text import command
 from headway.training.config import RunConfig
 from headway.training.curriculum import Ask
 from headway.training.data import Stream, batch_of, held_out
-from headway.training.environment import casting, describe_environment, resolved, rounding
+from headway.training.environment import describe_environment, resolved, rounding
 from headway.training.files import clear_content_errors
+from headway.training.gradients import Gradients
 from headway.training.losses import Reader, evaluate
 from headway.training.optimisers import Optimisers
 from headway.training.run import Run, require_device
@@ -160,6 +161,8 @@ class Trainer:
         self.model = self.run.new_model(self.run.config.device, state.attempt)
         self._learning = self.config.curriculum.learning(self.model)
         self.optimisers = Optimisers(self.model, self.config)
+        may_record = not self.config.clamped  # what is clamped differs from batch to batch
+        self._gradients = Gradients(self.model, self._loss, self.precision, may_record)
         self.batches = Stream(self.run.config, state.attempt)
 
     @classmethod
@@ -217,16 +220,15 @@ class Trainer:
             The loss before it, on the device.
         """
         step, config = self.state.step, self.config
-        tap = config.clamp.tap(self.run.task, batch, step + 1)
-        with rounding(self.precision, self.device):
-            with casting(self.precision, self.device):
-                loss = config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
-            self.optimisers.zero_grad()
-            loss.backward()
-            with self._learning(step) as factor:
-                self.optimisers.step(self.state.next_scale(config) * factor)
+        loss = self._gradients(ask, batch)
+        with rounding(self.precision, self.device), self._learning(step) as factor:
+            self.optimisers.step(self.state.next_scale(config) * factor)
         self.state.step += 1
-        return loss.detach()
+        return loss
+
+    def _loss(self, ask: Ask, batch: Batch) -> Tensor:
+        tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
+        return self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
 
     def begin(self, replicas: int = 1) -> None:
         """Lets the run go on from here, so many at once; what was written later is forgotten."""

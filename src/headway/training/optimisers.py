@@ -73,23 +73,30 @@ class Muon(Uncompiled):
 @torch.no_grad()
 def step_all(optimisers: Sequence[Muon]) -> None:
     """Makes a step of each of several optimisers; they multiply matrices in one precision."""
-    pieces: list[tuple[Tensor, dict]] = []
+    pieces: list[tuple[Tensor, float]] = []
     updates: list[Tensor] = []
     for optimiser in optimisers:
         for group in optimiser.param_groups:
-            for weight in group["params"]:
-                state = optimiser.state[weight]
-                if "momentum" not in state:
-                    state["momentum"] = torch.zeros_like(weight)
-                mean = state["momentum"]
-                mean.lerp_(weight.grad, 1 - group["momentum"])
-                update = weight.grad.lerp(mean, group["momentum"])
-                pieces += [(piece, group) for piece in weight.chunk(group["parts"])]
-                updates += update.chunk(group["parts"])
+            weights, rate, parts = group["params"], group["lr"], group["parts"]
+            for weight in weights:
+                if "momentum" not in optimiser.state[weight]:
+                    optimiser.state[weight]["momentum"] = torch.zeros_like(weight)
+            gradients = [weight.grad for weight in weights]
+            means = [optimiser.state[weight]["momentum"] for weight in weights]
+            torch._foreach_lerp_(means, gradients, 1 - group["momentum"])
+            ahead = torch._foreach_lerp(gradients, means, group["momentum"])
+            torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
+            each = [piece for weight in weights for piece in weight.chunk(parts)]
+            pieces += [(piece, rate * gain(piece)) for piece in each]
+            updates += [part for update in ahead for part in update.chunk(parts)]
     orthogonal = orthogonalised_by_shape(updates, optimisers[0].products)
-    for (piece, group), u in zip(pieces, orthogonal, strict=True):
-        piece.mul_(1 - group["lr"] * group["weight_decay"])
-        piece.add_(u, alpha=-group["lr"] * gain(piece))
+    by_rate: dict[float, tuple[list[Tensor], list[Tensor]]] = {}
+    for (piece, rate), update in zip(pieces, orthogonal, strict=True):
+        moved, by = by_rate.setdefault(rate, ([], []))
+        moved.append(piece)
+        by.append(update)
+    for rate, (moved, by) in by_rate.items():
+        torch._foreach_add_(moved, by, alpha=-rate)
 
 
 def gain(matrix: Tensor) -> float:
