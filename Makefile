@@ -11,7 +11,7 @@ SEED ?= 1
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench lint format clean
+.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench gpu lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -53,6 +53,9 @@ docs: $(READY)  ## the documentation as a site, in site/
 
 bench: $(LENS_READY)  ## ratios, side by side on this machine, TransformerLens among them
 	$(LENS)/bin/python benchmarks/training_step.py
+
+gpu: $(READY)  ## what a GPU is worth, and the paper at its own scale: nine minutes on one
+	$(BIN)/python benchmarks/gpu.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

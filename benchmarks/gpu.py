@@ -5,7 +5,9 @@
 
 Every part leaves `PART.json` in the folder as soon as it is done, and what it trains in
 `runs/PART/`. A part that has spent its share of the minutes stops its runs where they are, and
-tells how far they are. `--smoke` makes everything tiny, for the tests.
+tells how far they are. `--smoke` makes everything tiny, for the tests. Let
+processes share the GPU (`nvidia-cuda-mps-control -d`), and install the package: its curricula are
+found by their entry points.
 """
 
 import argparse
@@ -34,7 +36,6 @@ from headway.training import Run, RunConfig, describe_environment, fast, resume,
 from headway.training.gradients import Gradients
 from headway_experiments.paper import layers, transformers_abc
 from headway_experiments.recipes import paper
-from stacked_replicas import one_step
 from training_step import Contenders
 
 Configs = dict[str, RunConfig]
@@ -88,7 +89,8 @@ class Bench:
 
     def trained(self, configs: Configs) -> dict[str, Run]:
         """Runs side by side on the device, to their ends or as far as the time goes."""
-        plan = Plan(self.folder.name, {name: self.short(one) for name, one in configs.items()})
+        some = [*configs.items()][: 2 if self.smoke else None]
+        plan = Plan(self.folder.name, {name: self.short(one) for name, one in some})
 
         def watch(*_: object) -> None:
             if self.left < 0:
@@ -209,7 +211,7 @@ def step_of(config: RunConfig, recorded: bool) -> Callable[[], object]:
 
 
 def speed(bench: Bench) -> dict[str, Any]:
-    """Milliseconds of a step, alone and in stacks, beside a plain loop and the machine's peak."""
+    """Milliseconds of a step, beside a plain loop and the machine's peak."""
     shapes = {"fast": fast(3, deepening=False), "paper": paper()}
     found: dict[str, Any] = {"peak_teraflops": peak(bench.device, 64 if bench.smoke else 8192)}
     for name, config in shapes.items():
@@ -230,14 +232,11 @@ def timed(bench: Bench, config: RunConfig) -> dict[str, Any]:
         "plain loop, bfloat16": lambda: plain.plain("bfloat16"),
         "data": plain.data,
     }
-    for size in (2,) if bench.smoke else (8, 64):
-        ways[f"stack of {size}"] = lambda size=size: one_step(config, size)
     milliseconds: dict[str, float] = {}
     failed: dict[str, str] = {}
     for name, made in ways.items():
-        few = 2 if "stack" in name else repeats
         try:
-            series = in_turn({name: made()}, rounds, few, timer, warm=3)[name]
+            series = in_turn({name: made()}, rounds, repeats, timer, warm=3)[name]
             milliseconds[name] = 1000 * statistics.median(series)
         except Exception as error:  # what a device may refuse is told, and the rest is timed
             failed[name] = f"{type(error).__name__}: {error}"[:500]

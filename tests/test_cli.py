@@ -172,7 +172,6 @@ def test_every_verb_has_help(verb, capsys, monkeypatch):
         (["sweep", "--grid", "seed=1", "--grid", "seed=2"], "seed is named twice"),
         (["sweep", "--grid", "model.n_heads=1..4"], "in the grid's cell n_heads=3: model.n_heads"),
         (["sweep", "--workers", "0"], "workers = 0 is not allowed: it must be a whole number"),
-        (["sweep", "--stack", "0"], "stack = 0 is not allowed: it must be a whole number of at"),
         (["sweep", "--engine", "slurm"], "engine = 'slurm' is not allowed: it must be one of"),
         (["sweep", "--address", "h:1"], "--address and --gpus-per-run are options of --engine ray"),
         (

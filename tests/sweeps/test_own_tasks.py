@@ -23,14 +23,10 @@ def swept(engine):
     return carry_out
 
 
-@pytest.mark.parametrize("stack", [1, 2])
-def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path, stack):
-    config = next(iter(own_runs.runs.values()))
-    seeds = Plan("p", {f"r{seed}": replace(config, seed=seed) for seed in range(2)})
-    runs = seeds if stack > 1 else own_runs
-    begun, board = swept(runs, tmp_path / "s", stack=stack)
-    assert begun == [*runs.runs] == board.named("done")
-    for name, config in runs.runs.items():
+def test_workers_train_a_task_from_a_file(swept, own_runs, own_file, tmp_path):
+    begun, board = swept(own_runs, tmp_path / "s")
+    assert begun == [*own_runs.runs] == board.named("done")
+    for name, config in own_runs.runs.items():
         run = Run.open(tmp_path / "s" / name)
         assert run.config == config
         assert run.read("config.json")["task"]["defined"]["file"] == str(own_file)

@@ -22,7 +22,6 @@ from headway.training import (
     TrainingConfig,
     evaluate,
     train,
-    train_stacked,
 )
 from headway.training.curriculum import CURRICULA
 
@@ -105,9 +104,3 @@ def test_a_mixture_needs_several_depths(task):
 def test_what_is_no_curriculum(given):
     with pytest.raises(HeadwayError, match=r"^training\.curriculum.* = .* one of implicit, mixt"):
         TrainingConfig(curriculum=given)
-
-
-def test_a_stack_asks_for_the_same_at_every_step(tiny, with_training, tmp_path):
-    configs = [with_training(tiny, curriculum=Mixture())] * 2
-    with pytest.raises(HeadwayError, match=r"training\.curriculum = 'mixture' .* implicit in a"):
-        train_stacked(configs, [tmp_path / "a", tmp_path / "b"])

@@ -17,7 +17,6 @@ from headway.training import (
     TrainingConfig,
     from_dict,
     resume,
-    resume_stacked,
     to_dict,
     train,
 )
@@ -98,16 +97,3 @@ def test_a_run_whose_task_changed_tells_and_is_not_resumed_unless_asked_for(tmp_
     first, last = run.read("environment.json") or []
     assert "task_changed" not in first
     assert "has changed since" in last["task_changed"]
-
-
-def test_stacked_runs_whose_task_changed_are_not_resumed_unless_asked_for(tmp_path):
-    file = written(tmp_path, "ChangedStack")
-    folders = [tmp_path / "runs" / name for name in ("one", "two")]
-    for folder in folders:
-        Run.create(folder, config_of(file))
-    forget_files()
-    written(tmp_path, "ChangedStack", "# something else\n")
-    userfile.trust(file)
-    with pytest.raises(HeadwayError, match="has changed since"):
-        resume_stacked(folders)
-    assert {run.status for run in resume_stacked(folders, changed_task=True)} == {"done"}

@@ -5,7 +5,7 @@ import torch
 
 from headway.models.transformer import Attention
 from headway.training import environment as precisions
-from headway.training import optimisers, train, train_stacked
+from headway.training import optimisers, train
 from headway.training.environment import rounding
 from headway.training.files import read_tensors
 
@@ -25,17 +25,13 @@ def products(monkeypatch) -> set[torch.dtype]:
     return seen
 
 
-@pytest.mark.parametrize("stacked", [False, True])
 def test_bfloat16_is_close_to_float32_and_weights_stay_float32(
-    tiny, with_training, tmp_path, monkeypatch, stacked
+    tiny, with_training, tmp_path, monkeypatch
 ):
     full = train(tiny, tmp_path / "full")
     config = with_training(tiny, precision="bfloat16")
     seen = products(monkeypatch)
-    if stacked:
-        half, _ = train_stacked([config, config], [tmp_path / "half", tmp_path / "other"])
-    else:
-        half = train(config, tmp_path / "half")
+    half = train(config, tmp_path / "half")
     assert seen == {torch.bfloat16}
     tensors, _ = read_tensors(half.folder / "state.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
@@ -57,10 +53,9 @@ def test_tf32_is_allowed_within_a_step_on_a_cuda_device_and_forbidden_after_it()
     assert torch.get_float32_matmul_precision() == before
 
 
-@pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_muon_multiplies_in_the_precision_of_the_run(
-    tiny, with_training, tmp_path, monkeypatch, precision, stacked
+    tiny, with_training, tmp_path, monkeypatch, precision
 ):
     seen, orthogonalised = set(), optimisers.orthogonalised
 
@@ -70,10 +65,7 @@ def test_muon_multiplies_in_the_precision_of_the_run(
 
     monkeypatch.setattr(optimisers, "orthogonalised", noting)
     config = with_training(tiny, optimizer="muon", precision=precision)
-    if stacked:
-        train_stacked([config, config], [tmp_path / "a", tmp_path / "b"])
-    else:
-        train(config, tmp_path / "a")
+    train(config, tmp_path / "a")
     assert seen == {getattr(torch, precision)}
 
 

@@ -14,7 +14,6 @@ from interrupts import InterruptError, stop_at
 from headway.errors import HeadwayError
 from headway.training import Run, evaluate, held_out, resume, train
 from headway.training.files import read_tensors
-from headway.training.stacked import train_stacked
 
 KILLS = 20
 
@@ -163,19 +162,12 @@ def test_attempts_are_given_up_in_the_same_places_after_kills(tiny, with_trainin
     assert (broken.outcome() or {})["given_up"] == outcome["given_up"]
 
 
-def stacked(config, folder, watch):
-    train_stacked([config], [folder], watch)
-
-
-@pytest.mark.parametrize("started", [train, stacked])
-def test_an_attempt_is_given_up_after_a_kill_at_that_very_step(
-    tiny, with_training, tmp_path, started
-):
+def test_an_attempt_is_given_up_after_a_kill_at_that_very_step(tiny, with_training, tmp_path):
     config = with_training(tiny, steps=30, cooldown_steps=8, patience=6, save_every=3)
     whole = train(config, tmp_path / "whole")
     folder = tmp_path / "broken"
     with pytest.raises(InterruptError):
-        started(config, folder, stop_at(6))
+        train(config, folder, stop_at(6))
     broken = resume(folder)
     assert (broken.outcome() or {})["given_up"] == (whole.outcome() or {})["given_up"]
     assert same(weights(broken), weights(whole))

@@ -18,7 +18,7 @@ from typing import Self
 
 from headway.errors import HeadwayError, require
 from headway.tasks.registry import task_to_json
-from headway.training import RunBusyError, RunConfig, resume_stacked
+from headway.training import RunBusyError, RunConfig, resume
 from headway.userfile import Source, described, lend, started_safely
 
 STARTS = 3
@@ -61,19 +61,14 @@ def carry_out(work: Work) -> dict[str, str]:
     if work.trusted is not None:
         lend(work.trusted)
     failures = dict[str, str]()
-    alone = [(folder,) for folder in work.folders]
-    for folders in dict.fromkeys([work.folders, *alone]):
-        gc.collect()  # of runs that were too large, what the error's frames held
+    for folder in work.folders:
+        gc.collect()  # of a run that was too large, what the error's frames held
         try:
-            resume_stacked(folders)
+            resume(folder)
         except RunBusyError:
             continue
-        except Exception as error:  # what keeps several from going on at once is found one by one
-            if len(folders) == 1:
-                failures[folders[0].name] = _reason(error)
-        else:
-            if folders == work.folders:
-                break
+        except Exception as error:
+            failures[folder.name] = _reason(error)
     return failures
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from filelock import FileLock
 
-from headway.errors import HeadwayError, require
+from headway.errors import HeadwayError
 from headway.reading import parsed
 from headway.sweeps.engines import Engine, LocalEngine, Work
 from headway.sweeps.plan import Plan, default_folder, load_plan, read_plan
@@ -23,7 +23,6 @@ from headway.training.files import clear_io_errors, is_there, read_json, whole_l
 from headway.training.finding import PLAN
 from headway.training.folder import Evaluation, RunFolder
 from headway.training.size import n_weights
-from headway.training.stacked import shape_of
 from headway.words import said
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
@@ -142,7 +141,6 @@ def sweep(
     engine: Engine | None = None,
     retry_failed: bool = False,
     watch: SweepWatch | None = None,
-    stack: int = 1,
 ) -> Board:
     """Carries out what is not done yet of a plan, in a folder with a run folder per config.
 
@@ -155,8 +153,6 @@ def sweep(
         engine: that carries the runs out; by default worker processes on this machine.
         retry_failed: whether runs that have failed are tried again.
         watch: called with every change, to show progress.
-        stack: the most runs that are trained at once in one stack, of those that can be
-            (see `require_one_shape`).
 
     Returns:
         How every run of the plan has ended.
@@ -165,23 +161,14 @@ def sweep(
         HeadwayError: if a task cannot be used, the folder holds other configs under the same names,
             or the engine cannot start. Runs that fail do not stop the others.
     """
-    require(stack >= 1, "stack", stack, "a whole number of at least 1")
     source = plan.name if isinstance(plan, Plan) else plan
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     for config in plan.runs.values():
         require_sound(config.task)
     place = Path(folder) if folder is not None else default_folder(source, plan)
-    stackable = stack == 1 or any(shape_of(config) for config in plan.runs.values())
-    require(
-        stackable,
-        "stack",
-        stack,
-        "1, as no run of this plan can share its steps, which takes training.curriculum = implicit"
-        " or another that never changes",
-    )
     with engine if engine is not None else LocalEngine() as engine:
         begin(place, plan)
-        return Carrier(place.absolute(), plan, engine, retry_failed, watch).carry_out(stack)
+        return Carrier(place.absolute(), plan, engine, retry_failed, watch).carry_out()
 
 
 class Carrier:
@@ -213,10 +200,10 @@ class Carrier:
         self.running: dict[Future[dict[str, str]], list[str]] = {}
         self.losses = Counter[str]()
 
-    def carry_out(self, stack: int) -> Board:
-        """Carries out all that is to be done, so many runs at once; how every run has ended."""
+    def carry_out(self) -> Board:
+        """Carries out all that is to be done; how every run has ended."""
         left = [name for name, one in self.board.runs.items() if self.is_open(one)]
-        self.waiting = [(0.0, names) for names in stacked(left, self.configs, stack)]
+        self.waiting = [(0.0, [name]) for name in left]
         self.watch(self.board, None)
         while self.waiting or self.running:
             self.submit()
@@ -313,25 +300,6 @@ class Carrier:
         before, self.board.runs[name] = self.board.runs[name], now
         if now != before:
             self.watch(self.board, name)
-
-
-def stacked(names: Sequence[str], configs: dict[str, RunConfig], most: int) -> list[list[str]]:
-    """Puts runs that can be trained at once into stacks, in their order.
-
-    Args:
-        names: of the runs.
-        configs: of the runs, by name.
-        most: runs in a stack.
-    """
-    stacks, last = list[list[str]](), dict[Any, list[str]]()
-    for name in names:
-        shape = shape_of(configs[name]) if most > 1 else None
-        key = name if shape is None else tuple(shape.items())
-        if key not in last or len(last[key]) >= most:
-            last[key] = []
-            stacks.append(last[key])
-        last[key].append(name)
-    return stacks
 
 
 def begin(folder: Path, plan: Plan) -> None:

@@ -31,7 +31,5 @@ from headway.training.seeds import seed_of as seed_of
 if TYPE_CHECKING:
     from headway.training.finding import find_runs as find_runs
     from headway.training.recorder import Recorder as Recorder
-    from headway.training.stacked import resume_stacked as resume_stacked
-    from headway.training.stacked import train_stacked as train_stacked
 
 __all__, __getattr__, __dir__ = late(__name__)

@@ -17,13 +17,12 @@ from typing import Any
 import torch
 
 
-def describe_environment(device: str, threads: int, replicas: int = 1) -> dict[str, Any]:
+def describe_environment(device: str, threads: int) -> dict[str, Any]:
     """Versions, machine and command, as JSON data: what it takes to get the same numbers again.
 
     Args:
         device: that computes; for a GPU that is here, its name is noted.
         threads: threads that compute on a CPU.
-        replicas: runs that are trained together in one stack.
     """
     on_gpu = device.startswith("cuda") and torch.cuda.is_available()
     return {
@@ -34,7 +33,6 @@ def describe_environment(device: str, threads: int, replicas: int = 1) -> dict[s
         "processor": processor(),
         "cores": os.cpu_count(),
         "threads": threads,
-        "replicas": replicas,
         "device": torch.cuda.get_device_name(device) if on_gpu else device,
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

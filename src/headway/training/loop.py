@@ -1,9 +1,8 @@
-"""The training of one run, from top to bottom. (Many runs at once: `training.stacked`.)"""
+"""The training of one run, from top to bottom."""
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
@@ -101,30 +100,15 @@ def fit(run: Run, watch: Watch | None = None) -> None:
     Raises:
         HeadwayError: as `train` and `resume` do.
     """
-    with going_on([run]) as trainers:
-        for trainer in trainers:
-            trainer.fit(watch)
-
-
-@contextmanager
-def going_on(runs: Sequence[Run]) -> "Iterator[list[Trainer]]":
-    """Holds runs, which compute with the same, for this process alone, and restores each.
-
-    Those that are done are left out: another process may have ended them meanwhile.
-    """
-    with ExitStack() as held:
-        for run in runs:
-            held.enter_context(run.writing())
-        runs = [run for run in runs if (run.outcome() or {}).get("status") != "done"]
-        for run in runs[:1]:
-            held.enter_context(run.computing())
-        try:
-            yield [Trainer.restored(run) for run in runs]
-        except KeyboardInterrupt as stop:
-            each = "" if len(runs) == 1 else f"each of the {len(runs)} runs, as this one, "
-            resuming = command("train", "--resume", runs[0].folder)
-            stop.add_note(f"continue {each}with: {resuming}")
-            raise
+    with run.writing():
+        if (run.outcome() or {}).get("status") == "done":  # by another process, meanwhile
+            return
+        with run.computing():
+            try:
+                Trainer.restored(run).fit(watch)
+            except KeyboardInterrupt as stop:
+                stop.add_note(f"continue with: {command('train', '--resume', run.folder)}")
+                raise
 
 
 class Trainer:
@@ -230,10 +214,10 @@ class Trainer:
         tap = self.config.clamp.tap(self.run.task, batch, self.state.step + 1)
         return self.config.curriculum.loss(self.model, self.run.task.targets, batch, ask, tap)
 
-    def begin(self, replicas: int = 1) -> None:
-        """Lets the run go on from here, so many at once; what was written later is forgotten."""
+    def begin(self) -> None:
+        """Lets the run go on from here; what was written later is forgotten."""
         config, state = self.run.config, self.state
-        environment = describe_environment(config.device, config.threads, replicas)
+        environment = describe_environment(config.device, config.threads)
         environment |= {"precision": self.precision}
         environment |= {"task_changed": self.run.changed} if self.run.changed else {}
         again = state.step > 0 or bool(state.given_up)

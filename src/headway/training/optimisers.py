@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import unwrap
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -10,6 +11,9 @@ from torch import Tensor
 from headway.models import Transformer
 from headway.training.config import TrainingConfig
 from headway.training.environment import resolved
+
+foreach: Any = torch
+"""Operations on lists of tensors, as PyTorch's own optimisers use them: one launch on a GPU."""
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
@@ -21,7 +25,6 @@ class Uncompiled(torch.optim.Optimizer):
     """
 
     add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
-    zero_grad = unwrap(torch.optim.Optimizer.zero_grad)
     state_dict = unwrap(torch.optim.Optimizer.state_dict)
     load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
 
@@ -65,38 +68,32 @@ class Muon(Uncompiled):
         super().__init__(groups, defaults)
         self.products = products
 
+    @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Updates every weight from its gradient."""
-        step_all([self])
-
-
-@torch.no_grad()
-def step_all(optimisers: Sequence[Muon]) -> None:
-    """Makes a step of each of several optimisers; they multiply matrices in one precision."""
-    pieces: list[tuple[Tensor, float]] = []
-    updates: list[Tensor] = []
-    for optimiser in optimisers:
-        for group in optimiser.param_groups:
+        pieces: list[tuple[Tensor, float]] = []
+        updates: list[Tensor] = []
+        for group in self.param_groups:
             weights, rate, parts = group["params"], group["lr"], group["parts"]
             for weight in weights:
-                if "momentum" not in optimiser.state[weight]:
-                    optimiser.state[weight]["momentum"] = torch.zeros_like(weight)
+                if "momentum" not in self.state[weight]:
+                    self.state[weight]["momentum"] = torch.zeros_like(weight)
             gradients = [weight.grad for weight in weights]
-            means = [optimiser.state[weight]["momentum"] for weight in weights]
-            torch._foreach_lerp_(means, gradients, 1 - group["momentum"])
-            ahead = torch._foreach_lerp(gradients, means, group["momentum"])
-            torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
+            means = [self.state[weight]["momentum"] for weight in weights]
+            foreach._foreach_lerp_(means, gradients, 1 - group["momentum"])
+            ahead = foreach._foreach_lerp(gradients, means, group["momentum"])
+            foreach._foreach_mul_(weights, 1 - rate * group["weight_decay"])
             each = [piece for weight in weights for piece in weight.chunk(parts)]
             pieces += [(piece, rate * gain(piece)) for piece in each]
             updates += [part for update in ahead for part in update.chunk(parts)]
-    orthogonal = orthogonalised_by_shape(updates, optimisers[0].products)
-    by_rate: dict[float, tuple[list[Tensor], list[Tensor]]] = {}
-    for (piece, rate), update in zip(pieces, orthogonal, strict=True):
-        moved, by = by_rate.setdefault(rate, ([], []))
-        moved.append(piece)
-        by.append(update)
-    for rate, (moved, by) in by_rate.items():
-        torch._foreach_add_(moved, by, alpha=-rate)
+        orthogonal = orthogonalised_by_shape(updates, self.products)
+        by_rate: dict[float, tuple[list[Tensor], list[Tensor]]] = {}
+        for (piece, rate), update in zip(pieces, orthogonal, strict=True):
+            moved, by = by_rate.setdefault(rate, ([], []))
+            moved.append(piece)
+            by.append(update)
+        for rate, (moved, by) in by_rate.items():
+            foreach._foreach_add_(moved, by, alpha=-rate)
 
 
 def gain(matrix: Tensor) -> float:
@@ -161,22 +158,15 @@ class Optimisers:
             for group in optimiser.param_groups
         ]
 
-    def zero_grad(self) -> None:
-        """Forgets all gradients."""
-        for optimiser in self.each:
-            optimiser.zero_grad()
-
     def step(self, scale: float) -> None:
         """Moves all weights by their gradients, with a factor on the rates and on the decay."""
-        step_together([self], [scale])
-
-    def scale_rates(self, scale: float) -> None:
-        """Puts a factor on the rates and on the decay."""
         for group, rate, decay in self._rates:
             group["lr"], group["weight_decay"] = rate * scale, decay * scale
             for weight in group["params"]:
                 if weight.grad is None:  # of a layer that the batch did not pass through
                     weight.grad = torch.zeros_like(weight)
+        for optimiser in self.each:
+            optimiser.step()
 
     def state(self) -> dict[str, Tensor]:
         """All that they remember, as named tensors."""
@@ -209,25 +199,6 @@ class Optimisers:
             groups = optimiser.state_dict()["param_groups"]
             optimiser.load_state_dict({"state": saved, "param_groups": groups})
         self._note_rates()
-
-
-def step_together(runs: Sequence[Optimisers], scales: Sequence[float]) -> None:
-    """Moves the weights of several runs of one shape by their gradients.
-
-    Muon orthogonalises the matrices of all runs in one batch.
-
-    Args:
-        runs: the optimisers of each.
-        scales: the factor on each one's rates and decay.
-    """
-    for run, scale in zip(runs, scales, strict=True):
-        run.scale_rates(scale)
-    for same in zip(*(run.each for run in runs), strict=True):
-        if muons := [one for one in same if isinstance(one, Muon)]:
-            step_all(muons)
-        else:
-            for one in same:
-                one.step()
 
 
 def _made(model: Transformer, config: TrainingConfig) -> Iterator[torch.optim.Optimizer]:

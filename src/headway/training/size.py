@@ -14,7 +14,7 @@ FLOAT = 4
 """Bytes of a number in single precision."""
 
 
-def require_size(config: RunConfig, replicas: int = 1) -> None:
+def require_size(config: RunConfig) -> None:
     """Refuses runs that cannot fit into the memory of their device, empty as it may be.
 
     Counted are the weights with gradients and optimiser, what a batch leaves in every layer, and
@@ -22,7 +22,6 @@ def require_size(config: RunConfig, replicas: int = 1) -> None:
 
     Args:
         config: of a run.
-        replicas: how many such runs are trained at once.
 
     Raises:
         HeadwayError: if they are larger.
@@ -37,7 +36,7 @@ def require_size(config: RunConfig, replicas: int = 1) -> None:
     examples = training.eval_examples + (training.train_examples or 0)
     held = examples * (task.length + task.n_read * task.d_target)
     fields = "model.*, task.*, training.batch_size, training.train_examples, training.eval_examples"
-    require_bytes(FLOAT * replicas * (step + held), f"training ({fields})", config.device)
+    require_bytes(FLOAT * (step + held), f"training ({fields})", config.device)
 
 
 def require_bytes(needed: int, what: str, device: str) -> None:

@@ -18,7 +18,6 @@ def sweep(
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     gpus_per_run: float | None = None,
-    stack: int = 1,
 ) -> None:
     """Train every run of a plan that is not done yet, several side by side.
 
@@ -27,12 +26,11 @@ def sweep(
             the folder of a sweep to go on with.
         grid: what to cross it with: model.n_layers=1..8 seed=0,1,2 training.optimizer=adam,muon
         folder: of the sweep; by default one in runs/, named after the plan and the grid.
-        workers: runs or stacks side by side; by default as many as there are cores for.
+        workers: runs side by side; by default as many as there are cores for.
         retry_failed: try failed runs again.
         engine: processes on this machine, or tasks of a Ray cluster.
         address: of the cluster, host:port; by default one of this machine alone.
-        gpus_per_run: a run's or stack's share of GPUs; by default 1 if its device is cuda.
-        stack: the most runs of one shape that are trained together; pays on a GPU.
+        gpus_per_run: a run's share of GPUs; by default 1 if its device is cuda.
     """
     from headway import sweeps, terminal
     from headway.changes import told
@@ -48,7 +46,7 @@ def sweep(
     else:
         raise HeadwayError("--address and --gpus-per-run are options of --engine ray")
     with terminal.following() as watch:
-        board = sweeps.sweep(planned, place, chosen, retry_failed, watch, stack)
+        board = sweeps.sweep(planned, place, chosen, retry_failed, watch)
     terminal.print_sweep(board, place)
     if board.count("failed"):
         sys.exit(1)
