@@ -19,6 +19,13 @@ KEYS = {
     "mirror position if another token": [[], [], [], [2], [1], []],
     "mirror position if the same token, else own position": [[0], [1], [2], [3], [4], [0]],
     "repeated token": [[], [], [], [3], [3], [3, 5]],
+    "position 2": [[], [], [2], [2], [2], [2]],
+    "smallest same or larger token": [[], [0], [], [1], [2], [0]],
+    "largest token below 6": [[0], [0], [0], [0], [0], [0, 5]],
+    "earliest token above 6": [[], [], [2], [2], [2], [2]],
+    "mirror across token 9": [[], [], [2], [1], [0], []],
+    "after aligned past token 9": [[], [], [1], [2], [3], [4]],
+    "first position and 2 back": [[0], [0], [0], [0, 1], [0, 2], [0, 3]],
     "token unlike its mirror": [[], [], [], [3], [3, 4], [3, 4]],
     "after same token, else 3 back, else first position": [[0], [0], [0], [2], [1], [1]],
 }
@@ -28,6 +35,21 @@ KEYS = {
 def test_a_name_leads_where_it_says(name):
     mask = Composed(TOKENS).mask(name)[0]
     assert [row.nonzero()[:, 0].tolist() for row in mask] == KEYS[name]
+
+
+def test_keys_count_by_their_tokens_and_by_the_query_s():
+    name = "all so far by weight (token 3 0.5, token 5 at token 9 0.25)"
+    weights = Composed(TOKENS).weights(name)[0]
+    assert weights[2].tolist() == [0.25, 0.5, 1, 0, 0, 0]
+    assert weights[4].tolist() == [1, 0.5, 1, 0.5, 1, 0]
+
+
+def test_tokens_that_separate_set_the_ordinary_ones_apart():
+    words = torch.stack([torch.randperm(12)[:5] for _ in range(30)])
+    ends = torch.tensor([[12, 13]]).expand(30, 2)
+    names = Composed(torch.cat([words, ends], 1)).vocabulary(0)
+    assert {"largest token below 12", "token below 12"} <= {*names}
+    assert not any("below" in name for name in Composed(words).vocabulary(0))
 
 
 @pytest.mark.parametrize(

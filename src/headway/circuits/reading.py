@@ -16,6 +16,7 @@ relations whose effects are alike.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +29,7 @@ from headway.circuits.patterns import what_is_seen
 from headway.circuits.search import longest
 from headway.models import Tappable, attention_patterns
 from headway.relations import Composed
-from headway.relations.composed import BY_WEIGHT, ELSE, FEW_TOKENS
+from headway.relations.composed import ANCHORED, AND, BY_TABLE, BY_WEIGHT, ELSE, FEW_TOKENS
 from headway.tasks import Batch, Task
 
 SHARE = 0.005
@@ -45,7 +46,7 @@ BEFORE_ELSE = 3
 """Relations to which every `else` is tried."""
 
 PRICE = 0.1
-"""So much liker the head's attention a relation with an `else` must be than one without it."""
+"""So much liker the head's attention a relation must be for every part more (`complexity`)."""
 
 ALIKE = 0.03
 """Of relations that serve and differ by less in likeness, the simplest is named."""
@@ -230,19 +231,19 @@ class Reader:
             return sorted(found, key=lambda name: found[name])[:count]
 
         names = [*self.names[head[0]], *self.weighed[head]]
+        looked = [name for name in names if self.explained(head, name) >= UNLIKE]
 
         def likest(names: Sequence[str], count: int) -> list[str]:
             return sorted(names, key=lambda name: -self.likeness(head, name))[:count]
 
-        kept = {*best(tried(names, self.few), KEPT), *likest(names, BEFORE_ELSE)}
+        kept = {*best(tried(looked, self.few), KEPT), *likest(looked, BEFORE_ELSE)}
         simple = tried(sorted(kept), self.all)
-        elses = [
-            f"{first}{ELSE}{other}"
-            for first in {*best(simple, BEFORE_ELSE), *likest(names, BEFORE_ELSE)}
-            for other in names
-            if self._adds(first, other)
-        ]
-        likely = likest(elses, 4 * KEPT)
+        firsts = {*best(simple, BEFORE_ELSE), *likest(looked, BEFORE_ELSE)}
+        pairs = [f"{first}{ELSE}{other}" for first in firsts for other in names]
+        pairs = [pair for pair in pairs if self._adds(*pair.split(ELSE))]
+        single = [name for name in likest(looked, 2 * KEPT) if BY_WEIGHT not in name]
+        pairs += [f"{one}{AND}{other}" for one, other in combinations(single, 2)]
+        likely = likest(pairs, 4 * KEPT)
         kept = {*best(tried(likely, self.few), KEPT), *likely[:KEPT]}
         both = tried(sorted(kept), self.all)
         idle = [effect(self.all, _with({**chosen, head: IDLE}, way)) for way in (IDLE, ZERO)]
@@ -253,25 +254,42 @@ class Reader:
         serve = [name for name, moved in found.items() if moved <= limit]
         if not serve:
             return IDLE
-        worth = {n: self.likeness(head, n) - PRICE * (ELSE in n) for n in serve}
+        worth = {n: self.likeness(head, n) - PRICE * (complexity(n) - 1) for n in serve}
         alike = [name for name in serve if worth[name] >= max(worth.values()) - ALIKE]
         return min(alike, key=_order(names))
 
     @cached_property
     def weighed(self) -> dict[Head, list[str]]:
-        """Averages over all so far in which some tokens count less than others, by head."""
+        """Averages over all so far in which some tokens count less than others, by head.
+
+        They count by their own tokens, or also by the query's. None if there are many tokens, or
+        all count the same.
+        """
+        tokens, relations = self.all.batch.inputs, self.all.relations
+        if not relations.of_tokens or len(tokens.unique()) > FEW_TOKENS:
+            return {head: [] for head in self.heads}
         return {head: self._weighed(head, "all so far") for head in self.heads}
 
     def _weighed(self, head: Head, name: str) -> list[str]:
-        """The same keys, weighed as the head weighs them by their tokens.
+        """The same keys, weighed as the head weighs them by their tokens."""
+        tokens = self.all.batch.inputs
+        rows = self.weights[:, *head, : tokens.shape[1]]
+        parts = {"": self._counted(head, name, rows)}
+        held = tokens.unique().tolist()
+        of = {f" at token {one}": rows * (tokens == one) for one in held}
+        each = {at: self._counted(head, name, some) for at, some in of.items() if some.sum() > 0}
+        listed = [
+            [f"token {t}{at} {x:.3g}" for at, found in some.items() for t, x in found.items()]
+            for some in (parts, each if len(each) > 1 else {})
+        ]
+        return [f"{name}{BY_WEIGHT}{', '.join(one)})" for one in listed if one]
 
-        None if there are many tokens, or all count the same.
-        """
+    def _counted(self, head: Head, name: str, rows: Tensor) -> dict[int, float]:
+        """How much less than the most tokens count as keys of some rows, where that is much."""
         tokens, relations = self.all.batch.inputs, self.all.relations
-        if not relations.of_tokens or len(known := tokens.unique()) > FEW_TOKENS:
-            return []
-        own = self.own[:, *head, :, : tokens.shape[1]] * self.weights[:, *head, :, None]
-        keys = relations.part(name) * self.weights[:, *head, :, None]
+        known = tokens.unique()
+        own = self.own[:, *head, : tokens.shape[1], : tokens.shape[1]] * rows[..., None]
+        keys = relations.part(name) * rows[..., None]
         of = (tokens[..., None] == known).to(own.dtype)  # [sequence, key, token]
         count = own.new_ones(len(known))
         for _ in range(FITTED):
@@ -279,12 +297,8 @@ class Reader:
             found, even = ((x.sum(1)[..., None] * of).sum((0, 1)) for x in (own * total, keys))
             count = torch.where(even > 0, found / even.clamp(min=1e-30), 1.0)
             count = count / count.max()
-        parts = [
-            f"token {token} {x:.3g}"
-            for token, x in zip(known.tolist(), count.clamp(min=1e-3).tolist(), strict=True)
-            if x < 1 - EVEN
-        ]
-        return [f"{name}{BY_WEIGHT}{', '.join(parts)})"] if parts else []
+        each = zip(known.tolist(), count.clamp(min=1e-3).tolist(), strict=True)
+        return {token: share for token, share in each if share < 1 - EVEN}
 
     def likeness(self, head: Head, name: str) -> float:
         """The share of a head's attention that lies where its replacement would have it."""
@@ -342,12 +356,18 @@ def row_weights(
     return torch.stack(found, 1).detach()
 
 
+def complexity(name: str) -> int:
+    """The parts of a relation: `else`, `and`, a place past a token and a table add one each."""
+    more = [BY_TABLE, *(f"{way} token" for way in ANCHORED)]
+    return 1 + name.count(ELSE) + name.count(AND) + sum(word in name for word in more)
+
+
 def _order(names: Sequence[str]) -> Callable[[str], list[int]]:
-    """A key that sorts relations by how simple they are: those without an `else` first."""
+    """A key that sorts relations by how simple they are, those of fewest parts first."""
 
     def place(name: str) -> list[int]:
-        parts = [names.index(part) for part in name.split(ELSE)]
-        return [len(parts), *parts]
+        parts = name.replace(AND, ELSE).split(ELSE)
+        return [complexity(name), *(names.index(part) for part in parts)]
 
     return place
 

@@ -3,15 +3,20 @@
 A relation is written as it is read: `smallest larger token`, `after latest same token`, `mirror
 position if the same token, else own position`. The words say
 
-where    `own position`, `previous token`, `2 back`, `every 3 back`, `first position`, `mirror
-         position`, `all so far`, `all before`
-which    `same token`, `larger token`, `smaller token`, `other token`, `token 7`, `any token`,
-         `repeated token`, `new token`, `token unlike its mirror`, `token like its mirror`
+where    `own position`, `previous token`, `2 back`, `every 3 back`, `first position`, `position 2`
+         (from 0), `mirror position`, `all so far`, `all before`; `mirror across token 7`, as far
+         before the latest token 7 as the query is past it, `aligned past token 7`, as far from the
+         first position as the query is past it
+which    `same token`, `larger token`, `smaller token`, `other token`, `same or larger token`, `same
+         or smaller token`, `token 7`, `token below 7`, `token above 7`, `any token`, `repeated
+         token`, `new token`, `token unlike its mirror`, `token like its mirror`
 of them  `latest …`, `earliest …`, `largest …`, `smallest …`, and the `second` of these by value;
          without such a word all
 moved    `after …`, `before …`: the position next to each of these
+both     `… and …`: the keys of two relations, all alike
 if       `… if the same token`, `… if another token` than the query's
-by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1
+by       `… by weight (token 0 0.92)`: these tokens count so much among the keys, all others 1;
+         `… by weight (token 0 at token 1 0.4)`: for queries that hold token 1
 else     `…, else …`: for the queries that the first relation gives no key
 
 Tokens are larger or smaller by their numbers. Of vectors there are places alone.
@@ -31,10 +36,15 @@ from headway.relations.edges import Edges
 
 Mask = Bool[Tensor, "batch query key"]
 
-ELSE = ", else "
+ELSE, AND = ", else ", " and "
 BY_WEIGHT = " by weight ("
-FARTHEST = 6
-"""The largest offset and period among the relations that are tried."""
+BY_TABLE = " at token "
+WEIGHT = r"token (\d{1,9})(?: at token (\d{1,9}))? (\d{1,6}(?:\.\d{1,6})?)"
+FARTHEST = 40
+"""The largest offset and number of a position among the relations that are tried."""
+
+LONGEST = 6
+"""The largest period among them."""
 
 MARKER = 0.95
 """A token that stands once in at least this share of the sequences is looked for by its number."""
@@ -47,6 +57,13 @@ CONDITIONS = {" if the same token": True, " if another token": False}
 WHICH = ("", "latest ", "earliest ")
 BY_PLACE = ("own position", "previous token", "first position", "all so far", "all before")
 BY_TOKEN = ("same token", "larger token", "smaller token", "other token")
+ANCHORED = ("mirror across", "aligned past")
+NUMBERED = (
+    *(r"(\d{1,6}) back", r"every (\d{1,6}) back", r"position (\d{1,6})", r"token (\d{1,9})"),
+    *(r"token (below|above) (\d{1,9})", rf"({'|'.join(ANCHORED)}) token (\d{{1,9}})"),
+)
+"""The forms of names with numbers."""
+
 OF_TOKENS = ("repeated token", "new token", "token unlike its mirror", "token like its mirror")
 
 
@@ -104,7 +121,11 @@ class Composed:
         """The keys of every query in a relation without an `else`; kept for the next time."""
         name = name.partition(BY_WEIGHT)[0]
         if name not in self._masks:
-            self._masks[name] = self._moved(name)
+            one, *others = name.split(AND)
+            found = self._moved(one)
+            for other in others:
+                found = found | self._moved(other)
+            self._masks[name] = found
         return self._masks[name]
 
     def weights(self, name: str) -> Float[Tensor, "batch query key"]:
@@ -120,17 +141,23 @@ class Composed:
         return found
 
     def _counts(self, name: str) -> Float[Tensor, "batch #query key"]:
-        """How much what stands at every position counts by its token."""
+        """How much what stands at every position counts by its token, and by the query's."""
         base, _, listed = name.partition(BY_WEIGHT)
-        counts = torch.ones(self.inputs.shape[:2], device=self.inputs.device)[:, None]
-        for entry in filter(None, listed.removesuffix(")").split(", ")):
-            known = re.fullmatch(r"token (\d{1,9}) (\d{1,6}(?:\.\d{1,6})?)", entry)
+        if not listed:
+            return torch.ones(len(self.inputs), 1, self.length, device=self.inputs.device)
+        tokens = self._tokens(name)
+        counts = torch.ones(len(tokens), self.length, self.length, device=tokens.device)
+        for entry in listed.removesuffix(")").split(", "):
+            known = re.fullmatch(WEIGHT, entry)
             if known is None:
                 raise HeadwayError(
                     f"relation = {name!r} is not allowed: weights are written as in"
-                    f" {base}{BY_WEIGHT}token 0 0.92, token 3 0.5)"
+                    f" {base}{BY_WEIGHT}token 0 0.92, token 3 at token 1 0.5)"
                 )
-            counts[(self._tokens(name) == int(known[1]))[:, None]] = float(known[2])
+            counted = (tokens == int(known[1]))[:, None].expand_as(counts)
+            if known[2] is not None:
+                counted = counted & (tokens == int(known[2]))[..., None]
+            counts[counted] = float(known[3])
         return counts
 
     def vocabulary(self, layer: int, matters: Mask | None = None) -> list[str]:
@@ -145,21 +172,30 @@ class Composed:
                 relations that lead these to the same keys the first alone is tried.
         """
         names = [*self.given, *BY_PLACE, "mirror position"]
-        names += [f"{n} back" for n in range(2, FARTHEST + 1)]
-        names += [f"every {n} back" for n in range(2, FARTHEST + 1)]
+        farthest = min(FARTHEST, self.length - 1)
+        names += [f"{n} back" for n in range(2, farthest + 1)]
+        names += [f"every {n} back" for n in range(2, LONGEST + 1)]
+        names += [f"position {n}" for n in range(1, farthest + 1)]
         if self.of_tokens:
             sets = [*BY_TOKEN, *(f"token {token}" for token in self.markers)]
             picks = [f"{which}{one}" for which in WHICH for one in sets]
             names += picks
+            names += [f"{which}{one}" for which in WHICH for one in self.ordinary]
             names += [f"smallest {one}" for one in ("larger token", "smaller token", "any token")]
             names += [f"largest {one}" for one in ("smaller token", "larger token", "any token")]
             names += [f"second {which} any token" for which in ("smallest", "largest")]
+            names += ["smallest same or larger token", "largest same or smaller token"]
+            names += [
+                f"{which} {one}" for which in ("smallest", "largest") for one in self.ordinary
+            ]
             names += [
                 f"{at}{c}" for at in ("mirror position", "previous token") for c in CONDITIONS
             ]
             if layer > 0:
                 names += [f"{move}{pick}" for move in MOVES for pick in picks]
                 names += [f"{which}{one}" for which in WHICH for one in OF_TOKENS]
+            anchors = [f"{way} token {marker}" for way in ANCHORED for marker in self.separators]
+            names += [f"{move}{one}" for move in ("", *MOVES) for one in anchors]
         known: dict[bytes, str] = {}
         for name in names:
             mask = self.part(name) if matters is None else self.part(name) & matters
@@ -172,9 +208,24 @@ class Composed:
         """Tokens that stand once in nearly every sequence, such as a separator; all if few."""
         if len(known := self.inputs.unique()) <= FEW_TOKENS:
             return known.tolist()
+        return self.separators
+
+    @cached_property
+    def separators(self) -> list[int]:
+        """Tokens that stand once in nearly every sequence."""
         first = self.inputs[0].unique()
         times = (self.inputs[..., None] == first).sum(1)
         return first[(times == 1).double().mean(0) >= MARKER].tolist()
+
+    @cached_property
+    def ordinary(self) -> list[str]:
+        """The tokens whose numbers are all below, or all above, those that separate."""
+        marks, known = self.separators, self.inputs.unique().tolist()
+        if not marks or len(known) <= FEW_TOKENS:
+            return []
+        below, above = f"token below {min(marks)}", f"token above {max(marks)}"
+        found = [below] if known[0] < min(marks) else []
+        return found + ([above] if known[-1] > max(marks) else [])
 
     @cached_property
     def seen(self) -> Mask:
@@ -224,20 +275,33 @@ class Composed:
     def _set(self, name: str) -> Mask:
         if (known := self._simple.get(name)) is not None:
             return known() & self.seen
-        back, every, token = (
-            re.fullmatch(form, name)
-            for form in (r"(\d{1,6}) back", r"every (\d{1,6}) back", r"token (\d+)")
-        )
+        back, every, place, token, side, anchored = (re.fullmatch(form, name) for form in NUMBERED)
         if back:
             return self.seen & (self._offset == int(back[1]))
         if every and int(every[1]):
             return self.seen & (self._offset % int(every[1]) == 0) & (self._offset != 0)
+        if place:
+            at = torch.arange(self.length, device=self.inputs.device)
+            return self.seen & (at == int(place[1]))
         if token:
             return self.seen & (self._tokens(name) == int(token[1]))[:, None]
+        if side:
+            tokens, number = self._tokens(name), int(side[2])
+            return self.seen & (tokens < number if side[1] == "below" else tokens > number)[:, None]
+        if anchored:
+            return self._anchored(name, anchored[1], int(anchored[2]))
         raise HeadwayError(
             f"relation = {name!r} is not allowed: it must be one of the task's, or composed as"
             " smallest larger token, after latest same token, mirror position if the same token"
         )
+
+    def _anchored(self, name: str, way: str, marker: int) -> Mask:
+        """The one key that stands to a query as its place past the latest of a token says."""
+        at = torch.arange(self.length, device=self.inputs.device)
+        places = at.where(self._tokens(name) == marker, -1)
+        latest = places.cummax(1).values  # [batch, query]
+        key = 2 * latest - at if way == ANCHORED[0] else at - latest
+        return self.seen & (key[..., None] == at) & (latest >= 0)[..., None]
 
     @cached_property
     def _simple(self) -> dict[str, Callable[[], Tensor]]:
@@ -269,6 +333,8 @@ class Composed:
             "other token": tokens(torch.ne),
             "larger token": tokens(torch.lt),
             "smaller token": tokens(torch.gt),
+            "same or larger token": tokens(torch.le),
+            "same or smaller token": tokens(torch.ge),
             "repeated token": holding("same token", True),
             "new token": holding("same token", False),
             "token unlike its mirror": holding("mirror position if another token", True),
