@@ -14,7 +14,7 @@ from headway.tasks import KINDS
 class InThisProcess(sweeps.Engine):
     """An engine that carries out runs one after another, in no process of their own."""
 
-    def end(self, close: bool) -> None:
+    def __exit__(self, *error: object) -> None:
         """Has nothing to end."""
 
     def places(self, work: sweeps.Work) -> int:

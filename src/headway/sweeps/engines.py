@@ -1,4 +1,4 @@
-"""What runs of a sweep are computed on: processes that are each given work, one after another."""
+"""What runs of a sweep are computed on: processes that are each given work."""
 
 import gc
 import os
@@ -7,7 +7,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import Pipe, get_context
@@ -20,9 +20,6 @@ from headway.errors import HeadwayError, require
 from headway.tasks.registry import task_to_json
 from headway.training import RunBusyError, RunConfig, resume_stacked
 from headway.userfile import Source, described, lend, started_safely
-
-STARTS = 3
-"""After so many processes in a row that ended before they could be given anything, none can be."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +82,7 @@ def _reason(error: Exception) -> str:
 
 
 class Engine(ABC):
-    """Lets processes carry out work.
-
-    It keeps what it computes on until it is left as often as it was entered, so `with engine:`
-    around several sweeps takes that once.
+    """Lets processes carry out work, within `with engine:`, and ends them at its end.
 
     Args:
         workers: the most processes side by side; by default as many as there are cores for.
@@ -97,19 +91,13 @@ class Engine(ABC):
     def __init__(self, workers: int | None = None):
         require(workers is None or workers >= 1, "workers", workers, "a whole number of at least 1")
         self.workers = workers
-        self._entered = 0
 
     def __enter__(self) -> Self:
-        self._entered += 1
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._entered -= 1
-        self.end(self._entered == 0)
-
     @abstractmethod
-    def end(self, close: bool) -> None:
-        """Ends what is being computed, at whatever step it is, and may give all else back."""
+    def __exit__(self, *error: object) -> None:
+        """Ends what is being computed, at whatever step it is."""
 
     @abstractmethod
     def places(self, work: Work) -> int:
@@ -138,16 +126,23 @@ def cores() -> int:
 
 
 class LocalEngine(Engine):
-    """Work side by side on this machine, each in a process that stays for the next one."""
+    """Work side by side on this machine, each in a process of its own, with which no other is lost.
+
+    Processes are forked from one that has loaded PyTorch. Each ends when this end of its pipe is
+    closed, by hand or as this process ends.
+    """
 
     def __init__(self, workers: int | None = None):
         super().__init__(workers)
-        self._workers: list[Worker] = []
-        self._false_starts = 0
+        self._running: list[tuple[Future[dict[str, str]], ProcessPoolExecutor, Connection]] = []
 
-    def end(self, close: bool) -> None:
-        """Ends what is being computed; the other processes only if it is closed."""
-        self._drop([worker for worker in self._workers if close or worker.is_busy])
+    def __exit__(self, *error: object) -> None:
+        """Ends what is being computed, at whatever step it is."""
+        for _, _, end in self._running:
+            end.close()
+        for _, pool, _ in self._running:
+            pool.shutdown()
+        self._running = []
 
     def places(self, work: Work) -> int:
         """How many such works may be carried out side by side."""
@@ -155,74 +150,19 @@ class LocalEngine(Engine):
 
     def submit(self, work: Work) -> Future[dict[str, str]]:
         """Lets a process carry out work (see `Engine`)."""
-        for worker in [worker for worker in self._workers if not worker.is_busy]:
-            try:
-                future = worker.submit(work)
-            except BrokenExecutor:
-                self._false_starts = 0 if worker.has_started else self._false_starts + 1
-                self._drop([worker])
-            else:
-                self._false_starts = 0
-                return future
-        if self._false_starts >= STARTS:
-            raise HeadwayError(f"no worker process can start: {STARTS} in a row ended at once")
-        self._workers.append(Worker())
-        return self._workers[-1].submit(work)
-
-    def _drop(self, workers: "list[Worker]") -> None:
-        self._workers = [worker for worker in self._workers if worker not in workers]
-        for worker in workers:
-            worker.end()
-        for worker in workers:
-            worker.wait()
-
-
-class Worker:
-    """A process of its own, so that only its own runs are lost with it.
-
-    It ends when this end of a pipe is closed, by hand or as this process ends.
-    """
-
-    def __init__(self):
-        self._theirs, self._ours = Pipe(duplex=False)
-        spawn = get_context("spawn")
-        with started_safely():  # this starts a process that keeps account of locks
-            self._pool = ProcessPoolExecutor(1, spawn, _begin, (self._theirs,))
-        self._started: Future[int] | None = None
-        self._future: Future[dict[str, str]] | None = None
-
-    @property
-    def has_started(self) -> bool:
-        """Whether the process was ever able to do anything."""
-        return bool(self._started and self._started.done() and not self._started.exception())
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is carrying out work."""
-        return self._future is not None and not self._future.done()
-
-    def submit(self, work: Work) -> Future[dict[str, str]]:
-        """Gives it work.
-
-        Raises:
-            BrokenExecutor: if it has ended.
-            HeadwayError: if the system starts no process.
-        """
+        self._running = [one for one in self._running if not one[0].done()]
+        (theirs, ours), context = Pipe(duplex=False), get_context("forkserver")
+        context.set_forkserver_preload([__name__])
         try:
             with _aside():
-                self._started = self._started or self._pool.submit(os.getpid)
-                self._future = self._pool.submit(carry_out, work)
+                pool = ProcessPoolExecutor(1, context, _begin, (theirs,))
+                future = pool.submit(carry_out, work)
         except OSError as error:
             raise HeadwayError(f"no worker process can start: {error.strerror}") from None
-        return self._future
-
-    def end(self) -> None:
-        """Tells it to end at once."""
-        self._ours.close()
-
-    def wait(self) -> None:
-        """Waits until it has ended."""
-        self._pool.shutdown(cancel_futures=True)
+        theirs.close()
+        future.add_done_callback(lambda _: pool.shutdown(wait=False))
+        self._running.append((future, pool, ours))
+        return future
 
 
 @contextmanager

@@ -43,28 +43,34 @@ class RayEngine(Engine):
         self._tasks: list[Any] = []
 
     def __enter__(self) -> Self:
-        if not self._entered:
-            self._ray = _imported()
-            self._ours = not self._ray.is_initialized()
-            address = self.address or os.environ.get("RAY_ADDRESS") or "local"
-            options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-            if address == "local":
-                options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
-            elif self._ours and address != "auto":
-                require_reachable(address)
-            try:
-                if self._ours:
-                    self._ray.init(address=address, **options)
-            except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-                raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
-        return super().__enter__()
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # A run without a GPU keeps its view of the GPUs; Ray would warn without an answer.
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            import ray
+        except ImportError:
+            told = "the engine ray needs Ray: pip install 'headway[ray]'"
+            raise HeadwayError(told) from None
+        self._ray, self._ours = ray, not ray.is_initialized()
+        address = self.address or os.environ.get("RAY_ADDRESS") or "local"
+        options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        if address == "local":
+            options |= {"num_cpus": self.workers or cores(), "include_dashboard": False}
+        elif self._ours and address != "auto":
+            require_reachable(address)
+        try:
+            if self._ours:
+                ray.init(address=address, **options)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
+            raise HeadwayError(f"cannot use Ray at {address}: {first_line(error)}") from None
+        return self
 
-    def end(self, close: bool) -> None:
-        """Ends what is being computed, and may leave the cluster."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
+    def __exit__(self, *error: object) -> None:
+        """Ends what is being computed, and leaves the cluster if it was joined here."""
+        for task in self._tasks:
             self._ray.cancel(task, force=True)
-        if close and self._ours:
+        self._tasks = []
+        if self._ours:
             self._ray.shutdown()
 
     def places(self, work: Work) -> int:
@@ -137,14 +143,3 @@ def require_reachable(address: str) -> None:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise HeadwayError(f"no Ray cluster can be reached at {address}: {why}") from None
-
-
-def _imported() -> Any:
-    # A run without a GPU keeps the view of the GPUs that it has; Ray would warn without an answer.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise HeadwayError("the engine ray needs Ray: pip install 'headway[ray]'") from None
-    return ray
