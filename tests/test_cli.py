@@ -11,10 +11,11 @@ import pytest
 
 from commands import headway
 from headway import cli
-from headway.arguments import Parser, config_asked_for, uses
+from headway.arguments import Parser, uses
 from headway.changes import annotations, changed
 from headway.training import fast
 from headway.training.recipes import RECIPES
+from headway.verbs import config_asked_for
 from headway.verbs.training import train
 from headway_experiments.recipes import composition
 

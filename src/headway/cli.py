@@ -9,8 +9,9 @@ import textwrap
 from importlib import import_module
 from types import FrameType
 
-from headway import output, userfile
+from headway import userfile
 from headway.errors import HeadwayError, require
+from headway.terminal import output
 from headway.userfile import installed
 
 USAGE = """\
@@ -141,9 +142,9 @@ def main(args: list[str] | None = None) -> None:
                 raise
             print(f"headway: {told}", file=sys.stderr)
             sys.exit(2)
-        if screen.lost is not None:
+        if screen.losses:
             output.give_up_stdout()
-            print(f"headway: cannot print: {screen.lost.strerror}", file=sys.stderr)
+            print(f"headway: cannot print: {screen.losses[0].strerror}", file=sys.stderr)
             sys.exit(2)
 
 
@@ -193,7 +194,8 @@ def dispatch(args: list[str]) -> None:
         print(metadata.version("headway"))
         return
     function = getattr(import_module(module_of(verb)), verb)
-    from headway.arguments import Parser, print_fields, sources_in
+    from headway.arguments import Parser
+    from headway.verbs import print_fields, sources_in
 
     parser = Parser(function, verb)
     if {"-h", "--help"} & {*rest}:

@@ -21,7 +21,7 @@ from headway.language.local import (
     common_start,
     expectation,
 )
-from headway.language.question import Question, Span, matched
+from headway.language.question import Question, matched
 from headway.language.repeats import Repeats
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "Question",
     "Repeats",
     "Reply",
-    "Span",
     "answered",
     "as_text",
     "ask_local",

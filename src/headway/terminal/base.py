@@ -12,8 +12,8 @@ from rich.segment import Segment
 from rich.table import Table
 
 from headway.errors import require
-from headway.output import Screen, plain
 from headway.reading import is_folder
+from headway.terminal.output import Screen, plain
 from headway.text import width
 from headway.training.files import clear_io_errors
 

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headway.arguments import opened, require_goes_with
 from headway.fields import AtLeastOne, Positive
 from headway.text import command
+from headway.verbs import opened, require_goes_with
 
 if TYPE_CHECKING:
     from headway.terminal.live import Display

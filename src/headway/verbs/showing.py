@@ -5,8 +5,8 @@ import threading
 import webbrowser
 from pathlib import Path
 
-from headway.arguments import opened
 from headway.errors import HeadwayError
+from headway.verbs import opened
 
 
 def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from headway.arguments import note
 from headway.errors import HeadwayError
+from headway.verbs import note
 
 
 def sweep(

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from headway.arguments import opened, require_goes_with
 from headway.errors import require
 from headway.theory import Order
+from headway.verbs import opened, require_goes_with
 
 GOES_WITH = {
     "a run": ("figure",),

@@ -6,8 +6,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.arguments import opened
 from headway.errors import HeadwayError
+from headway.verbs import opened
 
 if TYPE_CHECKING:
     from headway_experiments.truncation.cuts import Cuts
