@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path as FilePath
 
 from headway import text
@@ -16,12 +17,13 @@ from headway.theory import (
     Order,
     PairOrder,
     Witness,
-    bounds,
     closed_form,
     count_circuits,
     hop_flow,
     is_code,
     is_minimal_circuit,
+    minimum_layers,
+    theorem_1_bound,
     witness,
 )
 from headway.training import Run
@@ -29,6 +31,8 @@ from headway.training import Run
 TOLD = 64
 """The greatest depth whose positions are printed one by one, and the most hops simulated."""
 MASKS = {True: "causal mask", False: "no mask"}
+DEEP = 20_000
+"""The greatest depth that is simulated for a table, which takes some seconds."""
 GAP = 4
 EXACT = 10**15
 """The number of circuits from which on only the first digits are shown."""
@@ -40,6 +44,8 @@ def print_bounds(
 ) -> None:
     """How many layers it takes for every depth, by simulation and beside the formulas.
 
+    Neighbouring depths with the same bounds share a line.
+
     Args:
         depths: D, retrieval steps.
         causal: whether a position sees only itself and what stands before it.
@@ -49,11 +55,21 @@ def print_bounds(
     Raises:
         HeadwayError: if a depth is below 1.
     """
-    rows = []
-    for row in bounds(depths, causal, order):
-        depth = str(row.first) if row.first == row.last else f"{row.first} … {row.last}"
-        ends = dict.fromkeys("–" if end is None else str(end) for end in row.simulated)
-        rows.append((depth, " and ".join(ends), row.layers, row.other, row.theorem_1))
+
+
+    def formulas(depth: int) -> tuple[int, int, int]:
+        return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
+
+    def simulated(depth: int) -> str:
+        least = minimum_layers(depth, causal=causal, order=order) if depth <= DEEP else "–"
+        return str(least)
+
+    rows, ranked = [], sorted(set(depths))
+    for (_, known), group in groupby(enumerate(ranked), lambda d: (d[1] - d[0], formulas(d[1]))):
+        members = [depth for _, depth in group]
+        ends = dict.fromkeys((members[0], members[-1]))
+        found = dict.fromkeys(map(simulated, ends))
+        rows.append((" … ".join(map(str, ends)), " and ".join(found), *known))
     title = f"Least layers for D retrieval steps, {MASKS[causal]}, {order}"
     heads = ("D", "simulated", FORMULAS[causal], MASKS[not causal], "theorem 1")
     print_table(title, (), heads, rows)

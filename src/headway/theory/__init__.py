@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from headway.theory.formulas import closed_form as closed_form
     from headway.theory.formulas import fewest_paths as fewest_paths
     from headway.theory.formulas import theorem_1_bound as theorem_1_bound
-    from headway.theory.table import Bound as Bound
-    from headway.theory.table import bounds as bounds
     from headway.theory.witnesses import Witness as Witness
     from headway.theory.witnesses import witness as witness
 
