@@ -11,7 +11,7 @@ SEED ?= 1
 # Every process that a test starts would compile all that it imports, were the result not kept.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test docs package fuzz fuzz-mutants test-slow test-lens test-arena arena notebooks bench lint format clean
+.PHONY: demo test docs package fuzz test-slow test-lens test-arena arena notebooks bench lint format clean
 
 demo: $(READY)  ## train, take apart, date, and report: about a minute
 	$(BIN)/headway demo seed=$(SEED)
@@ -27,9 +27,6 @@ test-slow: $(TESTS_READY)  ## the tests that take minutes
 
 fuzz: $(TESTS_READY)  ## power cuts, failing calls, damaged files, markup, …: make fuzz SEED=1
 	OMP_NUM_THREADS=1 PYTHONPATH=tests:tests/report $(BIN)/python tests/fuzzing.py --seed $(SEED)
-
-fuzz-mutants: $(TESTS_READY)  ## faults planted one by one in a copy; each must be noticed
-	$(BIN)/python tests/fuzz/mutants.py
 
 test-lens: $(LENS_READY)  ## the tests against TransformerLens, in an environment of their own
 	OMP_NUM_THREADS=1 $(LENS)/bin/pytest -m lens tests/models/test_export.py
