@@ -82,11 +82,9 @@ class RayEngine(Engine):
             for node in nodes
         ]
         if not any(each):
-            most = {kind: max(node.get(kind, 0.0) for node in nodes) for kind in asked}
             raise HeadwayError(
                 f"{work.folders[0].name} asks for {asked['CPU']:g} CPUs and {asked['GPU']:g} GPUs"
-                f" (threads, --gpus-per-run): no node of the cluster has both; the most there"
-                f" are on one are {most['CPU']:g} and {most['GPU']:g}"
+                " (threads, --gpus-per-run): no node of the cluster has both"
             )
         return self.workers or sum(each)
 

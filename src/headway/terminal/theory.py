@@ -56,7 +56,6 @@ def print_bounds(
         HeadwayError: if a depth is below 1.
     """
 
-
     def formulas(depth: int) -> tuple[int, int, int]:
         return closed_form(depth, causal), closed_form(depth, not causal), theorem_1_bound(depth)
 
