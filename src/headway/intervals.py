@@ -92,11 +92,6 @@ def chance_of_at_most(successes: int, count: int, share: float) -> float:
     return min(1.0, float(np.exp(each - most).sum() * math.exp(most)))
 
 
-def chance_of_at_least(successes: int, count: int, share: float) -> float:
-    """The chance of so many successes or more among independent draws (see above)."""
-    return chance_of_at_most(count - successes, count, 1 - share)
-
-
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's, equal values sharing their rank; 0 if one side is constant."""
     one, other = (_ranks(values) - (len(values) - 1) / 2 for values in (first, second))

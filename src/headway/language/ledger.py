@@ -68,7 +68,7 @@ class Ledger:
             return
         known = self.about()
         for name, value in json.loads(json.dumps(self.asked)).items():
-            allowed = f"{shown(known.get(name))}, as in {path}: or choose another --folder"
+            allowed = f"{shown(known.get(name))}, as in {path}, or in another --folder"
             require(name in known and value == known[name], name, value, allowed)
 
     def lines(self) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from headway.fields import hints_of
 from headway.reading import is_folder
 from headway.tasks import KINDS
 from headway.tasks.registry import offered
-from headway.text import either
 from headway.training import Run, fast
 from headway.training.config import flat
 from headway.training.files import clear_content_errors, write_whole
@@ -94,7 +93,7 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 def require_format(file: Path) -> None:
     """Raises `HeadwayError` if a file's ending is unknown, or its folder is not there."""
-    require(file.suffix in FORMATS, "table", str(file), f"a file that ends in {either(FORMATS)}")
+    require(file.suffix in FORMATS, "table", str(file), "a file that ends in .csv or .json")
     require(is_folder(file.parent), "table", str(file), "in a folder that exists")
 
 

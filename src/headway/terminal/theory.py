@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path as FilePath
 
 from headway import text
 from headway.circuits import Circuit, saved_discovery
 from headway.circuits.text import drawing
 from headway.errors import HeadwayError, require
-from headway.paths import Path
-from headway.terminal.base import columns, console, draw, print_table
+from headway.terminal.base import columns, console, print_table
 from headway.theory import (
     Flow,
     Holdings,
@@ -39,9 +37,7 @@ EXACT = 10**15
 FORMULAS = {True: "⌊log₂ D⌋ + 2", False: "⌈log₃(4D + 1)⌉"}
 
 
-def print_bounds(
-    depths: Sequence[int], causal: bool, order: Order, figure: FilePath | None = None
-) -> None:
+def print_bounds(depths: Sequence[int], causal: bool, order: Order) -> None:
     """How many layers it takes for every depth, by simulation and beside the formulas.
 
     Neighbouring depths with the same bounds share a line.
@@ -50,7 +46,6 @@ def print_bounds(
         depths: D, retrieval steps.
         causal: whether a position sees only itself and what stands before it.
         order: of the pairs.
-        figure: where to draw the curves.
 
     Raises:
         HeadwayError: if a depth is below 1.
@@ -74,10 +69,6 @@ def print_bounds(
     print_table(title, (), heads, rows)
     print("simulated: the first and the last depth of every line, unless too deep")
     print("theorem 1: the paper's bound, ⌈log₃ 2D⌉; 2D attention paths always do")
-    if figure is not None:
-        from headway.report.figures.depth_plot import draw_depths
-
-        draw(draw_depths(max(depths)), figure, "Least layers against retrieval steps")
 
 
 def print_hops(hops: Sequence[int], causal: bool) -> None:
@@ -116,23 +107,20 @@ def print_counts(depths: Sequence[int], order: PairOrder) -> None:
     print("minimal: no path can be left out; each has just 2D paths, so none is smaller")
 
 
-def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = None) -> None:
+def print_flow(flow: Flow, causal: bool, title: str) -> None:
     """Who holds what after every layer, and a circuit with as few layers.
 
     Args:
         flow: the problem.
         causal: whether a position sees only itself and what stands before it.
         title: what to call it.
-        figure: where to draw it.
 
     Raises:
-        HeadwayError: if no number of layers can answer, or it is too large to be drawn.
+        HeadwayError: if no number of layers can answer.
     """
-    _require_drawable(flow, figure)
     found, out = best_witness(flow, causal), console()
     stages = flow.holdings(found.layers, causal)
-    said = f"{title}, {MASKS[causal]}: at least {found.layers} layers"
-    print_account(flow, stages, said)
+    print_account(flow, stages, f"{title}, {MASKS[causal]}: at least {found.layers} layers")
     if flow.singled:
         alone = replace(flow, singled=()).minimum_layers(causal)
         out.print(
@@ -152,7 +140,6 @@ def print_flow(flow: Flow, causal: bool, title: str, figure: FilePath | None = N
         out.print("No circuit has fewer paths, in any number of layers.")
     elif found.least:
         out.print(f"Every circuit has at least {found.least} paths.")
-    _draw(flow, causal, found.paths, stages, said, figure)
 
 
 def best_witness(flow: Flow, causal: bool) -> Witness:
@@ -164,12 +151,11 @@ def best_witness(flow: Flow, causal: bool) -> Witness:
     return replace(witness(careful, causal), least=plain.least)
 
 
-def print_run(run: Run, figure: FilePath | None = None) -> None:
+def print_run(run: Run) -> None:
     """What every position of a run's model holds after each layer, by the circuit that was found.
 
     Args:
         run: in whose folder a circuit was left.
-        figure: where to draw it.
 
     Raises:
         HeadwayError: if no circuit was found yet.
@@ -178,7 +164,6 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
     flow, causal, paths = run.config.task.flow(), run.config.model.causal, found.circuit.paths
     if flow is None:
         raise HeadwayError(f"{run.folder}: how information flows in its task is not known")
-    _require_drawable(flow, figure)
     along, out = flow.along(paths, causal, run.config.model.n_layers), console()
     print_account(flow, along.stages, f"{run.folder.name}: who holds what, along the circuit")
     least, used = flow.minimum_layers(causal), len(found.circuit.useful_layers)
@@ -197,7 +182,6 @@ def print_run(run: Run, figure: FilePath | None = None) -> None:
         out.print("Every path finds its key by a piece that the circuit brought to both ends.")
     if is_minimal_circuit(flow, paths, causal):
         out.print("The circuit is minimal: without any one of its paths the flow would break.")
-    _draw(flow, causal, paths, along.stages, run.folder.name, figure)
 
 
 def print_account(flow: Flow, stages: Sequence[Holdings], title: str) -> None:
@@ -232,25 +216,3 @@ def held_said(flow: Flow, pieces: frozenset[str]) -> str:
         else:
             runs.append([number])
     return ",".join(str(r[0]) if len(r) == 1 else f"{r[0]}–{r[-1]}" for r in runs)
-
-
-def _require_drawable(flow: Flow, figure: FilePath | None) -> None:
-    if figure is not None:
-        from headway.report.figures.flow_drawing import MOST_ROLES
-
-        size, allowed = len(flow.roles), f"of at most {MOST_ROLES}"
-        require(size <= MOST_ROLES, "figure", f"of {size} positions", allowed)
-
-
-def _draw(
-    flow: Flow,
-    causal: bool,
-    paths: Sequence[Path],
-    stages: Sequence[Holdings],
-    title: str,
-    figure: FilePath | None,
-) -> None:
-    if figure is not None:
-        from headway.report.figures.flow_drawing import draw_flow
-
-        draw(draw_flow(flow, causal, paths, stages, title), figure, title)

@@ -95,11 +95,12 @@ def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[
     Raises:
         HeadwayError: if one is.
     """
-    names = [f"--{name.replace('_', '-')}" for name in allowed]
+    written = {name: f"--{name.replace('_', '-')}" for name in (*options, *allowed)}
+    there = ", ".join(written[name] for name in allowed)
     for name, value in options.items():
         if name not in allowed and value not in (None, False):
-            told = f"the options are {', '.join(names)}"
-            raise HeadwayError(f"--{name.replace('_', '-')} does not go with {asked}: {told}")
+            told = f": the options are {there}" if there else ""
+            raise HeadwayError(f"{written[name]} does not go with {asked}{told}")
 
 
 def opened(folder: Path, changed_task: bool | None = None) -> "Run":
