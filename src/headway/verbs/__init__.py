@@ -35,17 +35,13 @@ def print_fields(source: str) -> None:
         told |= uses(type(getattr(config, section)), f"{section}.")
     for kind in CURRICULA.values():
         told |= uses(kind, "training.curriculum.")
-    arguments = [(name, name, hint) for name, hint in base.arguments.items()]
-    fields = [
-        (f"{name}={said(values[name])}" if name in values else name, name, hint)
-        for name, hint in annotations(config).items()
-    ]
-    for title, entries in (
-        (f"arguments of {base.name}, to which other fields adapt", arguments),
-        ("\nfields", fields),
+    for title, hints in (
+        (f"arguments of {base.name}, to which other fields adapt", base.arguments),
+        ("\nfields", annotations(config)),
     ):
         print(title)
-        for shown, name, hint in entries:
+        for name, hint in hints.items():
+            shown = f"{name}={said(values[name])}" if name in values else name
             use = told.get(name) or told.get(f"task.{name}", "")
             print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
             print(*wrapped(use, "      ", "      "), sep="\n")
@@ -66,8 +62,7 @@ def config_asked_for(words: Sequence[str]) -> "RunConfig":
     base = base_of(next(iter(sources_in(words)), "fast"))
     config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
     require_size(config)
-    for line in told(carried):
-        note(line)
+    note(*told(carried))
     return config
 
 
@@ -126,6 +121,7 @@ def opened(folder: Path, changed_task: bool | None = None) -> "Run":
     return run
 
 
-def note(line: str) -> None:
-    """One line on standard error about what is done otherwise than asked."""
-    print(f"headway: {line}", file=sys.stderr)
+def note(*lines: str) -> None:
+    """Lines on standard error about what is done otherwise than asked."""
+    for line in lines:
+        print(f"headway: {line}", file=sys.stderr)

@@ -52,8 +52,7 @@ def report(folders: tuple[Path, ...], /, out: Path | None = None) -> None:
             f" in its folder, {run.folder}"
         )
     print(f"report   {write_report(run)}")
-    figures = figures_if_possible(run)
-    if figures is None:
+    if (figures := figures_if_possible(run)) is None:
         terminal.say("without figures for papers: they need pip install 'headway[plot]'")
     else:
         print(f"figures  {figures}")

@@ -38,8 +38,7 @@ def sweep(
     from headway.changes import told
 
     planned = sweeps.load_plan(plan, grid)
-    for line in told(planned.carried):
-        note(line)
+    note(*told(planned.carried))
     place = folder or sweeps.default_folder(plan, planned, grid)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)
