@@ -132,9 +132,16 @@ def from_json(cls: type, data: Any, section: str = "") -> Any:
     Raises:
         HeadwayError: if a field is unknown or missing, or a value is not allowed.
     """
+    from pydantic import ValidationError
+
     require_fields(cls, data, section)
-    hints = hints_of(cls)
-    return cls(**{name: _value(section + name, data[name], hints[name]) for name in hints})
+    values = {}
+    for name, hint in hints_of(cls).items():
+        try:
+            values[name] = _adapter(hint).validate_json(json.dumps(data[name]), strict=True)
+        except ValidationError:
+            require(False, section + name, data[name], described(hint))
+    return cls(**values)
 
 
 def require_fields(cls: type, data: Any, section: str = "") -> None:
@@ -145,23 +152,10 @@ def require_fields(cls: type, data: Any, section: str = "") -> None:
     """
     require(isinstance(data, dict), section.rstrip(".") or "config", data, "an object of fields")
     hints = hints_of(cls)
-    for name in data:
-        if name not in hints:
-            fields = ", ".join(hints)
-            raise HeadwayError(f"{section}{name} is not a field: the fields are {fields}")
-    for name in hints:
-        if name not in data:
-            raise HeadwayError(f"{section}{name} is missing: every field must be given")
-
-
-def _value(field: str, data: Any, hint: Any) -> Any:
-    """One field's value as JSON says it."""
-    from pydantic import ValidationError
-
-    try:
-        return _adapter(hint).validate_json(json.dumps(data), strict=True)
-    except ValidationError:
-        require(False, field, data, described(hint))
+    for name in (name for name in data if name not in hints):
+        raise HeadwayError(f"{section}{name} is not a field: the fields are {', '.join(hints)}")
+    for name in (name for name in hints if name not in data):
+        raise HeadwayError(f"{section}{name} is missing: every field must be given")
 
 
 @cache

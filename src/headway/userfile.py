@@ -302,12 +302,11 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
     sys.path.insert(0, str(file.parent))
     try:
         return function(*given)
-    except HeadwayError as error:
-        raise HeadwayError(f"{path}{line_of(error, str(file))}: {error}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise HeadwayError(f"{path}{line_of(error, str(file))}: {described(error)}") from None
+        said = error if isinstance(error, HeadwayError) else described(error)
+        raise HeadwayError(f"{path}{line_of(error, str(file))}: {said}") from None
     finally:
         sys.path.remove(str(file.parent))
 

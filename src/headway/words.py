@@ -74,19 +74,17 @@ def named(name: str, fields: Iterable[str]) -> str:
 
 def _nearest(name: str, known: list[str]) -> str:
     """Which fields may be meant by a name that is none; else which there are."""
-    section, _, last = name.rpartition(".")
+    section, dot, last = name.rpartition(".")
+    inside = [field for field in known if dot and field.startswith(f"{section}.")]
     lasts = {field.rpartition(".")[2] for field in known}
     same = difflib.get_close_matches(last, lasts, n=2, cutoff=1.0 if last in lasts else 0.6)
-    near = [field for part in same for field in known if field.rpartition(".")[2] == part]
-    near = sorted(near, key=lambda field: not field.startswith(f"{section}."))
-    if near:
+    every = dict.fromkeys([*inside, *known])
+    if near := [field for part in same for field in every if field.rpartition(".")[2] == part]:
         return f"did you mean {' or '.join(near[:3])}?"
-    inside = [field for field in known if field.startswith(f"{section}.")] if section else []
     if inside:
         return f"those of {section} are {', '.join(inside)}"
-    sections = dict.fromkeys(f"{field.partition('.')[0]}.*" for field in known if "." in field)
-    own = [field for field in known if "." not in field]
-    return f"there are {', '.join([*sections, *own])}"
+    places = dict.fromkeys(field.partition(".")[0] + ".*" * ("." in field) for field in known)
+    return f"there are {', '.join(sorted(places, key=lambda place: '*' not in place))}"
 
 
 def read(field: str, text: str, hint: Any) -> Any:

@@ -40,10 +40,16 @@ def without_times(run: Run) -> list[dict]:
     return [{k: v for k, v in line.items() if k not in timed} for line in run.metrics()]
 
 
-def test_every_run_is_trained_once(plan, tmp_path, engine):
-    runs, events = plan(3), Seen()
-    board = sweep(runs, tmp_path / "s", engine, watch=events)
-    until(lambda: not workers_of(os.getpid()))
+def test_every_run_is_trained_once_by_one_worker(plan, tmp_path, engine):
+    runs, events, workers = plan(3), Seen(), set[int]()
+
+    def watch(board, name):
+        events(board, name)
+        workers.update(workers_of(os.getpid()))
+
+    board = sweep(runs, tmp_path / "s", engine, watch=watch)
+    assert len(workers) == 1
+    assert not any(map(is_alive, workers))
     assert [run.state for run in board.runs.values()] == ["done"] * 3
     assert events.became("running") == events.became("done") == ["r0", "r1", "r2"]
     assert [row["status"] for row in table(tmp_path / "s")] == ["done"] * 3

@@ -7,7 +7,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import Pipe, get_context
@@ -126,23 +126,24 @@ def cores() -> int:
 
 
 class LocalEngine(Engine):
-    """Work side by side on this machine, each in a process of its own, with which no other is lost.
+    """Work side by side on this machine, in processes of which each has its own pool, so that no
+    other is lost with it.
 
-    Processes are forked from one that has loaded PyTorch. Each ends when this end of its pipe is
-    closed, by hand or as this process ends.
+    They are forked from one that has loaded PyTorch, and take one work after another. Each ends
+    when this end of its pipe is closed, by hand or as this process ends.
     """
 
     def __init__(self, workers: int | None = None):
         super().__init__(workers)
-        self._running: list[tuple[Future[dict[str, str]], ProcessPoolExecutor, Connection]] = []
+        self._pools: dict[ProcessPoolExecutor, tuple[Connection, Future[dict[str, str]]]] = {}
 
     def __exit__(self, *error: object) -> None:
         """Ends what is being computed, at whatever step it is."""
-        for _, _, end in self._running:
+        for end, _ in self._pools.values():
             end.close()
-        for _, pool, _ in self._running:
+        for pool in self._pools:
             pool.shutdown()
-        self._running = []
+        self._pools = {}
 
     def places(self, work: Work) -> int:
         """How many such works may be carried out side by side."""
@@ -150,19 +151,24 @@ class LocalEngine(Engine):
 
     def submit(self, work: Work) -> Future[dict[str, str]]:
         """Lets a process carry out work (see `Engine`)."""
-        self._running = [one for one in self._running if not one[0].done()]
+        for pool, (end, last) in [*self._pools.items()]:
+            if last.done():
+                try:
+                    self._pools[pool] = end, pool.submit(carry_out, work)
+                except BrokenExecutor:
+                    del self._pools[pool]
+                else:
+                    return self._pools[pool][1]
         (theirs, ours), context = Pipe(duplex=False), get_context("forkserver")
         context.set_forkserver_preload([__name__])
         try:
             with _aside():
                 pool = ProcessPoolExecutor(1, context, _begin, (theirs,))
-                future = pool.submit(carry_out, work)
+                self._pools[pool] = ours, pool.submit(carry_out, work)
         except OSError as error:
             raise HeadwayError(f"no worker process can start: {error.strerror}") from None
         theirs.close()
-        future.add_done_callback(lambda _: pool.shutdown(wait=False))
-        self._running.append((future, pool, ours))
-        return future
+        return self._pools[pool][1]
 
 
 @contextmanager
