@@ -305,8 +305,7 @@ def called(path: Path, function: Callable[..., T], *given: Any) -> T:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        said = error if isinstance(error, HeadwayError) else described(error)
-        raise HeadwayError(f"{path}{line_of(error, str(file))}: {said}") from None
+        raise HeadwayError(f"{path}{line_of(error, str(file))}: {described(error)}") from None
     finally:
         sys.path.remove(str(file.parent))
 
@@ -344,6 +343,8 @@ def line_of(error: BaseException, file: str) -> str:
 
 
 def described(error: BaseException) -> str:
-    """An error on one line: its kind and what it says."""
+    """An error on one line: its kind and what it says; what it says alone if it is headway's."""
+    if isinstance(error, HeadwayError):
+        return str(error)
     message = error.msg if isinstance(error, SyntaxError) else str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

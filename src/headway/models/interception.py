@@ -3,8 +3,7 @@
 A call of `scaled_dot_product_attention` is computed step by step: scores, softmax, tap, values. The
 result of a softmax over keys passes through the tap. Routers and outputs have a softmax, too. To
 tell them apart, every product of activations that may be scores is followed until a softmax takes
-it. `trial` notices what
-is missed here.
+it. `trial` notices what is missed here.
 """
 
 import functools

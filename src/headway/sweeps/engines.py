@@ -67,18 +67,11 @@ def carry_out(work: Work) -> dict[str, str]:
             continue
         except Exception as error:  # what keeps several from going on at once is found one by one
             if len(folders) == 1:
-                failures[folders[0].name] = _reason(error)
+                failures[folders[0].name] = described(error)
         else:
             if folders == work.folders:
                 break
     return failures
-
-
-def _reason(error: Exception) -> str:
-    """Why a run failed, on one line."""
-    text = str(error) if isinstance(error, HeadwayError) else described(error)
-    text = " ".join(text.partition("\n")[0].split())
-    return text if len(text) <= 300 else f"{text[:299]}…"
 
 
 class Engine(ABC):

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from headway.changes import annotations
 from headway.errors import HeadwayError, require
 from headway.fields import hints_of
-from headway.reading import is_folder
 from headway.tasks import KINDS
 from headway.tasks.registry import offered
 from headway.training import Run, fast
@@ -91,12 +90,6 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def require_format(file: Path) -> None:
-    """Raises `HeadwayError` if a file's ending is unknown, or its folder is not there."""
-    require(file.suffix in FORMATS, "table", str(file), "a file that ends in .csv or .json")
-    require(is_folder(file.parent), "table", str(file), "in a folder that exists")
-
-
 def write_table(file: str | Path, rows: Sequence[Row]) -> None:
     """Writes rows as CSV or JSON, as the file's ending says; whole or not at all.
 
@@ -104,7 +97,7 @@ def write_table(file: str | Path, rows: Sequence[Row]) -> None:
         HeadwayError: if the ending is unknown, or the disk does not take the file.
     """
     file = Path(file)
-    require_format(file)
+    require(file.suffix in FORMATS, "file", str(file), f"one that ends in {' or '.join(FORMATS)}")
     names = columns(rows)
     whole = [{name: row.get(name) for name in names} for row in rows]
     if file.suffix == ".json":

@@ -96,7 +96,7 @@ def runs(
     from headway import sweeps, terminal
 
     if table is not None:
-        sweeps.require_format(table)
+        terminal.require_file(table, sweeps.FORMATS)
     rows = sweeps.table(folder, where, sort)
     terminal.print_runs(rows, folder, where)
     if table is not None:
