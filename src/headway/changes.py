@@ -242,7 +242,7 @@ def configured(base: Base, changes: Mapping[str, Any]) -> tuple[RunConfig, list[
     return changed(config, rest), carried
 
 
-def told(carried: Sequence[Carried]) -> list[str]:
+def carried_lines(carried: Sequence[Carried]) -> list[str]:
     """What was carried along, on a line; only the fields where values differ by run."""
     ones = list(dict.fromkeys(carried))
     names = list(dict.fromkeys(one.field for one in ones))

@@ -132,9 +132,9 @@ def main(args: list[str] | None = None) -> None:
             output.give_up_stdout()
             sys.exit(141)
         except Exception as error:
-            if (told := too_large(error) or userfile.told(error)) is None:
+            if (line := too_large(error) or userfile.one_line(error)) is None:
                 raise
-            print(f"headway: {told}", file=sys.stderr)
+            print(f"headway: {line}", file=sys.stderr)
             sys.exit(2)
         if screen.losses:
             output.give_up_stdout()

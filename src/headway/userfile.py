@@ -325,7 +325,7 @@ def is_loaded(cls: Any) -> bool:
     return cls.__module__ in _names
 
 
-def told(error: BaseException) -> str | None:
+def one_line(error: BaseException) -> str | None:
     """What is wrong in a file that was loaded, on one line with its place; None if in none."""
     for source in reversed(_loaded):
         if line := line_of(error, source.file):

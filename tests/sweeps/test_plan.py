@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from headway.changes import changed, told
+from headway.changes import carried_lines, changed
 from headway.errors import HeadwayError
 from headway.sweeps import Plan, default_folder, grid, load_plan, sweep
 from headway.training import RECIPES, fast, own
@@ -51,13 +51,13 @@ def test_what_a_grid_carries_along_is_told():
     assert cooldowns["steps=350,seed=1"] == 70
     assert cooldowns["steps=9000,seed=1"] == 1400
     line = "changed along: training.cooldown_steps = 70 (was 1400)"
-    assert told(plan.carried) == [line]
+    assert carried_lines(plan.carried) == [line]
     several = load_plan("fast", ["training.steps=300,400"])
-    assert told(several.carried) == ["changed along: training.cooldown_steps"]
+    assert carried_lines(several.carried) == ["changed along: training.cooldown_steps"]
     deeper = load_plan("fast", ["task.depth=2,4"])
     assert list(deeper.runs.values()) == [fast(2), fast(4)]
-    assert len(told(deeper.carried)) == 1
-    assert told(load_plan("fast", ["depth=2,4"]).carried) == []
+    assert len(carried_lines(deeper.carried)) == 1
+    assert carried_lines(load_plan("fast", ["depth=2,4"]).carried) == []
 
 
 def test_names_are_safe_short_and_told_apart():

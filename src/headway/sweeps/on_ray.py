@@ -49,8 +49,8 @@ class RayEngine(Engine):
         try:
             import ray
         except ImportError:
-            told = "the engine ray needs Ray: pip install 'headway[ray]'"
-            raise HeadwayError(told) from None
+            missing = "the engine ray needs Ray: pip install 'headway[ray]'"
+            raise HeadwayError(missing) from None
         self._ray, self._ours = ray, not ray.is_initialized()
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -104,8 +104,8 @@ class RayEngine(Engine):
             future.set_result(done.result())
         elif isinstance(error, self._ray.exceptions.RayTaskError):
             cause = getattr(error, "cause", None) or error
-            told = f"the cluster cannot run headway: {described(cause)}"
-            future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else told))
+            why = f"the cluster cannot run headway: {described(cause)}"
+            future.set_exception(HeadwayError(cause if type(cause) is HeadwayError else why))
         else:
             future.set_exception(BrokenExecutor(type(error).__name__))
 

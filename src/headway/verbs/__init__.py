@@ -30,11 +30,11 @@ def print_fields(source: str) -> None:
 
     base = base_of(source)
     config = base.make()
-    values, told = flat(config), uses(base.make) | uses(RunConfig)
+    values, about = flat(config), uses(base.make) | uses(RunConfig)
     for section in SECTIONS:
-        told |= uses(type(getattr(config, section)), f"{section}.")
+        about |= uses(type(getattr(config, section)), f"{section}.")
     for kind in CURRICULA.values():
-        told |= uses(kind, "training.curriculum.")
+        about |= uses(kind, "training.curriculum.")
     for title, hints in (
         (f"arguments of {base.name}, to which other fields adapt", base.arguments),
         ("\nfields", annotations(config)),
@@ -42,7 +42,7 @@ def print_fields(source: str) -> None:
         print(title)
         for name, hint in hints.items():
             shown = f"{name}={said(values[name])}" if name in values else name
-            use = told.get(name) or told.get(f"task.{name}", "")
+            use = about.get(name) or about.get(f"task.{name}", "")
             print(*wrapped(f"{shown}  ({described(hint)})", "  ", "      "), sep="\n")
             print(*wrapped(use, "      ", "      "), sep="\n")
 
@@ -56,13 +56,13 @@ def config_asked_for(words: Sequence[str]) -> "RunConfig":
         HeadwayError: if there is no such recipe, the changes do not fit, or the machine cannot hold
             the run.
     """
-    from headway.changes import base_of, changes_in, configured, told
+    from headway.changes import base_of, carried_lines, changes_in, configured
     from headway.training.size import require_size
 
     base = base_of(next(iter(sources_in(words)), "fast"))
     config, carried = configured(base, changes_in(base, filter(FIELD.match, words)))
     require_size(config)
-    note(*told(carried))
+    note(*carried_lines(carried))
     return config
 
 
@@ -74,8 +74,10 @@ def sources_in(words: Iterable[str]) -> list[str]:
     """
     sources = [word for word in words if not FIELD.match(word) and not word.startswith("-")]
     if len(sources) > 1:
-        told = f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one"
-        raise HeadwayError(f"{told}, and all else FIELD=VALUE")
+        raise HeadwayError(
+            f"{' and '.join(sources)} are {len(sources)} recipes or files: it must be one, and all"
+            " else FIELD=VALUE"
+        )
     return sources
 
 
@@ -94,8 +96,8 @@ def require_goes_with(asked: str, options: Mapping[str, Any], allowed: Sequence[
     there = ", ".join(written[name] for name in allowed)
     for name, value in options.items():
         if name not in allowed and value not in (None, False):
-            told = f": the options are {there}" if there else ""
-            raise HeadwayError(f"{written[name]} does not go with {asked}{told}")
+            rest = f": the options are {there}" if there else ""
+            raise HeadwayError(f"{written[name]} does not go with {asked}{rest}")
 
 
 def opened(folder: Path, changed_task: bool | None = None) -> "Run":

@@ -198,24 +198,13 @@ def depend(
     for run in those:  # all are looked at before any is trained
         sweeps.clamped_plan(run, path, after, until, steps)
     engine, found = sweeps.LocalEngine(workers), []
-    with engine:
-        for run in those:
-            terminal.say(f"{run.folder}: training with each path clamped …")
-            with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
-                found.append(
-                    sweeps.depend(
-                        run,
-                        path,
-                        after=after,
-                        until=until,
-                        steps=steps,
-                        engine=engine,
-                        retry_failed=retry_failed,
-                        training=watch,
-                        measuring=count,
-                    )
-                )
-            terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
+    how: dict[str, Any] = {"after": after, "until": until, "steps": steps, "engine": engine}
+    for run in those:
+        terminal.say(f"{run.folder}: training with each path clamped …")
+        with terminal.following() as watch, terminal.counting("checkpoints measured:") as count:
+            how |= {"training": watch, "measuring": count, "retry_failed": retry_failed}
+            found.append(sweeps.depend(run, path, **how))
+        terminal.say(f"{found[-1]}\nwritten to {run.folder / 'dependence.json'}")
     if len(found) > 1:
         terminal.say(of_several(found))
     if out is not None:

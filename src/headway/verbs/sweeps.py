@@ -35,10 +35,10 @@ def sweep(
         stack: the most runs of one shape that are trained together; pays on a GPU.
     """
     from headway import sweeps, terminal
-    from headway.changes import told
+    from headway.changes import carried_lines
 
     planned = sweeps.load_plan(plan, grid)
-    note(*told(planned.carried))
+    note(*carried_lines(planned.carried))
     place = folder or sweeps.default_folder(plan, planned, grid)
     if engine == "ray":
         chosen = sweeps.RayEngine(address, workers, gpus_per_run)
