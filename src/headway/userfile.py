@@ -74,14 +74,17 @@ _lent: set[Entry] = set()
 
 @contextmanager
 def started_safely() -> Iterator[None]:
-    """Within it, Python processes are started that import nothing from the folder they start in."""
-    before = os.environ.get(SAFE)
-    os.environ[SAFE] = "1"
+    """Within it, Python processes are started that import from where this one does, and nothing
+    from the folder they start in."""
+    own = {SAFE: "1", "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))}
+    before = {name: os.environ[name] for name in own if name in os.environ}
+    os.environ |= own
     try:
         yield
     finally:
-        del os.environ[SAFE]
-        os.environ |= {} if before is None else {SAFE: before}
+        for name in own:
+            del os.environ[name]
+        os.environ |= before
 
 
 def installed(group: str) -> dict[str, "EntryPoint"]:
